@@ -1,0 +1,127 @@
+import { area, T } from "./dsl.ts"
+import { Email, Id, Name, Nullable, Time } from "./types.ts"
+
+/** Bytes; hashing longer ones would let a caller burn the server's time. */
+export const PASSWORD_LENGTH_MAX = 1024
+export const PASSWORD_LENGTH_MIN = 8
+
+const Password = T.String({ minLength: 1, maxLength: PASSWORD_LENGTH_MAX })
+
+export const User = T.Object({ id: Id, email: T.String(), name: T.String(), created_at: Time })
+
+const Session = T.Object({
+  id: Id,
+  current: T.Boolean(),
+  ip: Nullable(T.String()),
+  user_agent: Nullable(T.String()),
+  created_at: Time,
+  last_used_at: Time,
+  expires_at: Time,
+})
+
+const SignedIn = T.Object({ user: User, session: T.Object({ id: Id, expires_at: Time }) })
+
+export const account = area(
+  "account",
+  {
+    title: "Account",
+    summary: "The person behind the console: sign-up, sign-in, sessions. The session travels in a cookie.",
+    project: "none",
+  },
+  {
+    signup: {
+      id: "accountSignup",
+      http: "POST /v1/account/signup",
+      summary: "Create a user with an organization of their own and sign in",
+      scope: "public",
+      effect: "write",
+      beyond: true,
+      limit: "auth",
+      body: T.Object({ email: Email, password: Password, name: T.Optional(Name), organization_name: T.Optional(Name) }),
+      replies: { 201: SignedIn },
+      faults: ["weak_password", "email_invalid", "signup_disabled", "conflict"],
+      example: { email: "ada@example.com", password: "correct horse battery", name: "Ada" },
+    },
+    login: {
+      id: "accountLogin",
+      http: "POST /v1/account/login",
+      summary: "Sign in with e-mail and password",
+      scope: "public",
+      effect: "write",
+      beyond: true,
+      limit: "auth",
+      body: T.Object({ email: T.String({ minLength: 1, maxLength: 254 }), password: Password }),
+      replies: { 200: SignedIn },
+      faults: ["invalid_credentials", "account_locked", "service_unavailable"],
+      example: { email: "ada@example.com", password: "correct horse battery" },
+    },
+    reauthenticate: {
+      id: "accountReauthenticate",
+      http: "POST /v1/account/reauthenticate",
+      summary: "Prove the password again, for acts that ask for a fresh proof",
+      scope: "session",
+      effect: "write",
+      beyond: true,
+      limit: "auth",
+      body: T.Object({ password: Password }),
+      replies: { 200: T.Object({ authenticated_at: Time }) },
+      faults: ["invalid_credentials", "account_locked", "service_unavailable"],
+      example: { password: "correct horse battery" },
+    },
+    logout: {
+      id: "accountLogout",
+      http: "POST /v1/account/logout",
+      summary: "End this session",
+      scope: "session",
+      effect: "write",
+      beyond: true,
+      replies: { 204: null },
+    },
+    get: {
+      id: "getAccount",
+      http: "GET /v1/account",
+      summary: "Show the signed-in user",
+      scope: "session",
+      effect: "read",
+      beyond: true,
+      replies: { 200: User },
+    },
+    update: {
+      id: "updateAccount",
+      http: "PATCH /v1/account",
+      summary: "Change the name or the password of the signed-in user",
+      description: "A password change needs `current_password` and ends every other session.",
+      scope: "session",
+      effect: "write",
+      beyond: true,
+      body: T.Object({
+        name: T.Optional(Name),
+        password: T.Optional(Password),
+        current_password: T.Optional(Password),
+      }),
+      replies: { 200: User },
+      faults: ["invalid_credentials", "weak_password", "account_locked", "service_unavailable"],
+      example: { name: "Ada L." },
+    },
+    listSessions: {
+      id: "listAccountSessions",
+      http: "GET /v1/account/sessions",
+      summary: "List the sessions of the signed-in user",
+      scope: "session",
+      effect: "read",
+      beyond: true,
+      replies: { 200: T.Object({ sessions: T.Array(Session) }) },
+    },
+    endSession: {
+      id: "endAccountSession",
+      http: "DELETE /v1/account/sessions/{id}",
+      summary: "End one of the signed-in user's sessions",
+      scope: "session",
+      effect: "destroy",
+      beyond: true,
+      params: T.Object({ id: Id }),
+      replies: { 204: null },
+      faults: ["resource_not_found"],
+    },
+  },
+)

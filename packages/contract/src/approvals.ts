@@ -1,0 +1,106 @@
+import { area, T } from "./dsl.ts"
+import { Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
+
+const ApprovalStatus = OneOf([
+  "pending",
+  "approved",
+  "executing",
+  "executed",
+  "failed",
+  "rejected",
+  "expired",
+  "cancelled",
+])
+
+export const Approval = T.Object({
+  id: Id,
+  status: ApprovalStatus,
+  operation: T.String(),
+  method: T.String(),
+  path: T.String(),
+  summary: T.String(),
+  risk: T.Literal("high"),
+  request_digest: T.String({ description: "sha256 of the request, so that the approver can compare" }),
+  requested_by: T.Object({ type: T.Literal("api_key"), key_id: Id, name: T.String() }),
+  project_id: Nullable(Id),
+  requested_at: Time,
+  expires_at: Time,
+  decided_by: Nullable(T.Object({ id: Id, email: T.String() })),
+  decided_at: Nullable(Time),
+  comment: Nullable(T.String()),
+  result: Nullable(T.Object({ status: T.Integer(), body: T.Unknown() })),
+})
+
+/** The reply of an operation that waits: status 202, `Location` of the approval, `Retry-After`. */
+export const PendingApproval = T.Object({ status: T.Literal("pending_approval"), approval: Approval })
+
+const ApprovalId = T.Object({ id: Id })
+const Decision = T.Object({ comment: T.Optional(T.String({ maxLength: 1000 })) })
+
+export const approvals = area(
+  "approvals",
+  {
+    title: "Approvals",
+    summary: "High-risk operations of a `require_approval` key wait here for a person's decision",
+    project: "none",
+  },
+  {
+    list: {
+      id: "listApprovals",
+      http: "GET /v1/approvals",
+      summary: "List approvals; a key sees its own requests",
+      scope: "any",
+      effect: "read",
+      beyond: true,
+      query: T.Object({ ...pageQuery, status: T.Optional(ApprovalStatus) }),
+      replies: { 200: Page(Approval) },
+    },
+    get: {
+      id: "getApproval",
+      http: "GET /v1/approvals/{id}",
+      summary: "Show an approval",
+      scope: "any",
+      effect: "read",
+      beyond: true,
+      params: ApprovalId,
+      replies: { 200: Approval },
+      faults: ["approval_not_found"],
+    },
+    approve: {
+      id: "approveApproval",
+      http: "POST /v1/approvals/{id}/approve",
+      summary: "Say yes; the server then runs the stored request once",
+      scope: "session",
+      effect: "write",
+      beyond: true,
+      params: ApprovalId,
+      body: Decision,
+      replies: { 200: Approval },
+      faults: ["approval_not_found", "approval_already_decided", "approver_not_allowed", "role_insufficient", "step_up_required"],
+      example: { comment: "checked with the team" },
+    },
+    reject: {
+      id: "rejectApproval",
+      http: "POST /v1/approvals/{id}/reject",
+      summary: "Say no; the request never runs",
+      scope: "session",
+      effect: "write",
+      beyond: true,
+      params: ApprovalId,
+      body: Decision,
+      replies: { 200: Approval },
+      faults: ["approval_not_found", "approval_already_decided", "role_insufficient", "step_up_required"],
+    },
+    cancel: {
+      id: "cancelApproval",
+      http: "POST /v1/approvals/{id}/cancel",
+      summary: "Withdraw a request; by the key that made it",
+      scope: "any",
+      effect: "write",
+      beyond: true,
+      params: ApprovalId,
+      replies: { 200: Approval },
+      faults: ["approval_not_found", "approval_already_decided"],
+    },
+  },
+)

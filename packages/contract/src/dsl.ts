@@ -1,0 +1,162 @@
+/** The language of the contract: an area is a named set of operations, and an operation is data. */
+import { type Static, type TObject, type TSchema, Type } from "typebox"
+import type { FaultCode } from "./faults.ts"
+import type { Meter } from "./meters.ts"
+import type { Scope } from "./scopes.ts"
+
+export { Type as T, type Static, type TObject, type TSchema }
+
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
+
+/**
+ * Who may call. A scope, or a list of which any one admits; otherwise
+ * `any`: every key but a publishable one, and console sessions; `session`: a signed-in person only;
+ * `publishable`: the public routes of end-user auth; `public`: no credential at all.
+ */
+export type Access = Scope | readonly [Scope, Scope, ...Scope[]] | "any" | "session" | "publishable" | "public"
+
+/** What a call does to state. `by-statement` passes a read-only key at the door; its handler honours `call.readOnly`. */
+export type Effect = "read" | "write" | "destroy" | "by-statement"
+
+/** Whether the call acts inside a project: never, if one is named, or always. */
+export type ProjectRule = "none" | "optional" | "required"
+
+export type ContentKind = "json" | "bytes" | "multipart" | "gzip" | "sse"
+
+/** `data`: `{data, request_id}`; `bare`: the reply itself; `oci`: bare, with the registry's own error shape. */
+export type Envelope = "data" | "bare" | "oci"
+
+/**
+ * How a mutation is audited. `each`: one entry a call, committed with the mutation. `rollup`: one entry a second
+ * for every key and action, with a count, for data-plane writes that run thousands of times a second.
+ */
+export type AuditRule = "each" | "rollup"
+
+export interface OperationSpec {
+  /** The operationId of the specification. */
+  readonly id: string
+  /** Method and path exactly as the specification's row, so that grep finds both. */
+  readonly http: `${Method} /${string}`
+  readonly summary: string
+  readonly description?: string
+  readonly scope: Access
+  readonly effect: Effect
+  /** A high-risk operation waits for a person when its key says `require_approval`. */
+  readonly risk?: "high"
+  readonly project?: ProjectRule
+  readonly envelope?: Envelope
+  readonly audit?: AuditRule
+  /** `keyed` (default for mutations): the SDK sends an Idempotency-Key. `naturally`: repeating it changes nothing more. */
+  readonly idempotent?: "keyed" | "naturally"
+  readonly content?: { readonly request?: ContentKind; readonly reply?: ContentKind }
+  readonly params?: TObject
+  readonly query?: TObject
+  readonly body?: TObject
+  /** Other spellings of a field that are accepted and never emitted, as `{ ttl: "ttl_seconds" }`. */
+  readonly aliases?: Readonly<Record<string, string>>
+  /** Success status → schema of the payload; `null` is a reply without body. */
+  readonly replies: Readonly<Record<number, TSchema | null>>
+  readonly faults?: readonly FaultCode[]
+  readonly meters?: readonly Meter[]
+  /** Fields of the reply that hold a secret shown once: a replay leaves them out. */
+  readonly secrets?: readonly string[]
+  /** Largest request body in bytes. JSON bodies: 1 MiB unless told. */
+  readonly bodyBytesMax?: number
+  /** The stricter limit of sign-up, login and password reset: 3 a minute and address (specification 8.1). */
+  readonly limit?: "auth"
+  /** Not a row of the specification. */
+  readonly beyond?: true
+  /** A valid input: shown in the documentation, sent by the derived tests. */
+  readonly example?: Readonly<Record<string, unknown>>
+}
+
+export interface AreaSpec {
+  readonly title: string
+  readonly summary: string
+  readonly project: ProjectRule
+  readonly envelope?: Envelope
+  readonly audit?: AuditRule
+}
+
+/** An operation with its area's defaults filled in. */
+export type Operation = Omit<OperationSpec, "project" | "envelope" | "audit"> & {
+  readonly area: string
+  readonly key: string
+  /** `kv.set`: the SDK's name, the CLI's words and the audit action. */
+  readonly name: string
+  readonly method: Method
+  readonly path: string
+  readonly project: ProjectRule
+  readonly envelope: Envelope
+  readonly audit: AuditRule
+  readonly bodyBytesMax: number
+}
+
+export interface Area<Ops extends Record<string, OperationSpec> = Record<string, OperationSpec>> extends AreaSpec {
+  readonly name: string
+  readonly specs: Ops
+  readonly operations: { readonly [K in keyof Ops]: Operation }
+}
+
+export const MIB = 1024 * 1024
+
+const complete = (areaName: string, area: AreaSpec, key: string, spec: OperationSpec): Operation => {
+  const [method, path] = spec.http.split(" ") as [Method, string]
+  return {
+    ...spec,
+    area: areaName,
+    key,
+    name: `${areaName}.${key}`,
+    method,
+    path,
+    project: spec.project ?? area.project,
+    envelope: spec.envelope ?? area.envelope ?? "data",
+    audit: spec.audit ?? area.audit ?? "each",
+    bodyBytesMax: spec.bodyBytesMax ?? MIB,
+  }
+}
+
+export const area = <const Ops extends Record<string, OperationSpec>>(
+  name: string,
+  spec: AreaSpec,
+  specs: Ops,
+): Area<Ops> => ({
+  ...spec,
+  name,
+  specs,
+  operations: Object.fromEntries(
+    Object.entries(specs).map(([key, operation]) => [key, complete(name, spec, key, operation)]),
+  ) as { [K in keyof Ops]: Operation },
+})
+
+export const mutates = ({ effect }: { effect: Effect }): boolean => effect === "write" || effect === "destroy"
+
+type Fields<S> = S extends TSchema ? Static<S> : unknown
+type Simplify<A> = { [K in keyof A]: A[K] } & {}
+
+/** One flat object: the declaration says which field travels in path, query or body. */
+export type Input<O extends OperationSpec> = Simplify<Fields<O["params"]> & Fields<O["query"]> & Fields<O["body"]>>
+
+export interface Reply<Status extends number = number, Body = unknown> {
+  readonly status: Status
+  readonly body: Body
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const reply = <const Status extends number, Body>(
+  status: Status,
+  body: Body,
+  headers?: Readonly<Record<string, string>>,
+): Reply<Status, Body> => (headers ? { status, body, headers } : { status, body })
+
+type PayloadOf<S> = S extends TSchema ? Static<S> : undefined
+type Payloads<R> = { [S in keyof R]: PayloadOf<R[S]> }[keyof R]
+type IsUnion<A, B = A> = A extends unknown ? ([B] extends [A] ? false : true) : never
+
+/** What a client gets back: the payload of whichever success status was answered. */
+export type Output<O extends OperationSpec> = Payloads<O["replies"]>
+
+/** What a handler returns: the payload, or `reply(status, payload)` where the operation has several success statuses. */
+export type Result<O extends OperationSpec> = true extends IsUnion<keyof O["replies"]>
+  ? { [S in keyof O["replies"]]: Reply<S & number, PayloadOf<O["replies"][S]>> }[keyof O["replies"]]
+  : Output<O>

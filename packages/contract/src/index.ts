@@ -1,0 +1,29 @@
+/** The areas, in the order of the specification, then what lies beyond it. */
+import { account } from "./account.ts"
+import { approvals } from "./approvals.ts"
+import type { Area, Operation } from "./dsl.ts"
+import { identity } from "./identity.ts"
+import { keys } from "./keys.ts"
+import { kv } from "./kv.ts"
+import { organizations } from "./organizations.ts"
+import { projects } from "./projects.ts"
+
+export * from "./dsl.ts"
+export * from "./faults.ts"
+export * from "./meters.ts"
+export * from "./plans.ts"
+export * from "./scopes.ts"
+export { isList, page, type PageInput } from "./types.ts"
+export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
+export { keyTypes } from "./identity.ts"
+export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./keys.ts"
+export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
+
+export const areas = { identity, kv, account, organizations, projects, keys, approvals } as const
+
+/** Version of the interface (specification 9). */
+export const API_VERSION = "1.5.0"
+
+export const allAreas: readonly Area[] = Object.values(areas)
+
+export const allOperations: readonly Operation[] = allAreas.flatMap(area => Object.values(area.operations))

@@ -1,0 +1,157 @@
+import { area, MIB, T } from "./dsl.ts"
+import { Nullable, Time } from "./types.ts"
+
+/** Bytes of a key in UTF-8; the handler counts bytes, the schema bounds characters. */
+export const KV_KEY_BYTES_MAX = 1024
+/** Bytes of a value as JSON text. */
+export const KV_VALUE_BYTES_MAX = MIB
+
+const KEYS_MAX = 1000
+
+const Key = T.String({ minLength: 1, maxLength: KV_KEY_BYTES_MAX, description: "At most 1,024 bytes in UTF-8" })
+const Version = T.Integer({ description: "Grows with every write of the key and is never used twice" })
+const TtlSeconds = T.Integer({ minimum: 1, maximum: 10 * 365 * 86_400, description: "Seconds until the entry is gone" })
+
+const setFields = {
+  key: Key,
+  value: T.Unknown({ description: "Any JSON of at most 1 MiB" }),
+  ttl_seconds: T.Optional(TtlSeconds),
+  keep_ttl: T.Optional(T.Boolean({ description: "Keep the expiry that the entry has" })),
+  nx: T.Optional(T.Boolean({ description: "Only if the key is absent" })),
+  xx: T.Optional(T.Boolean({ description: "Only if the key is present" })),
+  if_version: T.Optional(T.Integer({ minimum: 1, description: "Only if the entry still has this version" })),
+}
+
+const Written = T.Object({
+  ok: T.Boolean({ description: "False when a condition (nx, xx, if_version) did not hold and nothing was written" }),
+  version: Nullable(Version),
+  expires_at: Nullable(Time),
+})
+
+const Found = T.Object({
+  value: T.Unknown({ description: "null when the key is absent" }),
+  version: Nullable(Version),
+  ttl_seconds: Nullable(T.Integer({ description: "Seconds left, rounded up; null without expiry" })),
+})
+
+const BatchOp = T.Union([
+  T.Object({ op: T.Literal("set"), ...setFields }, { additionalProperties: false }),
+  T.Object({ op: T.Literal("get"), key: Key }, { additionalProperties: false }),
+  T.Object({ op: T.Literal("del"), key: Key }, { additionalProperties: false }),
+])
+
+export const kv = area(
+  "kv",
+  {
+    title: "Key-value",
+    summary: "JSON values under keys, with expiry, conditions and atomic batches",
+    project: "optional",
+    envelope: "bare",
+    audit: "rollup",
+  },
+  {
+    set: {
+      id: "kvSet",
+      http: "POST /v1/kv/set",
+      summary: "Store a value under a key",
+      scope: "kv:write",
+      effect: "write",
+      idempotent: "naturally",
+      body: T.Object(setFields),
+      aliases: { ttl: "ttl_seconds" },
+      bodyBytesMax: 2 * MIB,
+      replies: { 200: Written },
+      faults: ["kv_key_too_large", "kv_value_too_large"],
+      meters: ["kv_writes"],
+      example: { key: "greeting", value: { text: "hello" }, ttl_seconds: 3600 },
+    },
+    get: {
+      id: "kvGet",
+      http: "POST /v1/kv/get",
+      summary: "Read the value under a key",
+      scope: "kv:read",
+      effect: "read",
+      body: T.Object({ key: Key }),
+      replies: { 200: Found },
+      faults: ["kv_key_too_large"],
+      meters: ["kv_reads"],
+      example: { key: "greeting" },
+    },
+    exists: {
+      id: "kvExists",
+      http: "POST /v1/kv/exists",
+      summary: "Tell whether a key holds a value",
+      scope: "kv:read",
+      effect: "read",
+      body: T.Object({ key: Key }),
+      replies: { 200: T.Object({ exists: T.Boolean() }) },
+      faults: ["kv_key_too_large"],
+      meters: ["kv_reads"],
+      example: { key: "greeting" },
+    },
+    del: {
+      id: "kvDel",
+      http: "POST /v1/kv/del",
+      summary: "Delete one key or several",
+      scope: "kv:write",
+      effect: "destroy",
+      idempotent: "naturally",
+      body: T.Object({
+        key: T.Optional(Key),
+        keys: T.Optional(T.Array(Key, { minItems: 1, maxItems: KEYS_MAX })),
+      }),
+      bodyBytesMax: 2 * MIB,
+      replies: { 200: T.Object({ deleted: T.Integer({ description: "How many of the keys held a value" }) }) },
+      faults: ["missing_parameter", "kv_key_too_large"],
+      meters: ["kv_writes"],
+      example: { keys: ["greeting", "farewell"] },
+    },
+    keys: {
+      id: "kvKeys",
+      http: "POST /v1/kv/keys",
+      summary: "List keys by glob pattern",
+      description:
+        "Keys in byte order. The pattern has Redis's grammar: `*`, `?`, `[abc]`, `[^a]`, `[a-z]`, `\\` to escape. " +
+        "A page may hold fewer keys than `limit`; the list ends when `cursor` is null.",
+      scope: "kv:read",
+      effect: "read",
+      body: T.Object({
+        pattern: T.Optional(T.String({ minLength: 1, maxLength: KV_KEY_BYTES_MAX })),
+        limit: T.Optional(T.Integer({ minimum: 1, maximum: KEYS_MAX, default: KEYS_MAX })),
+        cursor: T.Optional(Nullable(T.String({ maxLength: 4096 }))),
+      }),
+      replies: { 200: T.Object({ keys: T.Array(T.String()), cursor: Nullable(T.String()) }) },
+      faults: ["invalid_parameter"],
+      meters: ["kv_reads"],
+      example: { pattern: "user:*", limit: 100 },
+    },
+    batch: {
+      id: "kvBatch",
+      http: "POST /v1/kv/batch",
+      summary: "Run several operations as one",
+      description:
+        "All or nothing: when the condition of one set does not hold, nothing is written, `committed` is false and " +
+        "`failed_index` names the operation. Reads see the writes before them in the list.",
+      scope: "kv:write",
+      effect: "write",
+      beyond: true,
+      body: T.Object({ ops: T.Array(BatchOp, { minItems: 1, maxItems: 100 }) }),
+      bodyBytesMax: 8 * MIB,
+      replies: {
+        200: T.Object({
+          committed: T.Boolean(),
+          failed_index: Nullable(T.Integer()),
+          results: T.Array(T.Union([Written, Found, T.Object({ deleted: T.Integer() })])),
+        }),
+      },
+      faults: ["kv_key_too_large", "kv_value_too_large"],
+      meters: ["kv_writes"],
+      example: {
+        ops: [
+          { op: "set", key: "a", value: 1 },
+          { op: "get", key: "a" },
+        ],
+      },
+    },
+  },
+)

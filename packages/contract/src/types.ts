@@ -1,0 +1,45 @@
+/** Shared schemas: the words that every area uses the same way. */
+import { T, type TSchema } from "./dsl.ts"
+
+export const Id = T.String({ format: "uuid", description: "UUID" })
+export const Time = T.String({ format: "date-time", description: "RFC 3339 time in UTC" })
+export const Email = T.String({ format: "email", maxLength: 254 })
+
+/** A label that a person chooses; it need not be unique unless the area says so. */
+export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000-\\u001f\\u007f]+$" })
+
+export const Nullable = <S extends TSchema>(schema: S) => T.Union([schema, T.Null()])
+
+export const OneOf = <const Values extends readonly [string, ...string[]]>(values: Values) => T.Enum([...values])
+
+const LIST_LIMIT_DEFAULT = 50
+const LIST_LIMIT_MAX = 200
+
+/** `limit` and `offset` of a list; newest first unless the operation says otherwise. */
+export const pageQuery = {
+  limit: T.Optional(T.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT })),
+  offset: T.Optional(T.Integer({ minimum: 0, maximum: 1_000_000, default: 0 })),
+}
+
+export const PageQuery = T.Object(pageQuery)
+
+export interface PageInput {
+  limit?: number
+  offset?: number
+}
+
+/** A list reply. The envelope adds `request_id` beside these fields instead of wrapping them again. */
+export const Page = <S extends TSchema>(item: S) =>
+  T.Object(
+    { data: T.Array(item), total: T.Integer(), limit: T.Integer(), offset: T.Integer() },
+    { "x-svc-list": true },
+  )
+
+export const page = <Row>({ rows, total }: { rows: Row[]; total: number }, input: PageInput) => ({
+  data: rows,
+  total,
+  limit: input.limit ?? LIST_LIMIT_DEFAULT,
+  offset: input.offset ?? 0,
+})
+
+export const isList = (schema: TSchema): boolean => "x-svc-list" in schema
