@@ -37,13 +37,19 @@ export const account = area(
       effect: "write",
       beyond: true,
       limit: "auth",
-      body: T.Object({ email: Email, password: Password, name: T.Optional(Name), organization_name: T.Optional(Name) }),
+      body: T.Object({
+        email: Email,
+        password: Password,
+        name: T.Optional(Name),
+        organization_name: T.Optional(Name),
+      }),
       replies: { 201: SignedIn },
       faults: ["weak_password", "email_invalid", "signup_disabled", "conflict"],
       example: { email: "ada@example.com", password: "correct horse battery", name: "Ada" },
     },
     login: {
       id: "accountLogin",
+      action: "auth_login",
       http: "POST /v1/account/login",
       summary: "Sign in with e-mail and password",
       scope: "public",
@@ -57,6 +63,7 @@ export const account = area(
     },
     reauthenticate: {
       id: "accountReauthenticate",
+      action: "auth_login",
       http: "POST /v1/account/reauthenticate",
       summary: "Prove the password again, for acts that ask for a fresh proof",
       scope: "session",
@@ -70,6 +77,7 @@ export const account = area(
     },
     logout: {
       id: "accountLogout",
+      action: "auth_logout",
       http: "POST /v1/account/logout",
       summary: "End this session",
       scope: "session",

@@ -4,7 +4,7 @@ import type { FaultCode } from "./faults.ts"
 import type { Meter } from "./meters.ts"
 import type { Scope } from "./scopes.ts"
 
-export { Type as T, type Static, type TObject, type TSchema }
+export { type Static, type TObject, type TSchema, Type as T }
 
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
 
@@ -13,7 +13,13 @@ export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
  * `any`: every key but a publishable one, and console sessions; `session`: a signed-in person only;
  * `publishable`: the public routes of end-user auth; `public`: no credential at all.
  */
-export type Access = Scope | readonly [Scope, Scope, ...Scope[]] | "any" | "session" | "publishable" | "public"
+export type Access =
+  | Scope
+  | readonly [Scope, Scope, ...Scope[]]
+  | "any"
+  | "session"
+  | "publishable"
+  | "public"
 
 /** What a call does to state. `by-statement` passes a read-only key at the door; its handler honours `call.readOnly`. */
 export type Effect = "read" | "write" | "destroy" | "by-statement"
@@ -64,6 +70,10 @@ export interface OperationSpec {
   readonly bodyBytesMax?: number
   /** The stricter limit of sign-up, login and password reset: 3 a minute and address (specification 8.1). */
   readonly limit?: "auth"
+  /** The audit action, where it is not the operation's name. */
+  readonly action?: string
+  /** Strings may hold null characters; PostgreSQL's text cannot, so only areas that keep bytes say this. */
+  readonly allowsNul?: true
   /** Not a row of the specification. */
   readonly beyond?: true
   /** A valid input: shown in the documentation, sent by the derived tests. */
@@ -92,7 +102,8 @@ export type Operation = Omit<OperationSpec, "project" | "envelope" | "audit"> & 
   readonly bodyBytesMax: number
 }
 
-export interface Area<Ops extends Record<string, OperationSpec> = Record<string, OperationSpec>> extends AreaSpec {
+export interface Area<Ops extends Record<string, OperationSpec> = Record<string, OperationSpec>>
+  extends AreaSpec {
   readonly name: string
   readonly specs: Ops
   readonly operations: { readonly [K in keyof Ops]: Operation }
@@ -135,7 +146,9 @@ type Fields<S> = S extends TSchema ? Static<S> : unknown
 type Simplify<A> = { [K in keyof A]: A[K] } & {}
 
 /** One flat object: the declaration says which field travels in path, query or body. */
-export type Input<O extends OperationSpec> = Simplify<Fields<O["params"]> & Fields<O["query"]> & Fields<O["body"]>>
+export type Input<O extends OperationSpec> = Simplify<
+  Fields<O["params"]> & Fields<O["query"]> & Fields<O["body"]>
+>
 
 export interface Reply<Status extends number = number, Body = unknown> {
   readonly status: Status
@@ -157,6 +170,7 @@ type IsUnion<A, B = A> = A extends unknown ? ([B] extends [A] ? false : true) : 
 export type Output<O extends OperationSpec> = Payloads<O["replies"]>
 
 /** What a handler returns: the payload, or `reply(status, payload)` where the operation has several success statuses. */
-export type Result<O extends OperationSpec> = true extends IsUnion<keyof O["replies"]>
-  ? { [S in keyof O["replies"]]: Reply<S & number, PayloadOf<O["replies"][S]>> }[keyof O["replies"]]
-  : Output<O>
+export type Result<O extends OperationSpec> =
+  true extends IsUnion<keyof O["replies"]>
+    ? { [S in keyof O["replies"]]: Reply<S & number, PayloadOf<O["replies"][S]>> }[keyof O["replies"]]
+    : Output<O>

@@ -1,10 +1,20 @@
 import { area, T } from "./dsl.ts"
+import { planNames } from "./plans.ts"
+import { roles } from "./scopes.ts"
 import { Id, Nullable, OneOf, Time } from "./types.ts"
 
-export const keyTypes = ["secret", "service_account", "full_access", "personal", "publishable", "oauth"] as const
-export const KeyType = OneOf(keyTypes)
-export const Plan = OneOf(["free", "chat_plus", "starter", "pro", "team", "business", "enterprise"])
-export const Role = OneOf(["owner", "admin", "member", "viewer"])
+export const keyTypes = [
+  "secret",
+  "service_account",
+  "full_access",
+  "personal",
+  "publishable",
+  "oauth",
+] as const
+export type KeyType = (typeof keyTypes)[number]
+export const KeyTypeSchema = OneOf(keyTypes)
+export const Plan = OneOf(planNames)
+export const RoleSchema = OneOf(roles)
 
 const Named = T.Object({ id: Id, name: T.String() })
 
@@ -13,7 +23,7 @@ const Me = T.Object({
     T.Object({
       id: Id,
       name: T.String(),
-      type: KeyType,
+      type: KeyTypeSchema,
       prefix: T.String(),
       read_only: T.Boolean(),
       require_approval: T.Boolean(),
@@ -51,7 +61,11 @@ const Service = T.Object({
 
 export const identity = area(
   "identity",
-  { title: "Identity and status", summary: "Who is calling, and what this installation can do", project: "none" },
+  {
+    title: "Identity and status",
+    summary: "Who is calling, and what this installation can do",
+    project: "none",
+  },
   {
     me: {
       id: "getMe",

@@ -8,16 +8,16 @@ import { kv } from "./kv.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 
+export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export * from "./dsl.ts"
 export * from "./faults.ts"
+export { type KeyType, keyTypes } from "./identity.ts"
+export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./keys.ts"
+export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
 export * from "./meters.ts"
 export * from "./plans.ts"
 export * from "./scopes.ts"
-export { isList, page, type PageInput } from "./types.ts"
-export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
-export { keyTypes } from "./identity.ts"
-export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./keys.ts"
-export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
+export { isList, type PageInput, page } from "./types.ts"
 
 export const areas = { identity, kv, account, organizations, projects, keys, approvals } as const
 

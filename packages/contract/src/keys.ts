@@ -1,6 +1,6 @@
 import { area, T } from "./dsl.ts"
-import { KeyType } from "./identity.ts"
-import { Id, Name, Nullable, OneOf, pageQuery, Page, Time } from "./types.ts"
+import { KeyTypeSchema } from "./identity.ts"
+import { Id, Name, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 /** Specification 8.5. */
 export const KEY_EXPIRY_DAYS_DEFAULT = 90
@@ -13,7 +13,7 @@ const Scopes = T.Array(T.String({ minLength: 3, maxLength: 64 }), { maxItems: 64
 const keyFields = {
   id: Id,
   name: T.String(),
-  type: KeyType,
+  type: KeyTypeSchema,
   prefix: T.String({ description: "The part of the secret that stays visible" }),
   scopes: T.Array(T.String()),
   organization_id: Id,
@@ -63,7 +63,7 @@ export const keys = area(
       beyond: true,
       body: T.Object({
         name: Name,
-        type: KeyType,
+        type: KeyTypeSchema,
         scopes: T.Optional(Scopes),
         project_id: T.Optional(Nullable(Id)),
         read_only: T.Optional(T.Boolean({ default: false })),
@@ -115,7 +115,14 @@ export const keys = area(
         scopes: T.Optional(Scopes),
       }),
       replies: { 200: Key },
-      faults: ["key_not_found", "key_already_revoked", "invalid_cidr", "invalid_scope", "invalid_parameter", "role_insufficient"],
+      faults: [
+        "key_not_found",
+        "key_already_revoked",
+        "invalid_cidr",
+        "invalid_scope",
+        "invalid_parameter",
+        "role_insufficient",
+      ],
       example: { name: "ci (old)" },
     },
     rotate: {
@@ -134,7 +141,13 @@ export const keys = area(
       }),
       replies: { 201: NewKey },
       secrets: ["secret"],
-      faults: ["key_not_found", "key_already_rotated", "key_already_revoked", "invalid_expiry", "role_insufficient"],
+      faults: [
+        "key_not_found",
+        "key_already_rotated",
+        "key_already_revoked",
+        "invalid_expiry",
+        "role_insufficient",
+      ],
       example: { grace_period_seconds: 3600 },
     },
     revoke: {
@@ -145,7 +158,9 @@ export const keys = area(
       effect: "destroy",
       beyond: true,
       params: KeyId,
-      body: T.Object({ cascade: T.Optional(T.Boolean({ description: "Revoke the key it was rotated from or into too" })) }),
+      body: T.Object({
+        cascade: T.Optional(T.Boolean({ description: "Revoke the key it was rotated from or into too" })),
+      }),
       replies: { 200: Key },
       faults: ["key_not_found", "key_already_revoked", "role_insufficient"],
     },

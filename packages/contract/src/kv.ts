@@ -8,9 +8,17 @@ export const KV_VALUE_BYTES_MAX = MIB
 
 const KEYS_MAX = 1000
 
-const Key = T.String({ minLength: 1, maxLength: KV_KEY_BYTES_MAX, description: "At most 1,024 bytes in UTF-8" })
+const Key = T.String({
+  minLength: 1,
+  maxLength: KV_KEY_BYTES_MAX,
+  description: "At most 1,024 bytes in UTF-8",
+})
 const Version = T.Integer({ description: "Grows with every write of the key and is never used twice" })
-const TtlSeconds = T.Integer({ minimum: 1, maximum: 10 * 365 * 86_400, description: "Seconds until the entry is gone" })
+const TtlSeconds = T.Integer({
+  minimum: 1,
+  maximum: 10 * 365 * 86_400,
+  description: "Seconds until the entry is gone",
+})
 
 const setFields = {
   key: Key,
@@ -23,7 +31,9 @@ const setFields = {
 }
 
 const Written = T.Object({
-  ok: T.Boolean({ description: "False when a condition (nx, xx, if_version) did not hold and nothing was written" }),
+  ok: T.Boolean({
+    description: "False when a condition (nx, xx, if_version) did not hold and nothing was written",
+  }),
   version: Nullable(Version),
   expires_at: Nullable(Time),
 })
@@ -52,6 +62,7 @@ export const kv = area(
   {
     set: {
       id: "kvSet",
+      allowsNul: true,
       http: "POST /v1/kv/set",
       summary: "Store a value under a key",
       scope: "kv:write",
@@ -67,6 +78,7 @@ export const kv = area(
     },
     get: {
       id: "kvGet",
+      allowsNul: true,
       http: "POST /v1/kv/get",
       summary: "Read the value under a key",
       scope: "kv:read",
@@ -79,6 +91,7 @@ export const kv = area(
     },
     exists: {
       id: "kvExists",
+      allowsNul: true,
       http: "POST /v1/kv/exists",
       summary: "Tell whether a key holds a value",
       scope: "kv:read",
@@ -91,6 +104,7 @@ export const kv = area(
     },
     del: {
       id: "kvDel",
+      allowsNul: true,
       http: "POST /v1/kv/del",
       summary: "Delete one key or several",
       scope: "kv:write",
@@ -101,13 +115,16 @@ export const kv = area(
         keys: T.Optional(T.Array(Key, { minItems: 1, maxItems: KEYS_MAX })),
       }),
       bodyBytesMax: 2 * MIB,
-      replies: { 200: T.Object({ deleted: T.Integer({ description: "How many of the keys held a value" }) }) },
+      replies: {
+        200: T.Object({ deleted: T.Integer({ description: "How many of the keys held a value" }) }),
+      },
       faults: ["missing_parameter", "kv_key_too_large"],
       meters: ["kv_writes"],
       example: { keys: ["greeting", "farewell"] },
     },
     keys: {
       id: "kvKeys",
+      allowsNul: true,
       http: "POST /v1/kv/keys",
       summary: "List keys by glob pattern",
       description:
@@ -127,6 +144,7 @@ export const kv = area(
     },
     batch: {
       id: "kvBatch",
+      allowsNul: true,
       http: "POST /v1/kv/batch",
       summary: "Run several operations as one",
       description:

@@ -1,5 +1,5 @@
 import { area, T } from "./dsl.ts"
-import { Plan, Role } from "./identity.ts"
+import { Plan, RoleSchema } from "./identity.ts"
 import { Email, Id, Name, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 const Organization = T.Object({
@@ -7,7 +7,7 @@ const Organization = T.Object({
   name: T.String(),
   slug: T.String(),
   plan: Plan,
-  role: Role,
+  role: RoleSchema,
   created_at: Time,
 })
 
@@ -15,7 +15,7 @@ const Member = T.Object({
   user_id: Id,
   email: T.String(),
   name: T.String(),
-  role: Role,
+  role: RoleSchema,
   project_ids: Nullable(T.Array(Id, { description: "null: every project" })),
   joined_at: Time,
 })
@@ -23,7 +23,7 @@ const Member = T.Object({
 const Invitation = T.Object({
   id: Id,
   email: T.String(),
-  role: Role,
+  role: RoleSchema,
   project_ids: Nullable(T.Array(Id)),
   status: OneOf(["pending", "accepted", "revoked", "expired"]),
   expires_at: Time,
@@ -118,9 +118,15 @@ export const organizations = area(
       effect: "write",
       beyond: true,
       params: T.Object({ org_id: Id, user_id: Id }),
-      body: T.Object({ role: T.Optional(Role), project_ids: T.Optional(ProjectIds) }),
+      body: T.Object({ role: T.Optional(RoleSchema), project_ids: T.Optional(ProjectIds) }),
       replies: { 200: Member },
-      faults: ["organization_not_found", "member_not_found", "role_insufficient", "last_owner", "project_not_in_organization"],
+      faults: [
+        "organization_not_found",
+        "member_not_found",
+        "role_insufficient",
+        "last_owner",
+        "project_not_in_organization",
+      ],
       example: { role: "viewer" },
     },
     removeMember: {
@@ -154,9 +160,12 @@ export const organizations = area(
       effect: "write",
       beyond: true,
       params: OrgId,
-      body: T.Object({ email: Email, role: Role, project_ids: T.Optional(ProjectIds) }),
+      body: T.Object({ email: Email, role: RoleSchema, project_ids: T.Optional(ProjectIds) }),
       replies: {
-        201: T.Object({ ...Invitation.properties, token: T.Optional(T.String({ description: "Shown this once" })) }),
+        201: T.Object({
+          ...Invitation.properties,
+          token: T.Optional(T.String({ description: "Shown this once" })),
+        }),
       },
       secrets: ["token"],
       faults: [

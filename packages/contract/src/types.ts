@@ -10,7 +10,9 @@ export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000
 
 export const Nullable = <S extends TSchema>(schema: S) => T.Union([schema, T.Null()])
 
-export const OneOf = <const Values extends readonly [string, ...string[]]>(values: Values) => T.Enum([...values])
+/** A closed set of words; an `enum` in JSON Schema, a union in TypeScript. */
+export const OneOf = <const Values extends readonly string[]>(values: Values) =>
+  T.Unsafe<Values[number]>(T.String({ enum: [...values] }))
 
 const LIST_LIMIT_DEFAULT = 50
 const LIST_LIMIT_MAX = 200

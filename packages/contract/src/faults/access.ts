@@ -1,0 +1,218 @@
+import type { FaultSpec } from "./spec.ts"
+
+/** 401: who is calling is not established. */
+export const credentialFaults = {
+  missing_credentials: {
+    status: 401,
+    text: "an API key is required in the Authorization header",
+    help: "Send `Authorization: Bearer <key>`. Keys are created in the console.",
+  },
+  invalid_api_key: {
+    status: 401,
+    text: "the API key is not valid",
+    help: "The key is misspelt, cut off, or was never issued here. Copy it again whole, or create a new one in the console; the secret is shown only once.",
+  },
+  api_key_revoked: {
+    status: 401,
+    text: "the API key was revoked",
+    help: "Revocation is permanent. Create a new key in the console and replace this one wherever it is used.",
+  },
+  api_key_expired: {
+    status: 401,
+    text: "the API key has expired",
+    help: "Keys live 90 days unless another period was chosen, and a rotated key's old secret dies after its grace time. Create a new key, or use the one that replaced it.",
+  },
+  session_expired: {
+    status: 401,
+    text: "the session has ended",
+    help: "Sign in again.",
+  },
+  token_invalid: {
+    status: 401,
+    text: "the access token is not valid",
+    help: "The token was changed or was not issued for this project. Sign in again to get a new one.",
+  },
+  token_expired: {
+    status: 401,
+    text: "the access token has expired",
+    help: "Get a new one with `POST /v1/auth/refresh` and the refresh token, or sign in again.",
+  },
+  invalid_credentials: {
+    status: 401,
+    text: "the e-mail address or the password is wrong",
+    help: "Which of the two is wrong is not told on purpose. Try again, or reset the password.",
+  },
+  refresh_token_invalid: {
+    status: 401,
+    text: "the refresh token is not valid or has expired",
+    help: "Sign in again to start a new session.",
+  },
+  refresh_token_reused: {
+    status: 401,
+    text: "the refresh token was already used",
+    help: "A refresh token works once; a second use may mean it was stolen, so the session was ended. Sign in again, and store the new refresh token after each refresh.",
+  },
+  mfa_challenge_failed: {
+    status: 401,
+    text: "the second factor was not accepted",
+    help: "The code is wrong, or this sign-in was not started with a password. Enter the current code, or sign in again.",
+  },
+  mfa_challenge_expired: {
+    status: 401,
+    text: "the sign-in waited too long for the second factor",
+    help: "A code must follow the password within five minutes. Sign in again.",
+  },
+  publishable_key_invalid: {
+    status: 401,
+    text: "the publishable key is not valid",
+    help: "Send the project's `svc_pk_` key with the request. The console shows it on the project's page.",
+  },
+  oauth_invalid_client: {
+    status: 401,
+    text: "the client could not be authenticated",
+    help: "The client id is unknown or its secret is wrong. Check how the client registered and which authentication method it chose.",
+  },
+} as const satisfies Record<string, FaultSpec>
+
+/** 402: the act would cost more than is available. */
+export const paymentFaults = {
+  ai_budget_exhausted: {
+    status: 402,
+    text: "the AI budget is used up",
+    help: "No credit is left for AI requests. Add credit, enable overage, or wait for the next billing period.",
+  },
+  credits_exhausted: {
+    status: 402,
+    text: "the credit balance is used up",
+    help: "Buy credit or enable overage in the console under Billing. Running workloads are listed there with what they cost.",
+  },
+  spending_cap_reached: {
+    status: 402,
+    text: "the spending cap is reached",
+    help: "The cap set for this organization stops further spending. An owner can raise or remove it under Billing.",
+  },
+  plan_limit_reached: {
+    status: 402,
+    text: "the plan's limit is reached[: your plan allows {limit} {resources}]",
+    help: "Remove something you no longer need, or change the plan. `GET /v1/billing/plans` shows what each plan allows.",
+  },
+  payment_method_required: {
+    status: 402,
+    text: "a payment method is required",
+    help: "Add one in the console under Billing, then repeat the request.",
+  },
+  payment_failed: {
+    status: 402,
+    text: "the payment was not accepted[: {reason}]",
+    help: "Nothing was charged. Check the payment method with its issuer or choose another one, then try again.",
+  },
+} as const satisfies Record<string, FaultSpec>
+
+/** 403: the caller is known and may not do this. */
+export const permissionFaults = {
+  missing_scope: {
+    status: 403,
+    text: "missing scope[: {scopes}]",
+    help: "The key is valid but lacks a scope this operation needs; any one of those named is enough. A key's scopes cannot grow, so create a key that has it.",
+  },
+  tenant_mismatch: {
+    status: 403,
+    text: "the tenant id is not that of the key's organization",
+    help: "The tenant is always taken from the key; an id in the path or body must equal it. `GET /v1/me` shows the organization's id.",
+  },
+  publishable_key_not_allowed: {
+    status: 403,
+    text: "publishable keys cannot be used for resource operations",
+    help: "A `svc_pk_` key only names the project to the `/v1/auth` routes. Call this operation from a server with a secret key.",
+  },
+  key_read_only: {
+    status: 403,
+    text: "key is read-only — only SELECT, SHOW, and EXPLAIN are allowed",
+    help: "A read-only key changes nothing anywhere in the API, and a key cannot become writable. Use another key for writes.",
+  },
+  session_required: {
+    status: 403,
+    text: "key management requires a signed-in user session",
+    help: "A key can create, rotate, revoke or approve nothing, not even something weaker than itself. Sign in to the console and do it there.",
+  },
+  ip_not_allowed: {
+    status: 403,
+    text: "the key may not be used from this address[: {address}]",
+    help: "The key has an `ip_allowlist` and your address is not in it. Add the address in the console; behind a proxy, the operator must also list that proxy as trusted.",
+  },
+  scope_exceeds_creator: {
+    status: 403,
+    text: "a new key cannot have scopes its creator lacks[: {scopes}]",
+    help: "Leave these scopes out, or ask an owner or administrator to create the key.",
+  },
+  org_wide_key_forbidden: {
+    status: 403,
+    text: "only owners and administrators may create keys for the whole organization",
+    help: "Choose a project for the key, or ask an owner or administrator.",
+  },
+  project_not_in_organization: {
+    status: 403,
+    text: "the project named in the request is not one this key can use",
+    help: "A key works only with projects of its own organization, and one bound to a project only with that project. Check the id in the `X-Svc-Project` header.",
+  },
+  role_insufficient: {
+    status: 403,
+    text: "your role does not allow this[: it needs {roles}]",
+    help: "Ask an owner or administrator of the organization to do it or to change your role.",
+  },
+  step_up_required: {
+    status: 403,
+    text: "confirm your identity again to do this",
+    help: "This act needs a sign-in from the last 15 minutes. Call `POST /v1/account/reauthenticate`, then repeat the request.",
+  },
+  approval_rejected: {
+    status: 403,
+    text: "the request was not approved[: {reason}]",
+    help: "A person decided against it, and nothing was done. Talk to them before sending it again.",
+  },
+  approver_not_allowed: {
+    status: 403,
+    text: "you cannot decide about this approval",
+    help: "Approvals are decided by an owner or administrator, and where the organization says so by someone other than the key's creator.",
+  },
+  token_audience_mismatch: {
+    status: 403,
+    text: "tokens of application users cannot call the platform API",
+    help: "This token belongs to a user of an application and works on the `/v1/auth` routes only. Call this operation from a server with a secret key.",
+  },
+  csrf_failed: {
+    status: 403,
+    text: "the request does not come from the console's own pages",
+    help: "Session cookies are accepted from the console's origin only. Programs use an API key; behind a proxy, check that `SVC_BASE_URL` is the address people open.",
+  },
+  email_not_confirmed: {
+    status: 403,
+    text: "the e-mail address is not confirmed yet",
+    help: "Follow the link in the confirmation mail, or ask for a new one with `POST /v1/auth/resend`.",
+  },
+  user_banned: {
+    status: 403,
+    text: "this user is blocked",
+    help: "The application's owner blocked the user. Contact them.",
+  },
+  signup_disabled: {
+    status: 403,
+    text: "sign-up is closed",
+    help: "New users are added by invitation only. Ask the owner for one.",
+  },
+  model_not_in_plan: {
+    status: 403,
+    text: "this model is not part of your plan[: {model}]",
+    help: "`GET /v1/ai/models` lists the models you can call. The default model is part of every plan.",
+  },
+  terms_not_accepted: {
+    status: 403,
+    text: "the terms of this module are not accepted yet[: {module}]",
+    help: "An owner must accept the agreement of this module under Billing before it can be used.",
+  },
+  oauth_access_denied: {
+    status: 403,
+    text: "the user denied the request",
+    help: "The person on the consent screen refused, so no token was issued. Ask again only when they want it.",
+  },
+} as const satisfies Record<string, FaultSpec>

@@ -1,0 +1,140 @@
+import type { FaultSpec } from "./spec.ts"
+
+/** 400 of one area each: data, workloads, messages, network. */
+export const badInputFaults = {
+  invalid_sql: {
+    status: 400,
+    text: "the database refused the statement[: {reason}]",
+    help: "The text after the colon is PostgreSQL's own message. Correct the statement or its parameters; nothing of the statement took effect.",
+  },
+  query_timeout: {
+    status: 400,
+    text: "the statement ran longer than its time limit[ of {seconds} seconds]",
+    help: "The statement was cancelled and nothing of it took effect. Narrow it, add an index (`POST /api/v1/optimize` proposes some) or give it a longer time limit.",
+  },
+  invalid_isolation_tier: {
+    status: 400,
+    text: "isolation must be shared, isolated or dedicated",
+    help: "Choose one of the three tiers, or leave the field out to get the default.",
+  },
+  unsupported_pg_version: {
+    status: 400,
+    text: "pg_version must be 16, 17 or 18",
+    help: "Those are the supported major versions of PostgreSQL; 16 is the default. A database keeps its version, and so do its branches and restores.",
+  },
+  invalid_ciphertext: {
+    status: 400,
+    text: "the ciphertext is not in a form this service wrote",
+    help: "A ciphertext looks like `svc:v3:…`. Send the whole string as `encrypt` returned it, without line breaks.",
+  },
+  decryption_failed: {
+    status: 400,
+    text: "the ciphertext could not be decrypted",
+    help: "It was changed, belongs to another tenant, was made with another `context`, or its key version is no longer accepted. The cause is not told apart on purpose; check that `context` is exactly the one given to `encrypt`.",
+  },
+  kv_key_too_large: {
+    status: 400,
+    text: "the key is too large[: at most {bytes} bytes are allowed]",
+    help: "Keys are measured in UTF-8 bytes. Shorten the key, or use a hash of it.",
+  },
+  kv_value_too_large: {
+    status: 400,
+    text: "the value is too large[: at most {bytes} bytes are allowed]",
+    help: "Values are measured as JSON in UTF-8 bytes. Keep large values in an object of a bucket and store its name here.",
+  },
+  too_many_keys: {
+    status: 400,
+    text: "too many keys in one request[: at most {limit} are allowed]",
+    help: "Split the list over several requests. A computer holds at most 32 ssh keys in all.",
+  },
+  dimension_mismatch: {
+    status: 400,
+    text: "a vector has the wrong dimension[: vector {index} has {actual} values, the collection has {expected}]",
+    help: "Every vector of a collection has the dimension fixed at its creation; nothing of the batch was written. Use the embedding model the collection was made for.",
+  },
+  batch_too_large: {
+    status: 400,
+    text: "the batch is too large[: at most {limit} items are allowed]",
+    help: "Nothing of the batch was written. Split it and send the parts one after another.",
+  },
+  event_too_large: {
+    status: 400,
+    text: "the event is too large[: at most {bytes} bytes are allowed]",
+    help: "Events carry facts, not files. Store the payload as an object of a bucket and publish its name.",
+  },
+  template_variable_missing: {
+    status: 400,
+    text: "the template needs variables that were not given[: {names}]",
+    help: "No mail was sent, because a blank would have been mailed in their place. Add the variables to `data`.",
+  },
+  ticket_closed: {
+    status: 400,
+    text: "this ticket is closed",
+    help: "A closed ticket takes no comments or changes. Open a new ticket and mention the old one.",
+  },
+  invalid_webhook_url: {
+    status: 400,
+    text: "the webhook URL is not allowed[: {reason}]",
+    help: "Give an absolute URL whose host resolves to a public address. An operator can allow private targets with `SVC_OUTBOUND_ALLOW`.",
+  },
+  invalid_ssh_key: {
+    status: 400,
+    text: "a key is not an OpenSSH public key[: entry {index}]",
+    help: "Send the one line of a `.pub` file, such as `ssh-ed25519 AAAA… name`. No key of the list was changed.",
+  },
+  too_many_files: {
+    status: 400,
+    text: "a request writes 1 to 64 files",
+    help: "The list of files is empty or too long. Split it, or send an archive and unpack it with a command.",
+  },
+  sandbox_not_running: {
+    status: 400,
+    text: "this sandbox is not running[: it is {state}]",
+    help: "Commands need a running sandbox. Wait until it has started; one that reached its time limit is gone for good, so create a new one.",
+  },
+  upload_empty: {
+    status: 400,
+    text: "the upload is empty",
+    help: "Send the content as the request body. With curl, use `--data-binary @file`.",
+  },
+  upload_not_gzip: {
+    status: 400,
+    text: "the upload is not a gzipped tar archive",
+    help: "Make it with `tar -czf context.tgz .` and send the raw bytes with `Content-Type: application/gzip`; multipart forms are refused.",
+  },
+  upload_too_large: {
+    status: 400,
+    text: "the upload is too large[: at most {bytes} bytes are allowed]",
+    help: "Leave out what the build does not need, such as dependencies and version history.",
+  },
+  invalid_build_args: {
+    status: 400,
+    text: "build_args must be a JSON object of strings",
+    help: 'Encode the object for a URL, for example `?build_args=%7B"NODE_ENV"%3A"production"%7D`.',
+  },
+  unsupported_waf_rule: {
+    status: 400,
+    text: "this rule cannot be enforced[: {reason}]",
+    help: "Only patterns that match in linear time and the listed actions are enforced, and a rule that would do nothing is not stored. Drop look-around and back-references from the pattern.",
+  },
+  invalid_backend: {
+    status: 400,
+    text: "the backend is not valid[: {reason}]",
+    help: "Give an address and a port the balancer may reach, or one of your own workloads. Loopback, link-local and other tenants' addresses are refused.",
+  },
+  load_balancer_unknown: {
+    status: 400,
+    text: "no load balancer has this id[: {id}]",
+    help: "A backend is added to an existing balancer of the same project. `GET /v1/lb` lists them.",
+  },
+  invalid_provider: {
+    status: 400,
+    text: "the provider is not supported[: {provider}]",
+    help: "The API reference lists the supported providers of this operation.",
+  },
+  integration_exists: {
+    status: 400,
+    text: "this repository is already connected to the project",
+    help: "A repository is connected to a project once. Change the existing integration with `PUT /v1/integrations/{id}`.",
+  },
+} as const satisfies Record<string, FaultSpec>

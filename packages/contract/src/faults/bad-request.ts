@@ -1,0 +1,146 @@
+import type { FaultSpec } from "./spec.ts"
+
+/** 400 that any operation may answer, and those of keys, sign-in and money. */
+export const badRequestFaults = {
+  invalid_request: {
+    status: 400,
+    text: "the request is not valid[: {reason}]",
+    help: "The server could not make sense of the request. Compare it with the operation in the API reference and send it again corrected.",
+  },
+  validation_failed: {
+    status: 400,
+    text: "a field of the request is not valid[: {reason}]",
+    help: "One or more fields do not match what the operation accepts; unknown body fields are refused too. Each entry of `errors` names the `location` of a field and says what is wrong with it: correct those and send the request again.",
+  },
+  invalid_json: {
+    status: 400,
+    text: "the request body is not valid JSON[: {reason}]",
+    help: "The body could not be parsed. Look for a trailing comma, a single quote or a cut-off body, and send `Content-Type: application/json` with exactly one JSON value.",
+  },
+  json_too_deep: {
+    status: 400,
+    text: "the JSON body is nested too deeply[: at most {limit} levels are allowed]",
+    help: "Objects and arrays inside one another have a limit, so that one request cannot exhaust the server. Flatten the value, or send the deep part as a string.",
+  },
+  body_required: {
+    status: 400,
+    text: "this operation requires a request body",
+    help: "The request arrived without a body. Send a JSON object, even an empty one (`{}`) when every field is optional.",
+  },
+  header_duplicated: {
+    status: 400,
+    text: "a header was sent more than once[: {header}]",
+    help: "This header has one value, and two of them could be read differently by two programs. Send it once, and check whether a proxy adds its own.",
+  },
+  uri_invalid: {
+    status: 400,
+    text: "the request path or query is not a valid URI",
+    help: "The address has a broken percent-escape or a character that is not allowed. Percent-encode each path segment and query value as UTF-8.",
+  },
+  missing_parameter: {
+    status: 400,
+    text: "a required parameter is missing[: {field}]",
+    help: "The operation needs this parameter. Add it to the path, the query or the body as the API reference says.",
+  },
+  invalid_parameter: {
+    status: 400,
+    text: "a parameter is not valid[: {reason}]",
+    help: "The parameter has a value outside what the operation accepts. The API reference gives its type, range and allowed values.",
+  },
+  invalid_name: {
+    status: 400,
+    text: "the name is not valid[: {reason}]",
+    help: "Names of this resource follow a fixed form, given in the API reference; a computer's name, for example, is a lower-case DNS label of at most 63 characters. Choose a name of that form.",
+  },
+  invalid_resource_shape: {
+    status: 400,
+    text: "the requested resources are not valid[: {reason}]",
+    help: "Memory, vCPUs, disk or instances are outside the range this workload allows. Choose values inside the range; ranges can be raised by the operator.",
+  },
+  path_required: {
+    status: 400,
+    text: "the query parameter path is required",
+    help: "Name the file to read with `?path=`, as an absolute path inside the machine.",
+  },
+  project_required: {
+    status: 400,
+    text: "this operation requires a project-scoped API key",
+    help: "The key belongs to the whole organization and the request names no project. Send the project's id in the `X-Svc-Project` header, or use a key bound to a project.",
+  },
+  storage_project_required: {
+    status: 400,
+    code: "project_required",
+    text: "storage API requires a project-scoped API key",
+    help: "Buckets belong to a project. Send the project's id in the `X-Svc-Project` header, or use a key bound to a project.",
+  },
+  idempotency_key_invalid: {
+    status: 400,
+    text: "the Idempotency-Key header must have 1 to 255 characters",
+    help: "Use a fresh UUID for each new act and the same one when you repeat it.",
+  },
+  idempotency_key_mismatch: {
+    status: 400,
+    text: "this Idempotency-Key was already used with a different request",
+    help: "A key stands for one request for 24 hours, and its first use had another body. Send a new key for a new request, or the first body to get the first answer again.",
+  },
+  invalid_scope: {
+    status: 400,
+    text: "the list of scopes is not valid[: {scopes}]",
+    help: "A scope is unknown, or this type of key does not choose its scopes. `GET /v1/scopes` lists all of them.",
+  },
+  invalid_cidr: {
+    status: 400,
+    text: "an address range is not valid CIDR notation[: {value}]",
+    help: "Write IPv4 or IPv6 ranges such as `203.0.113.0/24` or `2001:db8::/32`, without leading zeros; a single address is also accepted.",
+  },
+  invalid_expiry: {
+    status: 400,
+    text: "the expiry is not allowed[: {reason}]",
+    help: "Give one of `expires_in_days`, `expires_at` or `never_expires`, between one hour and ten years ahead. Your organization may set a shorter maximum.",
+  },
+  plan_not_purchasable: {
+    status: 400,
+    text: "this plan cannot be bought[: {plan}]",
+    help: "The free plan needs no checkout and some plans are set by the operator. `GET /v1/billing/plans` lists the plans and says which can be bought.",
+  },
+  invalid_amount: {
+    status: 400,
+    text: "the amount is not allowed[: {reason}]",
+    help: "Amounts are positive whole numbers of micro-units: 1000000 is one dollar. Choose an amount inside the allowed range.",
+  },
+  invalid_consent: {
+    status: 400,
+    text: "the consent choices are not valid[: {reason}]",
+    help: "Send true or false for the known purposes only: `marketing`, `analytics` and `ai_training`.",
+  },
+  invalid_correction: {
+    status: 400,
+    text: "the correction is not valid[: {reason}]",
+    help: "Each correction names one field that can be corrected and its new value. Remove unknown fields and empty values.",
+  },
+  weak_password: {
+    status: 400,
+    text: "the password is too weak[: {reason}]",
+    help: "It is too short, or it is on the list of common and leaked passwords. A sentence of 15 or more characters is a good choice; no mix of character kinds is demanded.",
+  },
+  email_invalid: {
+    status: 400,
+    text: "the e-mail address is not valid",
+    help: "Give one address of the form `name@example.com`, without a display name.",
+  },
+  mfa_code_invalid: {
+    status: 400,
+    text: "the one-time code is wrong or was already used",
+    help: "Each code works once. Wait for the next one in the authenticator, and check that the clocks of both devices are right.",
+  },
+  mfa_factor_unverified: {
+    status: 400,
+    text: "this second factor is not verified yet",
+    help: "Finish its enrollment with `POST /v1/auth/mfa/verify` and a code from the authenticator before using it to sign in.",
+  },
+  token_invalid_or_expired: {
+    status: 400,
+    text: "the link or token is not valid or has expired",
+    help: "Links sent by e-mail work once and for a limited time. Ask for a new one.",
+  },
+} as const satisfies Record<string, FaultSpec>

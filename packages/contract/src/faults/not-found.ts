@@ -1,0 +1,223 @@
+import type { FaultSpec } from "./spec.ts"
+
+/**
+ * 404. An id of another tenant gets exactly the answer of an id that never existed, so an entry never says which
+ * of the two it was.
+ */
+export const notFoundFaults = {
+  route_not_found: {
+    status: 404,
+    text: "no operation has this method and path[: {method} {path}]",
+    help: "Check the path and its version prefix: most areas are under `/v1`, database and encryption under `/api/v1`. The API reference lists every operation.",
+  },
+  resource_not_found: {
+    status: 404,
+    text: "resource not found[: {id}]",
+    help: "Nothing with this id exists in this organization and project. Check the id and which project the key works in.",
+  },
+  key_not_found: {
+    status: 404,
+    text: "key not found[: {id}]",
+    help: "The organization has no key with this id. `GET /v1/keys` lists them; the id is not the secret.",
+  },
+  organization_not_found: {
+    status: 404,
+    text: "organization not found[: {id}]",
+    help: "No organization you belong to has this id. `GET /v1/organizations` lists yours.",
+  },
+  project_not_found: {
+    status: 404,
+    text: "project not found[: {id}]",
+    help: "The organization has no project with this id, or you were not given access to it. `GET /v1/projects` lists yours.",
+  },
+  member_not_found: {
+    status: 404,
+    text: "member not found[: {id}]",
+    help: "Nobody with this id is a member of the organization.",
+  },
+  invitation_not_found: {
+    status: 404,
+    text: "invitation not found[: {id}]",
+    help: "The invitation was used, withdrawn, or is older than seven days. Ask for a new one.",
+  },
+  approval_not_found: {
+    status: 404,
+    text: "approval not found[: {id}]",
+    help: "No approval with this id exists, or it was requested by another key. `GET /v1/approvals` lists those you can see.",
+  },
+  connected_app_not_found: {
+    status: 404,
+    text: "connected app not found[: {name}]",
+    help: "No app of this name is connected. `GET /v1/connected-apps` lists them by name.",
+  },
+  factor_not_found: {
+    status: 404,
+    text: "second factor not found[: {id}]",
+    help: "The user has no second factor with this id. `GET /v1/auth/mfa/factors` lists them.",
+  },
+  database_not_found: {
+    status: 404,
+    text: "database not found[: {id}]",
+    help: "The project has no database with this id. A deleted one can be restored during its grace time; after that it is gone for good.",
+  },
+  branch_not_found: {
+    status: 404,
+    text: "branch not found[: {id}]",
+    help: "The database has no branch with this id.",
+  },
+  table_not_found: {
+    status: 404,
+    text: "table not found[: {name}]",
+    help: "The database has no table or view of this name in the schema searched. `GET /api/v1/schema` lists them; names are case-sensitive.",
+  },
+  bucket_not_found: {
+    status: 404,
+    text: "bucket not found[: {name}]",
+    help: "The project has no bucket of this name. `GET /v1/storage/buckets` lists them.",
+  },
+  object_not_found: {
+    status: 404,
+    text: "object not found[: {key}]",
+    help: "The bucket has no object with this key. Keys are case-sensitive and have no leading slash unless one was written.",
+  },
+  function_not_found: {
+    status: 404,
+    text: "function not found[: {id}]",
+    help: "The project has no function with this id or name. `GET /v1/functions` lists them.",
+  },
+  service_not_found: {
+    status: 404,
+    text: "service not found[: {id}]",
+    help: "The project has no service with this id. `GET /v1/run/services` lists them.",
+  },
+  deployment_not_found: {
+    status: 404,
+    text: "deployment not found[: {id}]",
+    help: "The project has no deployment with this id. `GET /v1/compute/deployments` lists them.",
+  },
+  computer_not_found: {
+    status: 404,
+    text: "computer not found[: {id}]",
+    help: "The project has no computer with this id. `GET /v1/computers` lists them.",
+  },
+  sandbox_not_found: {
+    status: 404,
+    text: "sandbox not found[: {id}]",
+    help: "The sandbox was deleted or reached its time limit; nothing of it is kept. Create a new one.",
+  },
+  build_not_found: {
+    status: 404,
+    text: "build not found[: {id}]",
+    help: "The project has no build with this id. `GET /v1/build` lists them.",
+  },
+  schedule_not_found: {
+    status: 404,
+    text: "schedule not found[: {id}]",
+    help: "The project has no schedule with this id. `GET /v1/cron/schedules` lists them.",
+  },
+  topic_not_found: {
+    status: 404,
+    text: "topic not found[: {id}]",
+    help: "The project has no topic with this id. Use the id from the topic's record, not its name.",
+  },
+  subscription_not_found: {
+    status: 404,
+    text: "subscription not found[: {id}]",
+    help: "The project has no subscription with this id.",
+  },
+  webhook_not_found: {
+    status: 404,
+    text: "webhook not found[: {id}]",
+    help: "The organization has no webhook with this id. `GET /api/v1/tenants/{tenant_id}/webhooks` lists them.",
+  },
+  template_not_found: {
+    status: 404,
+    text: "template not found[: {id}]",
+    help: "The organization has no e-mail template of this id or name. `GET /v1/email/templates` lists them.",
+  },
+  domain_not_found: {
+    status: 404,
+    text: "domain not found[: {domain}]",
+    help: "The domain is not registered here. Add it before verifying or using it.",
+  },
+  vpc_not_found: {
+    status: 404,
+    text: "private network not found[: {id}]",
+    help: "The organization has no private network with this id. `GET /v1/vpc` lists them.",
+  },
+  peer_not_found: {
+    status: 404,
+    text: "peer not found[: {id}]",
+    help: "The private network has no peer with this id. `GET /v1/vpc/{id}/peers` lists them.",
+  },
+  load_balancer_not_found: {
+    status: 404,
+    text: "load balancer not found[: {id}]",
+    help: "The project has no load balancer with this id. `GET /v1/lb` lists them.",
+  },
+  backend_not_found: {
+    status: 404,
+    text: "backend not found[: {id}]",
+    help: "The load balancer has no backend with this id. `GET /v1/lb/{id}` shows those it has.",
+  },
+  rule_not_found: {
+    status: 404,
+    text: "rule not found[: {id}]",
+    help: "The project has no firewall rule with this id. `GET /v1/waf/rules` lists them.",
+  },
+  integration_not_found: {
+    status: 404,
+    text: "integration not found[: {id}]",
+    help: "The project has no integration with this id. `GET /v1/integrations` lists them.",
+  },
+  installation_not_found: {
+    status: 404,
+    text: "installation not found[: {id}]",
+    help: "The provider app's installation does not exist or belongs to another project. `GET /v1/integrations/vcs/installations` lists yours.",
+  },
+  collection_not_found: {
+    status: 404,
+    text: "collection not found[: {name}]",
+    help: "There is no vector collection of this name. Create it first, with its dimension.",
+  },
+  document_not_found: {
+    status: 404,
+    text: "document not found[: {id}]",
+    help: "There is no document with this id, or it was deleted.",
+  },
+  notification_not_found: {
+    status: 404,
+    text: "notification not found[: {id}]",
+    help: "There is no notification with this id for this recipient.",
+  },
+  device_not_found: {
+    status: 404,
+    text: "device not found[: {id}]",
+    help: "No device with this id is registered for notifications.",
+  },
+  chat_session_not_found: {
+    status: 404,
+    text: "chat session not found[: {id}]",
+    help: "The organization has no support chat with this id. `GET /v1/support/chat/sessions` lists them.",
+  },
+  ticket_not_found: {
+    status: 404,
+    text: "ticket not found[: {id}]",
+    help: "The organization has no ticket with this id. `GET /v1/support/tickets` lists them.",
+  },
+  invoice_not_found: {
+    status: 404,
+    text: "invoice not found[: {id}]",
+    help: "The organization has no invoice with this id. `GET /v1/billing/invoices/{tenant_id}` lists them.",
+  },
+  agreement_not_found: {
+    status: 404,
+    text: "agreement not found[: {module}]",
+    help: "No module of this name has an agreement. `GET /v1/billing/agreements/{tenant_id}` lists them.",
+  },
+  gdpr_request_not_found: {
+    status: 404,
+    text: "data-subject request not found[: {id}]",
+    help: "The organization has no data-subject request with this id. `GET /v1/compliance/gdpr/requests` lists them.",
+  },
+} as const satisfies Record<string, FaultSpec>

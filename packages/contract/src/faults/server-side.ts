@@ -1,0 +1,93 @@
+import type { FaultSpec } from "./spec.ts"
+
+/** 500 to 504: the request was good and the platform could not serve it. */
+export const serverSideFaults = {
+  internal_error: {
+    status: 500,
+    text: "something went wrong on our side",
+    help: "The error was logged under this `request_id`; give it to the operator. If the request changes something, repeat it with the same `Idempotency-Key`, so that it cannot happen twice.",
+  },
+  not_implemented: {
+    status: 501,
+    text: "this is not available on this installation[: {reason}]",
+    help: "The engine behind this area cannot do it here. `GET /api/v1/services` says what is available and what would enable the rest.",
+  },
+  vpc_unavailable: {
+    status: 501,
+    text: "private networks are not available on this installation[: {reason}]",
+    help: "They need WireGuard on the host, or a network driver that brings it. The operator can enable one; `svc doctor` says what is missing.",
+  },
+  snapshots_unavailable: {
+    status: 501,
+    text: "snapshots are not available for ephemeral sandboxes",
+    help: "Nothing of an ephemeral sandbox is kept. Copy files out of it, or use a computer, whose disk stays.",
+  },
+  isolation_tier_unavailable: {
+    status: 501,
+    text: "this isolation tier is not available on this installation[: {isolation}]",
+    help: "Choose another tier, or have the operator configure a database engine that provides this one.",
+  },
+  billing_not_configured: {
+    status: 501,
+    text: "billing is not configured on this installation",
+    help: "The operator has not set up billing, so this figure does not exist here. `GET /api/v1/services` shows the state of every area.",
+  },
+  ssh_keys_not_delivered: {
+    status: 502,
+    text: "the ssh keys did not reach the running computer",
+    help: "The machine did not answer, so its old keys still count. Send the same list again, or restart the computer.",
+    retryable: true,
+  },
+  path_outside_guest_roots: {
+    status: 502,
+    text: "the path is outside the folders this sandbox may write[: {path}]",
+    help: "Files may be written below `/workspace`, the user's home and `/tmp`. Links that lead elsewhere are not followed.",
+  },
+  upstream_error: {
+    status: 502,
+    text: "an engine behind this service gave a bad answer[: {reason}]",
+    help: "The service this installation relies on failed. Try again shortly; if it persists, tell the operator the `request_id`.",
+    retryable: true,
+  },
+  all_providers_exhausted: {
+    status: 503,
+    text: "no AI provider could answer[: {reason}]",
+    help: "Every provider configured for this model failed or is cooling down. Try again after the `Retry-After` time, or choose another model.",
+    retryable: true,
+  },
+  no_host_capacity: {
+    status: 503,
+    text: "no host has room for this workload",
+    help: "Ask for less memory or fewer vCPUs, stop what you no longer need, or try again later. The operator can add a host.",
+    retryable: true,
+  },
+  host_unavailable: {
+    status: 503,
+    text: "the host of this machine does not answer",
+    help: "The machine's disk is on that host, so it cannot start elsewhere. Try again when the host is back.",
+    retryable: true,
+  },
+  email_domain_not_enabled: {
+    status: 503,
+    text: "delivery from your own domain is not enabled[: {domain}]",
+    help: "A verified domain is not enough: delivery must be enabled in the e-mail settings, and the installation needs a mail relay (`SVC_SMTP_URL`). Leave `from` out to send from the platform's address.",
+  },
+  vector_store_unavailable: {
+    status: 503,
+    text: "the vector store does not answer",
+    help: "Nothing was written. Try again shortly; `GET /api/v1/services` shows its state.",
+    retryable: true,
+  },
+  service_unavailable: {
+    status: 503,
+    text: "this area is not available at the moment[: {reason}]",
+    help: "The engine behind it is starting, overloaded or not configured. `GET /api/v1/services` gives the state and the reason; other areas keep working.",
+    retryable: true,
+  },
+  upstream_timeout: {
+    status: 504,
+    text: "an engine behind this service did not answer in time",
+    help: "Whether the request took effect is not known. Repeat a change only with the same `Idempotency-Key`.",
+    retryable: true,
+  },
+} as const satisfies Record<string, FaultSpec>

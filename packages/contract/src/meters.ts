@@ -1,0 +1,54 @@
+/**
+ * What is measured, and so can be limited, shown and priced.
+ * A `count` adds up over a period. A `level` is held at a moment, and a period uses its average over time.
+ */
+export interface MeterSpec {
+  readonly kind: "count" | "level"
+  readonly unit: string
+  readonly description: string
+}
+
+export const meters = {
+  requests: {
+    kind: "count",
+    unit: "request",
+    description: "Requests made with a key, refused ones included",
+  },
+  ingress_bytes: { kind: "count", unit: "byte", description: "Bytes received in request bodies and uploads" },
+  egress_bytes: { kind: "count", unit: "byte", description: "Bytes sent in replies and downloads" },
+
+  database_hours: { kind: "count", unit: "hour", description: "Time databases spent awake" },
+  sql_statements: { kind: "count", unit: "statement", description: "SQL statements run over HTTP" },
+  kv_reads: { kind: "count", unit: "entry", description: "Key-value entries read" },
+  kv_writes: { kind: "count", unit: "entry", description: "Key-value entries written or deleted" },
+  kv_bytes: { kind: "level", unit: "byte", description: "Keys and values kept" },
+  storage_gb: { kind: "level", unit: "GB", description: "Objects kept in buckets" },
+  vector_ops: { kind: "count", unit: "vector", description: "Vectors written, and searches made" },
+  searches: { kind: "count", unit: "search", description: "Queries of the search index" },
+
+  ai_requests: { kind: "count", unit: "request", description: "Requests answered by a model" },
+  ai_input_tokens: { kind: "count", unit: "token", description: "Tokens sent to models" },
+  ai_output_tokens: { kind: "count", unit: "token", description: "Tokens produced by models" },
+
+  build_minutes: { kind: "count", unit: "minute", description: "Time builds ran" },
+  service_hours: { kind: "count", unit: "hour", description: "Time instances of run services were up" },
+  compute_hours: {
+    kind: "count",
+    unit: "hour",
+    description: "Time instances of deployments, computers and sandboxes were up",
+  },
+  function_invocations: { kind: "count", unit: "invocation", description: "Functions invoked" },
+  gb_seconds: {
+    kind: "count",
+    unit: "GB-second",
+    description: "Function memory multiplied by the time it ran",
+  },
+
+  events_published: { kind: "count", unit: "event", description: "Events published to topics" },
+  deliveries: { kind: "count", unit: "attempt", description: "Attempts to deliver an event or webhook" },
+  email_sends: { kind: "count", unit: "recipient", description: "E-mails accepted, counted by recipient" },
+} as const satisfies Record<string, MeterSpec>
+
+export type Meter = keyof typeof meters
+
+export const meterNames = Object.keys(meters) as readonly Meter[]

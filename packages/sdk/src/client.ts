@@ -1,0 +1,103 @@
+import { awaitDecision, decidedAnswer, pendingApproval } from "./approvals.ts"
+import { type Approval, ApprovalPending } from "./errors.ts"
+import { prepare } from "./prepare.ts"
+import { type Answer, errorFrom, requestIdOf, unwrap } from "./reply.ts"
+import { readRetryAfter } from "./retry.ts"
+import type { Route, Routes } from "./route.ts"
+import { routes } from "./routes.gen.ts"
+import { readSettings, type SvcOptions } from "./settings.ts"
+import type { CallOptions, RawRequest, Reply, RequestBody, Svc } from "./surface.ts"
+import { createTransport, networkError, startTimer } from "./transport.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+type Options = CallOptions & { readonly body?: RequestBody | undefined }
+
+/**
+ * A client of one installation. Every operation of the contract is a method: `svc.kv.set({ key, value })`.
+ * Methods throw SvcError; with `approvals: "throw"`, ApprovalPending where a person must decide first.
+ */
+export const createSvc = (options: SvcOptions = {}): Svc => {
+  const settings = readSettings(options)
+  const transport = createTransport(settings)
+
+  const call = async (route: Route, input: Fields = {}, callOptions: Options = {}): Promise<Reply<unknown>> => {
+    const answer = await transport.send(prepare(settings, route, input, callOptions))
+    const approval = pendingApproval(answer)
+    const final = approval ? await decide(approval, answer, callOptions.signal) : answer
+    return {
+      status: final.status,
+      headers: final.headers,
+      data: unwrap(route, final.body),
+      requestId: requestIdOf(answer.headers),
+    }
+  }
+
+  const decide = async (approval: Approval, answer: Answer, signal: AbortSignal | undefined) => {
+    const retryAfter = readRetryAfter(answer.headers)
+    if (settings.approvals === "throw")
+      throw new ApprovalPending(approval, {
+        requestId: requestIdOf(answer.headers),
+        docsUrl: `${settings.baseUrl}/docs/errors/approval_required`,
+        retryAfter,
+      })
+    const decided = await awaitDecision(approval, {
+      retryAfter,
+      pause: ms => transport.pause(ms, signal),
+      find: async id => (await call(routeOf("approvals.get"), { id }, { signal })).data as Approval,
+    })
+    const final = decidedAnswer(decided, answer)
+    if (final.status >= 400) throw errorFrom(final)
+    return final
+  }
+
+  const raw = async ({ method, path, headers, body, signal, timeoutMs }: RawRequest): Promise<Response> => {
+    if (!path.startsWith("/")) throw new TypeError(`a path starts with "/": ${path}`)
+    const url = `${settings.baseUrl}${path}`
+    const timer = startTimer(timeoutMs ?? settings.timeoutMs)
+    try {
+      return await settings.fetch(url, {
+        method,
+        headers: { ...settings.headers, ...headers },
+        ...(body === undefined ? {} : { body: body as BodyInit }),
+        ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
+        ...(settings.credentials ? { credentials: settings.credentials } : {}),
+        signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,
+      } as RequestInit)
+    } catch (cause) {
+      signal?.throwIfAborted()
+      timer.signal.throwIfAborted()
+      throw networkError(url, cause)
+    } finally {
+      timer.stop()
+    }
+  }
+
+  const client = {
+    ...methods(async (route, input, callOptions) => (await call(route, input, callOptions)).data),
+    request: (name: string, input?: Fields, callOptions?: Options) => call(routeOf(name), input, callOptions),
+    raw,
+    get rateLimit() {
+      return transport.rateLimit()
+    },
+  }
+  // The methods come from the table and their types from the contract that the table was made of.
+  return client as unknown as Svc
+}
+
+type Method = (route: Route, input?: Fields, options?: Options) => Promise<unknown>
+
+const methods = (method: Method) =>
+  mapValues(routes as Routes, operations =>
+    mapValues(operations, route => (input?: Fields, options?: Options) => method(route, input, options)),
+  )
+
+const mapValues = <From, To>(record: Readonly<Record<string, From>>, map: (value: From) => To) =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]))
+
+const routeOf = (name: string): Route => {
+  const [area = "", key = ""] = name.split(".")
+  const operations = Object.hasOwn(routes, area) ? (routes as Routes)[area] : undefined
+  const route = operations && Object.hasOwn(operations, key) ? operations[key] : undefined
+  if (!route) throw new TypeError(`unknown operation: ${name}`)
+  return route
+}

@@ -1,0 +1,15 @@
+/** The typed client of Svc, for browsers and Node 20 or newer. It depends on nothing but `fetch`. */
+export { createSvc } from "./client.ts"
+export { type Approval, ApprovalPending, type FieldError, SvcError } from "./errors.ts"
+export { DEFAULT_BASE_URL, type SvcOptions } from "./settings.ts"
+export type { ServerSentEvent } from "./sse.ts"
+export type {
+  CallOptions,
+  OperationName,
+  RateLimit,
+  RateLimited,
+  RawRequest,
+  Reply,
+  RequestBody,
+  Svc,
+} from "./surface.ts"

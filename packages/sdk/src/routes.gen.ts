@@ -1,0 +1,71 @@
+// Made from the contract by `npm run gen`. Changes belong there.
+import type { Routes } from "./route.ts"
+
+export const routes = {
+  identity: {
+    me: { method: "GET", path: "/v1/me", effect: "read", project: true },
+    services: { method: "GET", path: "/api/v1/services", effect: "read" },
+    scopes: { method: "GET", path: "/v1/scopes", effect: "read" },
+  },
+  kv: {
+    set: { method: "POST", path: "/v1/kv/set", body: "json", effect: "write", envelope: "bare", project: true },
+    get: { method: "POST", path: "/v1/kv/get", body: "json", effect: "read", envelope: "bare", project: true },
+    exists: { method: "POST", path: "/v1/kv/exists", body: "json", effect: "read", envelope: "bare", project: true },
+    del: { method: "POST", path: "/v1/kv/del", body: "json", effect: "destroy", envelope: "bare", project: true },
+    keys: { method: "POST", path: "/v1/kv/keys", body: "json", effect: "read", envelope: "bare", project: true },
+    batch: { method: "POST", path: "/v1/kv/batch", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+  },
+  account: {
+    signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },
+    login: { method: "POST", path: "/v1/account/login", body: "json", effect: "write", keyed: true },
+    reauthenticate: { method: "POST", path: "/v1/account/reauthenticate", body: "json", effect: "write", keyed: true },
+    logout: { method: "POST", path: "/v1/account/logout", effect: "write", keyed: true },
+    get: { method: "GET", path: "/v1/account", effect: "read" },
+    update: { method: "PATCH", path: "/v1/account", body: "json", effect: "write", keyed: true },
+    listSessions: { method: "GET", path: "/v1/account/sessions", effect: "read" },
+    endSession: { method: "DELETE", path: "/v1/account/sessions/{id}", params: ["id"], effect: "destroy", keyed: true },
+  },
+  organizations: {
+    list: { method: "GET", path: "/v1/organizations", query: ["limit","offset"], effect: "read", list: true },
+    create: { method: "POST", path: "/v1/organizations", body: "json", effect: "write", keyed: true },
+    get: { method: "GET", path: "/v1/organizations/{org_id}", params: ["org_id"], effect: "read" },
+    update: { method: "PATCH", path: "/v1/organizations/{org_id}", params: ["org_id"], body: "json", effect: "write", keyed: true },
+    delete: { method: "DELETE", path: "/v1/organizations/{org_id}", params: ["org_id"], effect: "destroy", keyed: true },
+    listMembers: { method: "GET", path: "/v1/organizations/{org_id}/members", params: ["org_id"], query: ["limit","offset"], effect: "read", list: true },
+    updateMember: { method: "PATCH", path: "/v1/organizations/{org_id}/members/{user_id}", params: ["org_id","user_id"], body: "json", effect: "write", keyed: true },
+    removeMember: { method: "DELETE", path: "/v1/organizations/{org_id}/members/{user_id}", params: ["org_id","user_id"], effect: "destroy", keyed: true },
+    listInvitations: { method: "GET", path: "/v1/organizations/{org_id}/invitations", params: ["org_id"], query: ["limit","offset"], effect: "read", list: true },
+    invite: { method: "POST", path: "/v1/organizations/{org_id}/invitations", params: ["org_id"], body: "json", effect: "write", keyed: true },
+    revokeInvitation: { method: "DELETE", path: "/v1/organizations/{org_id}/invitations/{id}", params: ["org_id","id"], effect: "destroy", keyed: true },
+    acceptInvitation: { method: "POST", path: "/v1/invitations/{token}/accept", params: ["token"], effect: "write", keyed: true },
+  },
+  projects: {
+    list: { method: "GET", path: "/v1/projects", query: ["limit","offset"], effect: "read", list: true },
+    create: { method: "POST", path: "/v1/projects", body: "json", effect: "write", keyed: true },
+    get: { method: "GET", path: "/v1/projects/{id}", params: ["id"], effect: "read" },
+    update: { method: "PATCH", path: "/v1/projects/{id}", params: ["id"], body: "json", effect: "write", keyed: true },
+    delete: { method: "DELETE", path: "/v1/projects/{id}", params: ["id"], effect: "destroy", keyed: true },
+  },
+  keys: {
+    list: { method: "GET", path: "/v1/keys", query: ["limit","offset","status","project_id"], effect: "read", list: true },
+    create: { method: "POST", path: "/v1/keys", body: "json", effect: "write", keyed: true },
+    get: { method: "GET", path: "/v1/keys/{id}", params: ["id"], effect: "read" },
+    update: { method: "PATCH", path: "/v1/keys/{id}", params: ["id"], body: "json", effect: "write", keyed: true },
+    rotate: { method: "POST", path: "/v1/keys/{id}/rotate", params: ["id"], body: "json", effect: "write", keyed: true },
+    revoke: { method: "POST", path: "/v1/keys/{id}/revoke", params: ["id"], body: "json", effect: "destroy", keyed: true },
+    delete: { method: "DELETE", path: "/v1/keys/{id}", params: ["id"], effect: "destroy", keyed: true },
+  },
+  approvals: {
+    list: { method: "GET", path: "/v1/approvals", query: ["limit","offset","status"], effect: "read", list: true },
+    get: { method: "GET", path: "/v1/approvals/{id}", params: ["id"], effect: "read" },
+    approve: { method: "POST", path: "/v1/approvals/{id}/approve", params: ["id"], body: "json", effect: "write", keyed: true },
+    reject: { method: "POST", path: "/v1/approvals/{id}/reject", params: ["id"], body: "json", effect: "write", keyed: true },
+    cancel: { method: "POST", path: "/v1/approvals/{id}/cancel", params: ["id"], effect: "write", keyed: true },
+  },
+} as const satisfies Routes
+
+/** Codes after which the same request may succeed. */
+export const retryableCodes: readonly string[] = ["all_providers_exhausted","auth_rate_limited","host_unavailable","idempotency_key_in_use","no_host_capacity","rate_limited","request_timeout","service_unavailable","ssh_keys_not_delivered","upstream_error","upstream_timeout","vector_store_unavailable"]
+
+/** Codes of a status that usually passes which do not pass. */
+export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals"]

@@ -1,0 +1,188 @@
+import { areas, isScope, type KeyType, type Output, page, plans } from "@svc/contract"
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { isUniqueViolation } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import { implement } from "../../kernel/implement.ts"
+import type { Projects } from "../../kernel/needs.ts"
+import { checkCidrs, checkMayCreate, checkMayManage, expiryOf, scopesFor, shrunkScopes, statusOf } from "./rules.ts"
+import { newSecret, secretHash, visiblePrefix } from "./secret.ts"
+import { type KeyRecord, type KeyRow, keyStore } from "./store.ts"
+
+type KeyPayload = Output<(typeof areas.keys.specs)["get"]>
+
+const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
+  id: row.id,
+  name: row.name,
+  type: row.type as KeyType,
+  prefix: row.prefix,
+  scopes: row.scopes.filter(isScope),
+  organization_id: row.organization_id,
+  project_id: row.project_id,
+  read_only: row.read_only,
+  ip_allowlist: row.ip_allowlist,
+  require_approval: row.require_approval,
+  status: statusOf(row, now),
+  created_by: row.created_by && row.creator_email ? { id: row.created_by, email: row.creator_email } : null,
+  created_at: row.created_at.toISOString(),
+  expires_at: row.expires_at?.toISOString() ?? null,
+  last_used_at: row.last_used_at?.toISOString() ?? null,
+  rotated_from_id: row.rotated_from_id,
+  grace_expires_at: row.grace_expires_at?.toISOString() ?? null,
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+})
+
+/** The secret's row is new; everything else about the key is `facts`. */
+const mint = async (call: Call, facts: Omit<KeyRow, "id" | "prefix" | "secret_hash" | "created_at">) => {
+  const secret = newSecret(facts.type as KeyType)
+  const row: KeyRow = {
+    ...facts,
+    id: newId(),
+    prefix: visiblePrefix(facts.type as KeyType, secret),
+    secret_hash: Buffer.from(secretHash(secret), "base64"),
+    created_at: call.now,
+  }
+  await keyStore(call.db).insert(row)
+  return { row, secret }
+}
+
+const getKey = async ({ db, organization, principal }: Call, id: string): Promise<KeyRecord> => {
+  const key = await keyStore(db).findForUpdate(organization.id, id)
+  if (!key) throw fault("key_not_found")
+  checkMayManage(principal, key)
+  return key
+}
+
+const target = ({ id, name }: Pick<KeyRow, "id" | "name">) => ({ type: "api_key", id, name })
+
+/** Holds the plan's limit under races: creations of one organization take turns on its row. */
+const checkPlan = async ({ db, organization, now }: Call) => {
+  const limit = plans[organization.plan].api_keys
+  if (limit === null) return
+  await db.selectFrom("core.organizations").select("id").where("id", "=", organization.id).forUpdate().execute()
+  if ((await keyStore(db).countLive(organization.id, now)) >= limit) {
+    throw fault("plan_limit_reached", { limit, resources: limit === 1 ? "API key" : "API keys" })
+  }
+}
+
+export const keysHandlers = implement(areas.keys, ({ projects, changes }: { projects: Projects; changes: Changes }) => {
+  /** Tells every process that what it knows of this key is old. */
+  const announce = async (call: Call, id: string) => {
+    await changes.announce(call.db, "key", id)
+    call.committed(() => changes.applied("key", id))
+  }
+
+  const revoke = async (input: { id: string; cascade?: boolean }, call: Call) => {
+    const { db, organization, now } = call
+    const key = await getKey(call, input.id)
+    if (key.revoked_at) throw fault("key_already_revoked")
+    const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
+    for (const id of [key.id, ...pair]) {
+      await keyStore(db).update(organization.id, id, { revoked_at: now })
+      await announce(call, id)
+    }
+    call.describe({ action: "api_key_revoked", targets: [target(key)] })
+    return toKey({ ...key, revoked_at: now }, now)
+  }
+
+  return {
+    async list(input, { db, organization, principal, now }) {
+      const listed = await keyStore(db).list(organization.id, {
+        projectIds: principal.projectIds,
+        projectId: input.project_id,
+        status: input.status,
+        now,
+        limit: input.limit ?? 50,
+        offset: input.offset ?? 0,
+      })
+      return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
+    },
+
+    async create(input, call) {
+      const { organization, principal, now } = call
+      const project_id = input.project_id ?? null
+      if (input.type === "oauth") throw fault("invalid_parameter", { reason: "keys of type oauth come from a consent" })
+      checkMayCreate(principal, project_id)
+      if (input.type === "publishable" && project_id === null) throw fault("project_required")
+      if (project_id !== null && !(await projects.find(organization.id, project_id))) {
+        throw fault("project_not_in_organization")
+      }
+      checkCidrs(input.ip_allowlist ?? [])
+      const scopes = scopesFor(input.type, input.scopes, principal)
+      const expires_at = input.type === "publishable" ? null : expiryOf(input, now)
+      if (input.type !== "publishable") await checkPlan(call)
+
+      const { row, secret } = await mint(call, {
+        organization_id: organization.id,
+        project_id,
+        type: input.type,
+        name: input.name,
+        scopes,
+        read_only: input.read_only ?? false,
+        require_approval: input.require_approval ?? false,
+        ip_allowlist: input.ip_allowlist ?? [],
+        created_by: principal.user?.id ?? null,
+        expires_at,
+        last_used_at: null,
+        rotated_from_id: null,
+        grace_expires_at: null,
+        revoked_at: null,
+      })
+      call.describe({ action: "api_key_created", targets: [target(row)] })
+      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+    },
+
+    async get({ id }, { db, organization, principal, now }) {
+      const key = await keyStore(db).find(organization.id, id)
+      if (!key || (principal.projectIds && !principal.projectIds.has(key.project_id ?? ""))) throw fault("key_not_found")
+      return toKey(key, now)
+    },
+
+    async update({ id, scopes, ...input }, call) {
+      const key = await getKey(call, id)
+      if (key.revoked_at) throw fault("key_already_revoked")
+      if (input.read_only === false && key.read_only) throw fault("invalid_parameter", { reason: "read_only cannot be turned off" })
+      if (input.require_approval === false && key.require_approval) {
+        throw fault("invalid_parameter", { reason: "require_approval cannot be turned off" })
+      }
+      if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
+      const change: Partial<KeyRow> = { ...input, ...(scopes && { scopes: shrunkScopes(key.scopes, scopes) }) }
+      if (Object.keys(change).length > 0) await keyStore(call.db).update(call.organization.id, id, change)
+      await announce(call, id)
+      call.describe({ action: "api_key_updated", targets: [target(key)], metadata: { fields: Object.keys(change) } })
+      return toKey({ ...key, ...change }, call.now)
+    },
+
+    async rotate({ id, ...input }, call) {
+      const { db, organization, principal, now } = call
+      const old = await getKey(call, id)
+      if (old.revoked_at) throw fault("key_already_revoked")
+      if (old.grace_expires_at) throw fault("key_already_rotated")
+      if (statusOf(old, now) === "expired") throw fault("invalid_expiry", { reason: "the key has expired; create another" })
+      const lifetimeMs = old.expires_at ? old.expires_at.getTime() - old.created_at.getTime() : null
+      const grace_expires_at = new Date(now.getTime() + (input.grace_period_seconds ?? 0) * 1000)
+      try {
+        const { creator_email: _, ...facts } = old
+        const { row, secret } = await mint(call, {
+          ...facts,
+          // The replacement lives as long as the old key was made to.
+          expires_at: input.expires_at ? expiryOf(input, now) : lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs),
+          created_by: principal.user?.id ?? null,
+          last_used_at: null,
+          rotated_from_id: old.id,
+        })
+        await keyStore(db).update(organization.id, old.id, { grace_expires_at })
+        await announce(call, old.id)
+        call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
+        return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+      } catch (error) {
+        if (isUniqueViolation(error, "api_keys_rotated_from_id")) throw fault("key_already_rotated")
+        throw error
+      }
+    },
+
+    revoke,
+    delete: revoke,
+  }
+})

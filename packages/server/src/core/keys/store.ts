@@ -1,0 +1,166 @@
+import { sql } from "kysely"
+import type { Db } from "../../kernel/db/database.ts"
+import type { Tables } from "../../kernel/db/tables.gen.ts"
+
+export type KeyRow = Tables["core.api_keys"]
+
+export interface KeyWithTenant extends KeyRow {
+  organization_name: string
+  organization_plan: string
+  organization_deleted_at: Date | null
+  requests_per_second: number | null
+  project_name: string | null
+  project_deleted_at: Date | null
+  user_id: string | null
+  user_email: string | null
+  user_name: string | null
+}
+
+export interface KeyRecord extends KeyRow {
+  creator_email: string | null
+}
+
+/** Keeps the list of an IN from being empty, which is not SQL. */
+const NO_PROJECT = "00000000-0000-0000-0000-000000000000"
+
+const OF_A_PERSON = ["personal", "oauth"]
+
+/** Rows of core.api_keys. */
+export const keyStore = (db: Db) => {
+  const withTenant = () =>
+    db
+      .selectFrom("core.api_keys as key")
+      .innerJoin("core.organizations as organization", "organization.id", "key.organization_id")
+      .leftJoin("core.projects as project", "project.id", "key.project_id")
+      // Only a key of a person speaks for its creator.
+      .leftJoin("core.users as user", join =>
+        join.onRef("user.id", "=", "key.created_by").on("key.type", "in", OF_A_PERSON),
+      )
+      .selectAll("key")
+      .select([
+        "organization.name as organization_name",
+        "organization.plan as organization_plan",
+        "organization.deleted_at as organization_deleted_at",
+        "organization.requests_per_second",
+        "project.name as project_name",
+        "project.deleted_at as project_deleted_at",
+        "user.id as user_id",
+        "user.email as user_email",
+        "user.name as user_name",
+      ])
+
+  const records = (organizationId: string) =>
+    db
+      .selectFrom("core.api_keys as key")
+      .leftJoin("core.users as creator", "creator.id", "key.created_by")
+      .selectAll("key")
+      .select("creator.email as creator_email")
+      .where("key.organization_id", "=", organizationId)
+
+  return {
+    findBySecretHash: (hash: Buffer): Promise<KeyWithTenant | undefined> =>
+      withTenant().where("key.secret_hash", "=", hash).executeTakeFirst(),
+
+    findWithTenant: (id: string): Promise<KeyWithTenant | undefined> =>
+      withTenant().where("key.id", "=", id).executeTakeFirst(),
+
+    find: (organizationId: string, id: string): Promise<KeyRecord | undefined> =>
+      records(organizationId).where("key.id", "=", id).executeTakeFirst(),
+
+    /** The row, locked until the transaction ends: two rotations of one key take turns. */
+    findForUpdate: (organizationId: string, id: string): Promise<KeyRecord | undefined> =>
+      records(organizationId).where("key.id", "=", id).forUpdate("key").executeTakeFirst(),
+
+    async list(
+      organizationId: string,
+      filter: {
+        /** The projects whose keys the reader may see; null: all, org-wide keys too. */
+        projectIds: ReadonlySet<string> | null
+        projectId?: string | undefined
+        status?: string | undefined
+        now: Date
+        limit: number
+        offset: number
+      },
+    ): Promise<{ rows: KeyRecord[]; total: number }> {
+      let rows = records(organizationId)
+      if (filter.projectIds) rows = rows.where("key.project_id", "in", [...filter.projectIds, NO_PROJECT])
+      if (filter.projectId !== undefined) rows = rows.where("key.project_id", "=", filter.projectId)
+      if (filter.status !== undefined) rows = rows.where(statusIs(filter.status, filter.now))
+      const { total } = await rows
+        .clearSelect()
+        .select(eb => eb.fn.countAll<number>().as("total"))
+        .executeTakeFirstOrThrow()
+      const page = await rows
+        .orderBy("key.created_at", "desc")
+        .orderBy("key.id", "desc")
+        .limit(filter.limit)
+        .offset(filter.offset)
+        .execute()
+      return { rows: page, total }
+    },
+
+    /** Keys that count against the plan: neither revoked nor expired, and not on their way out after a rotation. */
+    async countLive(organizationId: string, now: Date): Promise<number> {
+      const { count } = await db
+        .selectFrom("core.api_keys as key")
+        .select(eb => eb.fn.countAll<number>().as("count"))
+        .where("organization_id", "=", organizationId)
+        .where("type", "!=", "publishable")
+        .where(statusIs("active", now))
+        .executeTakeFirstOrThrow()
+      return count
+    },
+
+    insert: (row: KeyRow): Promise<unknown> => db.insertInto("core.api_keys").values(row).execute(),
+
+    update: (organizationId: string, id: string, change: Partial<KeyRow>): Promise<unknown> =>
+      db
+        .updateTable("core.api_keys")
+        .set(change)
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", id)
+        .execute(),
+
+    /** The live keys that this one was rotated from or into. */
+    async relatives(organizationId: string, key: KeyRow): Promise<string[]> {
+      const found = await db
+        .selectFrom("core.api_keys")
+        .select("id")
+        .where("organization_id", "=", organizationId)
+        .where("revoked_at", "is", null)
+        .where(eb => eb.or([eb("rotated_from_id", "=", key.id), eb("id", "=", key.rotated_from_id ?? NO_PROJECT)]))
+        .execute()
+      return found.map(({ id }) => id)
+    },
+
+    /** Revokes the live keys of a project that goes away; gives their ids. */
+    async revokeOfProject(organizationId: string, projectId: string, now: Date): Promise<string[]> {
+      const revoked = await db
+        .updateTable("core.api_keys")
+        .set({ revoked_at: now })
+        .where("organization_id", "=", organizationId)
+        .where("project_id", "=", projectId)
+        .where("revoked_at", "is", null)
+        .returning("id")
+        .execute()
+      return revoked.map(({ id }) => id)
+    },
+
+    async touch(used: readonly { id: string; at: Date }[]): Promise<void> {
+      await sql`
+        UPDATE core.api_keys AS key SET last_used_at = used.at
+        FROM unnest(${used.map(({ id }) => id)}::uuid[], ${used.map(({ at }) => at)}::timestamptz[]) AS used (id, at)
+        WHERE key.id = used.id AND (key.last_used_at IS NULL OR key.last_used_at < used.at)`.execute(db)
+    },
+  }
+}
+
+/** The status of rules.ts, as a condition. */
+const statusIs = (status: string, now: Date) => {
+  const ended = sql`coalesce(least(key.expires_at, key.grace_expires_at) <= ${now}, false)`
+  if (status === "revoked") return sql<boolean>`key.revoked_at IS NOT NULL`
+  if (status === "expired") return sql<boolean>`key.revoked_at IS NULL AND ${ended}`
+  if (status === "rotating") return sql<boolean>`key.revoked_at IS NULL AND NOT ${ended} AND key.grace_expires_at IS NOT NULL`
+  return sql<boolean>`key.revoked_at IS NULL AND NOT ${ended} AND key.grace_expires_at IS NULL`
+}

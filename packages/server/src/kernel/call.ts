@@ -1,0 +1,107 @@
+import type { KeyType, Meter, Operation, PlanName, Role, Scope, ScopeMask } from "@svc/contract"
+import type { BlockList } from "node:net"
+import type { Readable } from "node:stream"
+import type { Logger } from "pino"
+import type { Db } from "./db/database.ts"
+
+export interface OrganizationFacts {
+  readonly id: string
+  readonly name: string
+  readonly plan: PlanName
+  /** Requests a second: the plan's, or what the operator granted. */
+  readonly requestsPerSecond: number
+}
+
+export interface ProjectFacts {
+  readonly id: string
+  readonly name: string
+}
+
+export interface KeyFacts {
+  readonly id: string
+  readonly type: KeyType
+  readonly prefix: string
+  readonly allowlist: readonly string[]
+  readonly expiresAt: Date | null
+  readonly createdAt: Date
+}
+
+export interface UserFacts {
+  readonly id: string
+  readonly email: string
+  readonly name: string
+}
+
+export interface SessionFacts {
+  readonly id: string
+  /** When the person last proved the password. */
+  readonly authenticatedAt: Date
+}
+
+/** Who is calling, as far as every stage and handler needs to know. Frozen: it lives in the cache. */
+export interface Principal {
+  readonly type: "key" | "session" | "anonymous"
+  /** Key id or user id; empty when anonymous. */
+  readonly id: string
+  readonly name: string
+  readonly key: KeyFacts | null
+  readonly user: UserFacts | null
+  readonly session: SessionFacts | null
+  readonly organization: OrganizationFacts | null
+  readonly role: Role | null
+  /** As granted; what they imply is in `held`. */
+  readonly scopes: readonly Scope[]
+  readonly held: ScopeMask
+  /** The project that a key is bound to. */
+  readonly project: ProjectFacts | null
+  /** The projects a restricted member may enter; null: all. */
+  readonly projectIds: ReadonlySet<string> | null
+  readonly readOnly: boolean
+  readonly requireApproval: boolean
+  readonly allowlist: BlockList | null
+}
+
+export interface AuditTarget {
+  readonly type: string
+  readonly id: string
+  readonly name?: string
+}
+
+/** What a handler adds to the audit entry of its call. */
+export interface AuditNote {
+  readonly action?: string
+  readonly targets?: readonly AuditTarget[]
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** The chain to write to, for calls that name no organization: an organization's id or a user's. */
+  readonly tenantId?: string
+}
+
+/** One call as its handler sees it. */
+export interface Call {
+  readonly operation: Operation
+  readonly requestId: string
+  readonly now: Date
+  readonly principal: Principal
+  readonly organization: OrganizationFacts
+  readonly project: ProjectFacts | null
+  /** The project, or the organization when none is named: whose data this call may touch. */
+  readonly owner: string
+  readonly readOnly: boolean
+  readonly ip: string
+  readonly userAgent: string | null
+  readonly log: Logger
+  /** The pool; in a mutation, its transaction. Audit entry and replay record commit with it. */
+  readonly db: Db
+  /** Aborts when the caller hangs up or the platform stops. */
+  readonly signal: AbortSignal
+  /** The body of an operation whose content is not JSON. */
+  readonly stream: Readable
+  describe(note: AuditNote): void
+  meter(metric: Meter, quantity: number): void
+  /** Runs once the transaction has committed; never when it rolls back. */
+  committed(act: () => void | Promise<void>): void
+  setHeader(name: string, value: string): void
+}
+
+/** What a call without an organization (sign-up, account) sees. */
+export type AccountCall = Omit<Call, "organization" | "owner">

@@ -1,0 +1,99 @@
+import { sql } from "kysely"
+import pg from "pg"
+import type { Logger } from "../log.ts"
+import type { Db } from "./database.ts"
+
+/**
+ * News of what changed, for the caches of every process. A change is announced inside the transaction that makes it
+ * and reaches the other processes at commit, by LISTEN and NOTIFY; this process hears it by `applied`, at once.
+ */
+export interface Changes extends AsyncDisposable {
+  /** Tells all processes that the thing of this id changed. Call it on the transaction that changes it. */
+  announce(db: Db, topic: string, id: string): Promise<void>
+  /** Hears of changes. `undefined` means: anything may have changed, because the connection was lost. */
+  subscribe(topic: string, hear: (id: string | undefined) => void): void
+  /** Tells the listeners of this process now, without waiting for the round trip through the database. */
+  applied(topic: string, id: string): void
+  /** False while deaf: then nothing may be cached. */
+  readonly listening: boolean
+}
+
+const CHANNEL = "svc_changes"
+const RECONNECT_MS_MAX = 5_000
+/** A connection that died silently is found out by this query; until then revocations would go unheard. */
+const PROBE_MS = 500
+
+export const listenForChanges = async (connectionString: string, log: Logger): Promise<Changes> => {
+  const listeners = new Map<string, ((id: string | undefined) => void)[]>()
+  let client: pg.Client | undefined
+  let closed = false
+  let attempts = 0
+  let probe: NodeJS.Timeout | undefined
+
+  const tell = (topic: string, id: string | undefined) => {
+    for (const hear of listeners.get(topic) ?? []) hear(id)
+  }
+  const tellAll = () => {
+    for (const topic of listeners.keys()) tell(topic, undefined)
+  }
+
+  const connect = async () => {
+    const next = new pg.Client({ connectionString, application_name: "svc-changes", keepAlive: true, query_timeout: PROBE_MS })
+    next.on("notification", ({ payload = "" }) => {
+      const [topic = "", id] = payload.split(":")
+      tell(topic, id)
+    })
+    next.on("error", () => lose(next))
+    next.on("end", () => lose(next))
+    await next.connect()
+    await next.query(`LISTEN ${CHANNEL}`)
+    client = next
+    attempts = 0
+    // What was announced between the loss and now went unheard.
+    tellAll()
+    // A unix socket closes with its server; only a network connection can die without a word.
+    if (next.host.startsWith("/")) return
+    probe = setInterval(() => next.query("SELECT 1").catch(() => lose(next)), PROBE_MS)
+    probe.unref()
+  }
+
+  const lose = (lost: pg.Client) => {
+    if (client !== lost) return
+    client = undefined
+    clearInterval(probe)
+    tellAll()
+    lost.end().catch(() => undefined)
+    if (!closed) reconnect()
+  }
+
+  const reconnect = () => {
+    const delay = Math.min(RECONNECT_MS_MAX, 100 * 2 ** attempts++)
+    setTimeout(() => {
+      if (closed || client) return
+      connect().catch(error => {
+        log.warn({ error: String(error) }, "cannot listen for changes; caches stay off")
+        reconnect()
+      })
+    }, delay).unref()
+  }
+
+  await connect()
+
+  return {
+    async announce(db, topic, id) {
+      await sql`SELECT pg_notify(${CHANNEL}, ${`${topic}:${id}`})`.execute(db)
+    },
+    subscribe(topic, hear) {
+      listeners.set(topic, [...(listeners.get(topic) ?? []), hear])
+    },
+    applied: tell,
+    get listening() {
+      return client !== undefined
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      clearInterval(probe)
+      await client?.end()
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import { Kysely, PostgresDialect, type Transaction } from "kysely"
+import pg from "pg"
+import type { Tables } from "./tables.gen.ts"
+
+/** The pool, or a transaction on it: stores take either. */
+export type Db = Kysely<Tables>
+export type Tx = Transaction<Tables>
+
+export interface Database extends AsyncDisposable {
+  readonly db: Db
+  readonly pool: pg.Pool
+  transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result>
+}
+
+const INT8 = 20
+const DATE = 1082
+const STATEMENT_TIMEOUT_MS = 30_000
+
+/**
+ * Our 64-bit columns are counters and byte sizes below 2^53, so a number holds them exactly. A date is a day of the
+ * calendar and stays text: as a Date it would be midnight in the server's time zone.
+ */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) => {
+    if (format === "binary") return pg.types.getTypeParser(oid, format)
+    if (oid === INT8) return Number
+    return oid === DATE ? String : pg.types.getTypeParser(oid, "text")
+  },
+}
+
+export const openDatabase = (options: {
+  connectionString: string
+  connectionsMax: number
+  onError: (error: Error) => void
+}): Database => {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    max: options.connectionsMax,
+    idleTimeoutMillis: 30_000,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    application_name: "svc",
+    types,
+  })
+  // An idle connection that breaks must not end the process; the next query opens another.
+  pool.on("error", options.onError)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+
+  return {
+    db,
+    pool,
+    transaction: work => db.transaction().execute(work),
+    [Symbol.asyncDispose]: () => db.destroy(),
+  }
+}
+
+const UNIQUE_VIOLATION = "23505"
+const FOREIGN_KEY_VIOLATION = "23503"
+
+const hasCode = (error: unknown, code: string): error is { constraint?: string } =>
+  typeof error === "object" && error !== null && "code" in error && error.code === code
+
+/** True when the statement broke the unique constraint or index of that name (or any). */
+export const isUniqueViolation = (error: unknown, constraint?: string): boolean =>
+  hasCode(error, UNIQUE_VIOLATION) && (constraint === undefined || error.constraint === constraint)
+
+export const isForeignKeyViolation = (error: unknown): boolean => hasCode(error, FOREIGN_KEY_VIOLATION)

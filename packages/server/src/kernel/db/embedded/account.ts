@@ -1,0 +1,102 @@
+import { readFileSync, realpathSync, type Stats, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { StartupError } from "../../startup-error.ts"
+
+/** A user of this machine. */
+export interface Account {
+  readonly name: string
+  readonly uid: number
+  readonly gid: number
+}
+
+const ROOT = 0
+const EXECUTE = 0o1
+const READ = 0o4
+
+/**
+ * The unprivileged user as whom PostgreSQL runs when we are root, since it refuses to run as root;
+ * undefined when we are an ordinary user, who runs it himself.
+ * In order: `runAs` (a name, `uid` or `uid:gid`), the first owner of `paths` who is not root, `postgres`, `nobody`.
+ */
+export const chooseAccount = (options: {
+  runAs?: string | undefined
+  paths: readonly string[]
+}): Account | undefined => {
+  const accounts = readAccounts()
+  const self = process.getuid?.()
+  if (self !== ROOT) {
+    if (options.runAs !== undefined && findAccount(accounts, options.runAs)?.uid !== self) {
+      throw new StartupError(
+        `PostgreSQL cannot be run as ${options.runAs}, because only root may change to another user.`,
+        `Start Svc as ${options.runAs} or as root, or leave that setting out.`,
+      )
+    }
+    return undefined
+  }
+  if (options.runAs !== undefined) return namedAccount(accounts, options.runAs)
+
+  const owner = options.paths
+    .map(path => statSync(path, { throwIfNoEntry: false }))
+    .find(stat => stat !== undefined && stat.uid !== ROOT)
+  if (owner !== undefined) return findAccount(accounts, String(owner.uid)) ?? accountOf(owner)
+
+  const account = findAccount(accounts, "postgres") ?? findAccount(accounts, "nobody")
+  if (account !== undefined) return account
+  throw new StartupError(
+    "PostgreSQL refuses to run as root, and this machine has neither a user postgres nor a user nobody.",
+    "Create a user postgres, start Svc as an ordinary user, or set SVC_DATABASE_URL to an existing PostgreSQL.",
+  )
+}
+
+const namedAccount = (accounts: readonly Account[], runAs: string): Account => {
+  const account = findAccount(accounts, runAs)
+  if (account !== undefined && account.uid !== ROOT) return account
+  throw new StartupError(
+    account ? "PostgreSQL refuses to run as root." : `There is no user ${runAs} on this machine.`,
+    "Name an existing ordinary user, or leave that setting out.",
+  )
+}
+
+const findAccount = (accounts: readonly Account[], text: string): Account | undefined => {
+  const numeric = /^(\d+)(?::(\d+))?$/.exec(text)
+  if (numeric === null) return accounts.find(({ name }) => name === text)
+  const uid = Number(numeric[1])
+  const known = accounts.find(account => account.uid === uid)
+  if (numeric[2] === undefined) return known ?? { name: text, uid, gid: uid }
+  return { name: known?.name ?? text, uid, gid: Number(numeric[2]) }
+}
+
+const accountOf = ({ uid, gid }: Stats): Account => ({ name: String(uid), uid, gid })
+
+const readAccounts = (): readonly Account[] => {
+  try {
+    return readFileSync("/etc/passwd", "utf8")
+      .split("\n")
+      .map(line => line.split(":"))
+      .filter(fields => fields.length >= 7)
+      .map(([name = "", , uid, gid]) => ({ name, uid: Number(uid), gid: Number(gid) }))
+  } catch {
+    return [] // an image without users; numeric settings and owners of files still work
+  }
+}
+
+const allows = (stat: Stats, { uid, gid }: Account, permission: number): boolean => {
+  const shift = stat.uid === uid ? 6 : stat.gid === gid ? 3 : 0
+  return ((stat.mode >> shift) & permission) === permission
+}
+
+/** True when the account may pass through a directory and all those above it. */
+export const mayTraverse = (account: Account, directory: string): boolean => {
+  for (let path = realpathSync(directory); ; path = dirname(path)) {
+    if (!allows(statSync(path), account, EXECUTE)) return false
+    if (path === dirname(path)) return true
+  }
+}
+
+/** True when the account may reach a program and run it. */
+export const mayExecute = (account: Account, program: string): boolean =>
+  mayTraverse(account, dirname(program)) && allows(statSync(program), account, READ | EXECUTE)
+
+/** The options that make a child process run as the account, without our supplementary groups. */
+export const spawnAs = (account: Account | undefined): { uid?: number; gid?: number } =>
+  account ? { uid: account.uid, gid: account.gid } : {}

@@ -1,0 +1,50 @@
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { TestContext } from "node:test"
+import { setTimeout as delay } from "node:timers/promises"
+import pg from "pg"
+
+export const isRoot = process.getuid?.() === 0
+
+/** An ordinary user for tests that start as root. */
+export const nobody = { name: "nobody", uid: 65_534, gid: 65_534 }
+
+/** A directory of the test, removed after it; every user may pass through it unless `mode` says otherwise. */
+export const temporaryDir = (t: TestContext, { mode = 0o755, uid = -1 } = {}): string => {
+  const directory = mkdtempSync(join(tmpdir(), "svc-embedded-"))
+  if (uid >= 0) chownSync(directory, uid, uid)
+  chmodSync(directory, mode)
+  t.after(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+  return directory
+}
+
+/** Waits until a fact holds, for at most ten seconds. */
+export const until = async (what: string, holds: () => boolean): Promise<void> => {
+  const deadline = performance.now() + 10_000
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`never came true: ${what}`)
+    await delay(2)
+  }
+}
+
+export const query = async (connectionString: string, sql: string): Promise<Record<string, unknown>[]> => {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** The user, main group and supplementary groups of a process, as the kernel tells them. */
+export const credentialsOf = (pid: number): { uid: number; gid: number; groups: string } => {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8")
+  const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1]?.trim() ?? ""
+  return {
+    uid: Number.parseInt(field("Uid"), 10),
+    gid: Number.parseInt(field("Gid"), 10),
+    groups: field("Groups"),
+  }
+}

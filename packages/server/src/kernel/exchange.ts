@@ -1,0 +1,74 @@
+import type { Readable } from "node:stream"
+import { heldMask, type Meter, type Operation, type Reply } from "@svc/contract"
+import type { AuditNote, OrganizationFacts, Principal, ProjectFacts } from "./call.ts"
+import type { Db } from "./db/database.ts"
+import type { BoundOperation } from "./implement.ts"
+import type { Logger } from "./log.ts"
+
+/** A request as an edge hands it in: HTTP, or a caller inside the process. */
+export interface Incoming {
+  header(name: string): string | undefined
+  readonly ip: string
+  /** The concrete path, for the audit entry and the replay record. */
+  readonly path: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, unknown>>
+  /** Reads and parses a JSON body of at most `bytesMax`; undefined when there is none. */
+  json(bytesMax: number): Promise<unknown>
+  stream(): Readable
+  /** Made only when somebody asks: most calls are over before anybody could hang up. */
+  signal(): AbortSignal
+  /** Set by callers inside the process, which have proved who they are already. */
+  readonly principal?: Principal
+  /** The approval that this call carries out; it then waits for no other. */
+  readonly approvalId?: string
+}
+
+/** The state of one call on its way through the stages. Each stage fills in its part. */
+export interface Exchange {
+  readonly bound: BoundOperation
+  readonly operation: Operation
+  readonly incoming: Incoming
+  readonly log: Logger
+  readonly nowMs: number
+  readonly requestId: string
+  /** Headers of the reply, whatever it becomes. */
+  readonly headers: Record<string, string>
+  principal: Principal
+  organization: OrganizationFacts | null
+  project: ProjectFacts | null
+  input: Record<string, unknown>
+  note: AuditNote
+  readonly meters: [Meter, number][]
+  readonly commits: (() => void | Promise<void>)[]
+  /** The replay record that this call holds, once the replay stage has claimed it. */
+  replay: ReplayClaim | null
+}
+
+export interface ReplayClaim {
+  /** True once the answer is stored. */
+  settled: boolean
+  settle(db: Db, reply: Reply): Promise<void>
+  release(): Promise<void>
+}
+
+/** Ends the call with a reply, or lets the next stage have it. Throws a fault to refuse. */
+export type Stage = (exchange: Exchange) => Reply | undefined | Promise<Reply | undefined>
+
+export const anonymous: Principal = Object.freeze({
+  type: "anonymous",
+  id: "",
+  name: "anonymous",
+  key: null,
+  user: null,
+  session: null,
+  organization: null,
+  role: null,
+  scopes: [],
+  held: heldMask([]),
+  project: null,
+  projectIds: null,
+  readOnly: false,
+  requireApproval: false,
+  allowlist: null,
+})

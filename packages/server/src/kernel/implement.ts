@@ -1,0 +1,63 @@
+import {
+  type Access,
+  type Area,
+  acceptedMask,
+  type Input,
+  mutates,
+  type Operation,
+  type OperationSpec,
+  type Result,
+  type Scope,
+  type ScopeMask,
+} from "@svc/contract"
+import type { AccountCall, Call } from "./call.ts"
+
+type Awaitable<A> = A | Promise<A>
+
+/** Sign-up and account operations act for a person, not for an organization. */
+type CallOf<O extends OperationSpec> = O["scope"] extends "public" ? AccountCall : Call
+
+type HandlerOf<O extends OperationSpec> = (input: Input<O>, call: CallOf<O>) => Awaitable<Result<O>>
+
+export type Handlers<Ops extends Record<string, OperationSpec>> = { readonly [K in keyof Ops]: HandlerOf<Ops[K]> }
+
+/** A handler with its types forgotten: what the pipeline runs. */
+export type AnyHandler = (input: Record<string, unknown>, call: Call) => unknown
+
+export interface BoundOperation {
+  readonly operation: Operation
+  readonly handler: AnyHandler
+  /** The scopes of which one admits; null when the operation asks for none. */
+  readonly accepted: ScopeMask | null
+  /** Whether the pipeline wraps the handler in a transaction, with its audit entry and replay record. */
+  readonly atomic: boolean
+}
+
+const WORDS: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
+
+const outside = new WeakSet<object>()
+
+/**
+ * Marks the handler of a mutation whose effect lies outside the control database (a machine, a mail), or that must
+ * keep what it wrote when it refuses. Its audit trail is then an intent before and a result after.
+ */
+export const outsideTransaction = <H extends (...parameters: never[]) => unknown>(handler: H): H => {
+  outside.add(handler)
+  return handler
+}
+
+const bindOperation = (operation: Operation, handler: unknown): BoundOperation => ({
+  operation,
+  handler: handler as AnyHandler,
+  accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
+  atomic:
+    operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
+})
+
+/** Binds an area's handlers to its contract. The map is total: a missing or a surplus handler does not compile. */
+export const implement =
+  <Ops extends Record<string, OperationSpec>, Needs>(area: Area<Ops>, make: (needs: Needs) => Handlers<Ops>) =>
+  (needs: Needs): BoundOperation[] => {
+    const handlers = make(needs)
+    return Object.entries(area.operations).map(([key, operation]) => bindOperation(operation, handlers[key]))
+  }

@@ -1,0 +1,139 @@
+import { mutates, type Reply } from "@svc/contract"
+import type { Clock } from "./clock.ts"
+import type { Database } from "./db/database.ts"
+import { anonymous, type Exchange, type Incoming, type Stage } from "./exchange.ts"
+import { Fault, fault } from "./fault.ts"
+import { newId } from "./id.ts"
+import type { BoundOperation } from "./implement.ts"
+import type { Logger } from "./log.ts"
+import type { Admission, Approvals, Audit, Credentials, Meters, Projects } from "./needs.ts"
+import type { Replays } from "./replays.ts"
+import { address } from "./stages/address.ts"
+import { approve } from "./stages/approve.ts"
+import { authenticate } from "./stages/authenticate.ts"
+import { authorize } from "./stages/authorize.ts"
+import type { Limits } from "./stages/limit.ts"
+import { auditEntry, emptyNote, perform } from "./stages/perform.ts"
+import { conclude, replay } from "./stages/replay.ts"
+import { restrict } from "./stages/restrict.ts"
+import { validate } from "./stages/validate.ts"
+
+export interface KernelNeeds {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly database: Database
+  readonly limits: Limits
+  readonly replays: Replays
+  readonly credentials: Credentials
+  readonly projects: Projects
+  readonly approvals: Approvals
+  readonly admission: Admission
+  readonly audit: Audit
+  readonly meters: Meters
+  readonly baseUrl: string
+  readonly isOwnOrigin: (origin: string) => boolean
+}
+
+/** What a call ends with: the payload not yet in its envelope, and the headers that every reply has. */
+export interface Answer {
+  readonly reply: Reply
+  readonly headers: Readonly<Record<string, string>>
+  readonly requestId: string
+}
+
+/** Runs one operation through every stage. Never rejects: a refusal is an answer too. */
+export type Pipeline = (bound: BoundOperation, incoming: Incoming) => Promise<Answer>
+
+const VALID_REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/
+
+/** The caller's own id when it sent a usable one, so that a trace can cross systems. */
+export const requestIdFor = (given: string | undefined): string =>
+  given !== undefined && VALID_REQUEST_ID.test(given) ? given : newId()
+
+/** The wire form of a refusal. */
+export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply => ({
+  status: error.status,
+  body: {
+    code: error.publicCode,
+    error: error.message,
+    docs_url: `${baseUrl}/docs/errors/${error.publicCode}`,
+    request_id: requestId,
+    ...(error.details.errors && { errors: error.details.errors }),
+  },
+  ...(error.details.headers && { headers: error.details.headers }),
+})
+
+export const createPipeline = (needs: KernelNeeds): Pipeline => {
+  const { clock, log, meters, audit, baseUrl } = needs
+
+  /** The order is part of the interface: docs/decisions/0006-stage-order.md says why. */
+  const stages: readonly Stage[] = [
+    authenticate(needs.credentials, needs.limits),
+    address,
+    needs.limits.stage,
+    restrict(needs.isOwnOrigin),
+    authorize(needs.projects),
+    validate,
+    replay(needs.replays),
+    approve(needs.approvals),
+    admit(needs.admission),
+    perform(needs),
+  ]
+
+  const identify = (bound: BoundOperation, incoming: Incoming): Exchange => ({
+    bound,
+    operation: bound.operation,
+    incoming,
+    log,
+    nowMs: clock.now(),
+    requestId: requestIdFor(incoming.header("x-request-id")),
+    headers: {},
+    principal: anonymous,
+    organization: null,
+    project: null,
+    input: {},
+    note: emptyNote,
+    meters: [],
+    commits: [],
+    replay: null,
+  })
+
+  const refuse = (exchange: Exchange, error: unknown): Reply => {
+    const known = error instanceof Fault ? error : fault("internal_error", undefined, { internal: error })
+    if (known.status >= 500) {
+      log.error({ request_id: exchange.requestId, operation: exchange.operation.name, err: known.details.internal }, known.code)
+    }
+    if (known.status === 403 && exchange.organization) {
+      audit.count({ ...auditEntry(exchange, "failure", { code: known.code }), action: "access_denied" })
+    }
+    return refusal(known, baseUrl, exchange.requestId)
+  }
+
+  return async (bound, incoming) => {
+    const exchange = identify(bound, incoming)
+    let reply: Reply | undefined
+    try {
+      for (const stage of stages) {
+        const outcome = stage(exchange)
+        // A promise only where a stage waited for something: the common path stays in one turn.
+        reply = outcome instanceof Promise ? await outcome : outcome
+        if (reply) break
+      }
+    } catch (error) {
+      reply = refuse(exchange, error)
+    }
+    reply ??= refuse(exchange, new Error("no stage answered"))
+    if (exchange.replay) await conclude(exchange.replay, needs.database.db, reply).catch(error => log.error({ err: error }, "replay"))
+    meters.request(exchange, reply.status)
+    return { reply, headers: exchange.headers, requestId: exchange.requestId }
+  }
+}
+
+/** Credit and quota, last before the effect (402). */
+const admit =
+  (admission: Admission): Stage =>
+  exchange => {
+    if (!mutates(exchange.operation)) return undefined
+    const admitted = admission.admit(exchange)
+    return admitted instanceof Promise ? admitted.then(() => undefined) : undefined
+  }

@@ -1,0 +1,64 @@
+import type { Principal } from "../call.ts"
+import type { Exchange, Stage } from "../exchange.ts"
+import { type Fault, fault, isFault } from "../fault.ts"
+import type { Credentials } from "../needs.ts"
+import type { Limits } from "./limit.ts"
+
+export const SESSION_COOKIES = ["__Host-svc_session", "svc_session"] as const
+
+const sessionToken = (cookies: string): string | undefined => {
+  for (const pair of cookies.split(";")) {
+    const at = pair.indexOf("=")
+    const name = pair.slice(0, at).trim()
+    if (SESSION_COOKIES.some(known => known === name)) return pair.slice(at + 1).trim()
+  }
+  return undefined
+}
+
+const BEARER = /^bearer +(\S+) *$/i
+
+const accept = (exchange: Exchange, principal: Principal): undefined => {
+  exchange.principal = principal
+  exchange.organization = principal.organization
+  return undefined
+}
+
+/** Who calls: a bearer key, or the console's session cookie. A bad credential costs its address a token. */
+export const authenticate = (credentials: Credentials, limits: Limits): Stage => {
+  const refused = (exchange: Exchange, error: unknown): Fault | unknown =>
+    isFault(error) && error.status === 401 ? (limits.failedCredential(exchange) ?? error) : error
+
+  const look = (exchange: Exchange): Principal | Promise<Principal> => {
+    const authorization = exchange.incoming.header("authorization")
+    if (authorization !== undefined) {
+      const secret = BEARER.exec(authorization)?.[1]
+      if (secret === undefined) throw fault("invalid_api_key")
+      return credentials.key(secret, exchange.nowMs)
+    }
+    const token = sessionToken(exchange.incoming.header("cookie") ?? "")
+    if (token === undefined) throw fault("missing_credentials")
+    return credentials.session(
+      token,
+      exchange.incoming.header("x-svc-organization"),
+      exchange.incoming.header("x-svc-project") ?? exchange.incoming.header("x-project-id"),
+      exchange.nowMs,
+    )
+  }
+
+  return exchange => {
+    if (exchange.incoming.principal) return accept(exchange, exchange.incoming.principal)
+    if (exchange.operation.scope === "public") return undefined
+    try {
+      const found = look(exchange)
+      if (!(found instanceof Promise)) return accept(exchange, found)
+      return found.then(
+        principal => accept(exchange, principal),
+        error => {
+          throw refused(exchange, error)
+        },
+      )
+    } catch (error) {
+      throw refused(exchange, error)
+    }
+  }
+}

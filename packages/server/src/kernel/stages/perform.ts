@@ -1,0 +1,154 @@
+import type { Readable } from "node:stream"
+import { mutates, type Reply } from "@svc/contract"
+import type { AuditNote, Call, OrganizationFacts } from "../call.ts"
+import type { Database, Db } from "../db/database.ts"
+import type { Exchange, Stage } from "../exchange.ts"
+import { Fault } from "../fault.ts"
+import type { Audit, AuditEntry, Meters } from "../needs.ts"
+
+/** What a call without an organization would act on: nothing that could be anybody's. */
+const nobody: OrganizationFacts = { id: "", name: "", plan: "free", requestsPerSecond: 0 }
+
+/** A call reads its exchange; only `db` depends on whether a transaction is open. */
+const createCall = (exchange: Exchange, db: Db): Call => {
+  const { operation, principal, incoming } = exchange
+  const organization = exchange.organization ?? nobody
+  return {
+    operation,
+    requestId: exchange.requestId,
+    now: new Date(exchange.nowMs),
+    principal,
+    organization,
+    project: exchange.project,
+    owner: exchange.project?.id ?? organization.id,
+    readOnly: principal.readOnly,
+    ip: incoming.ip,
+    log: exchange.log,
+    db,
+    get userAgent(): string | null {
+      return incoming.header("user-agent")?.slice(0, 500) ?? null
+    },
+    get signal(): AbortSignal {
+      return incoming.signal()
+    },
+    get stream(): Readable {
+      return incoming.stream()
+    },
+    describe(note) {
+      exchange.note = { ...exchange.note, ...note }
+    },
+    meter(metric, quantity) {
+      exchange.meters.push([metric, quantity])
+    },
+    committed(act) {
+      exchange.commits.push(act)
+    },
+    setHeader(name, value) {
+      exchange.headers[name] = value
+    },
+  }
+}
+
+const isReply = (result: unknown): result is Reply =>
+  typeof result === "object" && result !== null && "status" in result && "body" in result
+
+/** An operation with one success status returns the payload; with several, `reply(status, payload)`. */
+const toReply = ({ operation }: Exchange, result: unknown): Reply => {
+  const statuses = Object.keys(operation.replies)
+  if (statuses.length > 1 && isReply(result)) return result
+  return { status: Number(statuses[0]), body: result }
+}
+
+export const auditEntry = (exchange: Exchange, outcome: AuditEntry["outcome"], metadata: object = {}): AuditEntry => {
+  const { operation, principal, incoming, note } = exchange
+  return {
+    tenantId: note.tenantId ?? exchange.organization?.id ?? principal.user?.id ?? "",
+    action: note.action ?? operation.action ?? operation.name,
+    occurredAt: new Date(exchange.nowMs),
+    outcome,
+    actor: { type: principal.type === "key" ? "api_key" : "user", id: principal.id, name: principal.name },
+    targets: note.targets ?? [],
+    context: {
+      ip: incoming.ip,
+      user_agent: incoming.header("user-agent")?.slice(0, 500) ?? null,
+      request_id: exchange.requestId,
+      key_id: principal.key?.id ?? null,
+      project_id: exchange.project?.id ?? null,
+      ...(incoming.approvalId && { approval_id: incoming.approvalId }),
+    },
+    metadata: { ...note.metadata, ...metadata },
+  }
+}
+
+const append = async (audit: Audit, db: Db, exchange: Exchange, outcome: AuditEntry["outcome"], metadata?: object) => {
+  const entry = auditEntry(exchange, outcome, metadata)
+  // A stranger's failed sign-up belongs to no tenant; the log and the meters have it.
+  if (entry.tenantId !== "") await audit.append(db, entry)
+}
+
+const runCommitted = async (exchange: Exchange) => {
+  for (const act of exchange.commits) await act()
+}
+
+interface PerformNeeds {
+  readonly database: Database
+  readonly audit: Audit
+  readonly meters: Meters
+}
+
+/** Runs the handler, and records what it did together with its effect. */
+export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
+  const finish = (exchange: Exchange, reply: Reply): Reply => {
+    for (const metric of exchange.operation.meters ?? []) meters.add(exchange, metric, 1)
+    for (const [metric, quantity] of exchange.meters) meters.add(exchange, metric, quantity)
+    if (exchange.operation.audit === "rollup" && mutates(exchange.operation)) {
+      audit.count(auditEntry(exchange, "success"))
+    }
+    return reply
+  }
+
+  /** Reads, and data-plane writes whose engine commits by itself: no statement of ours stands in the way. */
+  const direct = (exchange: Exchange): Reply | Promise<Reply> => {
+    const result = exchange.bound.handler(exchange.input, createCall(exchange, database.db))
+    if (!(result instanceof Promise)) return finish(exchange, toReply(exchange, result))
+    return result.then(value => finish(exchange, toReply(exchange, value)))
+  }
+
+  /** Effect, audit entry and replay record commit together, or none of them does. */
+  const atomic = async (exchange: Exchange): Promise<Reply> => {
+    const reply = await database.transaction(async tx => {
+      const result = await exchange.bound.handler(exchange.input, createCall(exchange, tx))
+      const settled = toReply(exchange, result)
+      await append(audit, tx, exchange, "success")
+      await exchange.replay?.settle(tx, settled)
+      return settled
+    })
+    if (exchange.replay) exchange.replay.settled = true
+    await runCommitted(exchange)
+    return finish(exchange, reply)
+  }
+
+  /** An effect outside the database: its intent is on record before, its result after. */
+  const recorded = async (exchange: Exchange): Promise<Reply> => {
+    if (exchange.organization) await append(audit, database.db, exchange, "intent")
+    try {
+      const result = await exchange.bound.handler(exchange.input, createCall(exchange, database.db))
+      await append(audit, database.db, exchange, "success")
+      await runCommitted(exchange)
+      return finish(exchange, toReply(exchange, result))
+    } catch (error) {
+      const code = error instanceof Fault ? error.code : "internal_error"
+      await append(audit, database.db, exchange, "failure", { code })
+      throw error
+    }
+  }
+
+  const run = (exchange: Exchange): Reply | Promise<Reply> => {
+    if (exchange.bound.atomic) return atomic(exchange)
+    return mutates(exchange.operation) && exchange.operation.audit === "each" ? recorded(exchange) : direct(exchange)
+  }
+
+  return run
+}
+
+export const emptyNote: AuditNote = Object.freeze({})

@@ -1,0 +1,86 @@
+import type { Operation } from "@svc/contract"
+import type { Exchange, Stage } from "../exchange.ts"
+import { fault, type InvalidField } from "../fault.ts"
+import { createValidators, type OperationValidators, type Validator } from "../validation.ts"
+import { checkTenant } from "./authorize.ts"
+
+const DEPTH_MAX = 64
+
+/** Deep nesting can exhaust the stack of whatever walks the value later. */
+const depthExceeds = (value: unknown, left: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (left === 0) return true
+  for (const key in value) if (depthExceeds((value as Record<string, unknown>)[key], left - 1)) return true
+  return false
+}
+
+const hasNul = (value: unknown): boolean => {
+  if (typeof value === "string") return value.includes("\0")
+  if (typeof value !== "object" || value === null) return false
+  return Object.entries(value).some(([key, inner]) => key.includes("\0") || hasNul(inner))
+}
+
+const refuse = (errors: readonly InvalidField[]): never => {
+  throw fault("validation_failed", undefined, { errors })
+}
+
+const check = (validator: Validator, value: unknown) => {
+  const errors = validator.check(value)
+  if (errors) refuse(errors)
+}
+
+/** Gives a field that came under another accepted name its own name. */
+const unalias = (body: Record<string, unknown>, aliases: Readonly<Record<string, string>>) => {
+  for (const [alias, name] of Object.entries(aliases)) {
+    if (!(alias in body)) continue
+    if (name in body) refuse([{ location: `body.${alias}`, message: `means the same as ${name}; send one of them` }])
+    body[name] = body[alias]
+    delete body[alias]
+  }
+}
+
+const checkBody = (operation: Operation, validator: Validator, body: unknown): Record<string, unknown> => {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    return refuse([{ location: "body", message: "must be a JSON object" }])
+  }
+  const fields = body as Record<string, unknown>
+  if (operation.aliases) unalias(fields, operation.aliases)
+  if (depthExceeds(fields, DEPTH_MAX)) throw fault("json_too_deep")
+  check(validator, fields)
+  // PostgreSQL's text and jsonb cannot hold it; areas that keep bytes say so.
+  if (!operation.allowsNul && hasNul(fields)) refuse([{ location: "body", message: "must not contain null characters" }])
+  return fields
+}
+
+/** Checks params, query and body against the declaration and merges them into one flat input. */
+export const validate: Stage = exchange => {
+  const { operation, incoming } = exchange
+  const validators = validatorsOf(operation)
+  const params = { ...incoming.params }
+  const query = { ...incoming.query }
+  if (validators.params) check(validators.params, params)
+  check(validators.query, query)
+  if (hasNul(params) || hasNul(query)) refuse([{ location: "path", message: "must not contain null characters" }])
+  if (!validators.body) {
+    exchange.input = { ...query, ...params }
+    return undefined
+  }
+  return readBody(exchange, validators.body, { ...query, ...params })
+}
+
+const readBody = async (exchange: Exchange, validator: Validator, outer: Record<string, unknown>): Promise<undefined> => {
+  const { operation, incoming } = exchange
+  const body = checkBody(operation, validator, (await incoming.json(operation.bodyBytesMax)) ?? {})
+  if ("tenant_id" in body) checkTenant(exchange, body.tenant_id)
+  exchange.input = Object.assign(body, outer)
+}
+
+const compiled = new WeakMap<Operation, OperationValidators>()
+
+const validatorsOf = (operation: Operation): OperationValidators => {
+  const known = compiled.get(operation)
+  if (known) return known
+  const validators = createValidators(operation)
+  compiled.set(operation, validators)
+  return validators
+}
