@@ -2,6 +2,7 @@ import { type Approval, SvcError } from "./errors.ts"
 import { type Answer, isRecord, requestIdOf } from "./reply.ts"
 
 const POLL_SECONDS_DEFAULT = 5
+const undecided: ReadonlySet<unknown> = new Set(["pending", "approved", "executing"])
 
 /** The approval record of a reply that says that a person must decide first. */
 export const pendingApproval = ({ status, body }: Answer): Approval | undefined => {
@@ -21,9 +22,12 @@ interface Wait {
 }
 
 /** Polls until a person has decided; the platform lets an undecided approval lapse, so this ends. */
-export const awaitDecision = async (pending: Approval, { retryAfter, pause, find }: Wait): Promise<Approval> => {
+export const awaitDecision = async (
+  pending: Approval,
+  { retryAfter, pause, find }: Wait,
+): Promise<Approval> => {
   let approval = pending
-  while (["pending", "approved", "executing"].includes(approval.status)) {
+  while (undecided.has(approval.status)) {
     await pause((retryAfter ?? POLL_SECONDS_DEFAULT) * 1000)
     approval = await find(approval.id)
   }

@@ -1,6 +1,6 @@
 import { awaitDecision, decidedAnswer, pendingApproval } from "./approvals.ts"
 import { type Approval, ApprovalPending } from "./errors.ts"
-import { prepare } from "./prepare.ts"
+import { mergeHeaders, prepare } from "./prepare.ts"
 import { type Answer, errorFrom, requestIdOf, unwrap } from "./reply.ts"
 import { readRetryAfter } from "./retry.ts"
 import type { Route, Routes } from "./route.ts"
@@ -20,16 +20,21 @@ export const createSvc = (options: SvcOptions = {}): Svc => {
   const settings = readSettings(options)
   const transport = createTransport(settings)
 
-  const call = async (route: Route, input: Fields = {}, callOptions: Options = {}): Promise<Reply<unknown>> => {
+  const call = async (
+    route: Route,
+    input: Fields = {},
+    callOptions: Options = {},
+  ): Promise<Reply<unknown>> => {
     const answer = await transport.send(prepare(settings, route, input, callOptions))
+    const requestId = requestIdOf(answer.headers)
     const approval = pendingApproval(answer)
-    const final = approval ? await decide(approval, answer, callOptions.signal) : answer
-    return {
-      status: final.status,
-      headers: final.headers,
-      data: unwrap(route, final.body),
-      requestId: requestIdOf(answer.headers),
+    if (!approval) {
+      const { status, headers, body } = answer
+      return { status, headers, data: unwrap(route, body), requestId }
     }
+    const { status, headers, body } = await decide(approval, answer, callOptions.signal)
+    // The record keeps the payload, not the reply, so there is no envelope to take off.
+    return { status, headers, data: body, requestId }
   }
 
   const decide = async (approval: Approval, answer: Answer, signal: AbortSignal | undefined) => {
@@ -57,8 +62,8 @@ export const createSvc = (options: SvcOptions = {}): Svc => {
     try {
       return await settings.fetch(url, {
         method,
-        headers: { ...settings.headers, ...headers },
-        ...(body === undefined ? {} : { body: body as BodyInit }),
+        headers: mergeHeaders(settings.headers, headers ?? {}),
+        ...(body === undefined ? {} : { body: body }),
         ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
         ...(settings.credentials ? { credentials: settings.credentials } : {}),
         signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,

@@ -36,7 +36,7 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
     init: {
       method: route.method,
       headers: headersOf(settings, route, body, options),
-      ...(body === undefined ? {} : { body: body as BodyInit }),
+      ...(body === undefined ? {} : { body: body }),
       ...(streamed ? { duplex: "half" } : {}),
       ...(settings.credentials ? { credentials: settings.credentials } : {}),
     } as RequestInit,
@@ -79,15 +79,21 @@ const headersOf = (
   body: RequestBody | undefined,
   options: Options,
 ): Headers => {
-  const headers = new Headers({
-    accept: route.reply ? (route.reply === "sse" ? acceptOf.sse : "*/*") : acceptOf.json,
-    ...settings.headers,
-  })
   const project = options.project ?? settings.project
-  if (project && route.project) headers.set("x-svc-project", project)
-  if (route.keyed) headers.set("idempotency-key", options.idempotencyKey ?? crypto.randomUUID())
   const type = body === undefined || body instanceof FormData ? undefined : typeOf[route.body ?? ""]
-  if (type) headers.set("content-type", type)
-  for (const [name, value] of Object.entries(options.headers ?? {})) headers.set(name, value)
+  return mergeHeaders(
+    { accept: route.reply ? (route.reply === "sse" ? acceptOf.sse : "*/*") : acceptOf.json },
+    type ? { "content-type": type } : {},
+    settings.headers,
+    project && route.project ? { "x-svc-project": project } : {},
+    route.keyed ? { "idempotency-key": options.idempotencyKey ?? crypto.randomUUID() } : {},
+    options.headers ?? {},
+  )
+}
+
+/** Later headers replace earlier ones of the same name, in whatever case it is written. */
+export const mergeHeaders = (...sources: readonly Readonly<Record<string, string>>[]): Headers => {
+  const headers = new Headers()
+  for (const source of sources) for (const [name, value] of Object.entries(source)) headers.set(name, value)
   return headers
 }

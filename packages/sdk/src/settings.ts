@@ -36,8 +36,8 @@ export const readSettings = (options: SvcOptions) => ({
   baseUrl: readBaseUrl(options.baseUrl ?? DEFAULT_BASE_URL),
   project: options.project,
   headers: {
-    ...options.headers,
     ...(options.apiKey ? { authorization: `Bearer ${options.apiKey}` } : {}),
+    ...options.headers,
   } as Readonly<Record<string, string>>,
   credentials: options.credentials,
   // Looked up at each call and not kept: a browser's fetch throws unless it is called on the global object.

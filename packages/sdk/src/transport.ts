@@ -37,7 +37,9 @@ export const createTransport = (settings: Settings) => {
         settings.onRateLimit?.({ ...rateLimit, code, retryAfter, path: prepared.route.path })
       }
       const delayMs =
-        attemptsBefore < settings.retries ? retryDelayMs(error, attemptsBefore, prepared.repeatable) : undefined
+        attemptsBefore < settings.retries
+          ? retryDelayMs(error, attemptsBefore, prepared.repeatable)
+          : undefined
       if (delayMs === undefined) throw error
       await pause(delayMs, prepared.signal)
     }

@@ -6,6 +6,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Projects } from "../../kernel/needs.ts"
+import { approvalStore } from "../approvals/store.ts"
 import { checkCidrs, checkMayCreate, checkMayManage, expiryOf, scopesFor, shrunkScopes, statusOf } from "./rules.ts"
 import { newSecret, secretHash, visiblePrefix } from "./secret.ts"
 import { type KeyRecord, type KeyRow, keyStore } from "./store.ts"
@@ -80,6 +81,7 @@ export const keysHandlers = implement(areas.keys, ({ projects, changes }: { proj
     const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
     for (const id of [key.id, ...pair]) {
       await keyStore(db).update(organization.id, id, { revoked_at: now })
+      await approvalStore(db).cancelOfKey(id)
       await announce(call, id)
     }
     call.describe({ action: "api_key_revoked", targets: [target(key)] })

@@ -16,35 +16,44 @@ const READ = 0o4
 /**
  * The unprivileged user as whom PostgreSQL runs when we are root, since it refuses to run as root;
  * undefined when we are an ordinary user, who runs it himself.
- * In order: `runAs` (a name, `uid` or `uid:gid`), the first owner of `paths` who is not root, `postgres`, `nobody`.
+ * In order: `runAs` (a name, `uid` or `uid:gid`), the owners of the cluster and of the data directory unless root,
+ * `postgres`, `nobody`.
  */
 export const chooseAccount = (options: {
   runAs?: string | undefined
-  paths: readonly string[]
+  dataDir: string
+  cluster: string
 }): Account | undefined => {
+  const { runAs, dataDir, cluster } = options
   const accounts = readAccounts()
   const self = process.getuid?.()
   if (self !== ROOT) {
-    if (options.runAs !== undefined && findAccount(accounts, options.runAs)?.uid !== self) {
-      throw new StartupError(
-        `PostgreSQL cannot be run as ${options.runAs}, because only root may change to another user.`,
-        `Start Svc as ${options.runAs} or as root, or leave that setting out.`,
-      )
-    }
-    return undefined
+    if (runAs === undefined || findAccount(accounts, runAs)?.uid === self) return undefined
+    throw new StartupError(
+      `PostgreSQL cannot be run as ${runAs}, because only root may change to another user.`,
+      `Start Svc as ${runAs} or as root, or leave that setting out.`,
+    )
   }
-  if (options.runAs !== undefined) return namedAccount(accounts, options.runAs)
+  if (runAs !== undefined) return namedAccount(accounts, runAs)
 
-  const owner = options.paths
-    .map(path => statSync(path, { throwIfNoEntry: false }))
-    .find(stat => stat !== undefined && stat.uid !== ROOT)
-  if (owner !== undefined) return findAccount(accounts, String(owner.uid)) ?? accountOf(owner)
-
-  const account = findAccount(accounts, "postgres") ?? findAccount(accounts, "nobody")
+  const account =
+    ordinaryOwner(accounts, cluster) ??
+    // A container may not know the user who owns a mounted directory, and initdb refuses to run as a stranger.
+    accounts.find(({ uid }) => uid !== ROOT && uid === ordinaryOwner(accounts, dataDir)?.uid) ??
+    findAccount(accounts, "postgres") ??
+    findAccount(accounts, "nobody")
   if (account !== undefined) return account
   throw new StartupError(
     "PostgreSQL refuses to run as root, and this machine has neither a user postgres nor a user nobody.",
     "Create a user postgres, start Svc as an ordinary user, or set SVC_DATABASE_URL to an existing PostgreSQL.",
+  )
+}
+
+const ordinaryOwner = (accounts: readonly Account[], path: string): Account | undefined => {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (stat === undefined || stat.uid === ROOT) return undefined
+  return (
+    accounts.find(({ uid }) => uid === stat.uid) ?? { name: String(stat.uid), uid: stat.uid, gid: stat.gid }
   )
 }
 
@@ -65,8 +74,6 @@ const findAccount = (accounts: readonly Account[], text: string): Account | unde
   if (numeric[2] === undefined) return known ?? { name: text, uid, gid: uid }
   return { name: known?.name ?? text, uid, gid: Number(numeric[2]) }
 }
-
-const accountOf = ({ uid, gid }: Stats): Account => ({ name: String(uid), uid, gid })
 
 const readAccounts = (): readonly Account[] => {
   try {

@@ -4,7 +4,6 @@ import {
   cpSync,
   existsSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -16,6 +15,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { errorCode, onDisk, StartupError } from "../../startup-error.ts"
 import { type Account, mayExecute } from "./account.ts"
+import { makePassageDir } from "./placement.ts"
 import { CHILD_ENVIRONMENT, isLiving } from "./processes.ts"
 
 /** The PostgreSQL programs of this machine's platform. */
@@ -108,7 +108,7 @@ const stage = async (native: string, staged: string): Promise<void> => {
   const directory = dirname(staged)
   const parts = `${staged}${COPYING}${process.pid}`
   onDisk(`copy the PostgreSQL programs to ${staged}`, () => {
-    mkdirSync(directory, { recursive: true, mode: 0o755 })
+    makePassageDir(directory)
     removeAbandoned(directory, basename(staged))
     // The links are made in a directory named `native`, because pg-symlinks.json names them so.
     cpSync(native, join(parts, "native"), {

@@ -125,7 +125,9 @@ const runInitdb = (
 
 const initdbFailure = (error: Error, output: string, directory: string): StartupError => {
   if (/No space left on device|Disk quota exceeded/.test(output)) return diskFull(dirname(directory))
-  if (typeof errorCode(error) === "string") return cannotRun(error)
+  if (errorCode(error) !== undefined) return cannotRun(error)
+  const stranger = /could not look up effective user ID (\d+)/.exec(output)?.[1]
+  if (stranger !== undefined) return unlistedUser(stranger)
   const complaints = output.split("\n").filter(line => /error|fatal|could not|cannot/i.test(line))
   const reason = complaints.slice(-3).join(" ").trim() || output.trim().slice(-300) || error.message
   return new StartupError(
@@ -134,6 +136,12 @@ const initdbFailure = (error: Error, output: string, directory: string): Startup
     { cause: error },
   )
 }
+
+const unlistedUser = (uid: string): StartupError =>
+  new StartupError(
+    `The control database cannot be created as user ${uid}, which /etc/passwd does not list.`,
+    "Add that user to /etc/passwd, run as a listed one, or set SVC_DATABASE_URL to an existing PostgreSQL.",
+  )
 
 export const diskFull = (directory: string): StartupError =>
   new StartupError(

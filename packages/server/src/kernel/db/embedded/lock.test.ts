@@ -9,7 +9,7 @@ import { StartupError } from "../../startup-error.ts"
 import { acquireDataDirLock } from "./lock.ts"
 import { birthOf } from "./processes.ts"
 import { killHard } from "./testing/child-processes.ts"
-import { temporaryDir } from "./testing/directories.ts"
+import { atEnd, temporaryDir } from "./testing/directories.ts"
 
 const LOCKER = fileURLToPath(import.meta.resolve("./testing/locker.ts"))
 
@@ -40,7 +40,7 @@ test("a released lock can be taken again, and leaves nothing behind", t => {
 test("a directory in use is refused with the process, the directory and what to do", async t => {
   const dataDir = temporaryDir(t)
   const holder = await forkLocker()
-  t.after(() => killHard(holder))
+  atEnd(t, () => killHard(holder))
   assert.equal((await attempt(holder, dataDir)).won, true)
 
   assert.throws(
@@ -88,7 +88,7 @@ test("a lock torn by a power cut, or by one in the middle of a takeover, is take
 test("of five simultaneous starters exactly one wins, on a free and on a stale lock", async t => {
   const root = temporaryDir(t)
   const lockers = await Promise.all(Array.from({ length: 5 }, forkLocker))
-  t.after(() => Promise.all(lockers.map(killHard)))
+  atEnd(t, () => Promise.all(lockers.map(killHard)))
   const dead = { pid: 2 ** 22 + 1, birth: "boot:1", token: "00000000000000aa" }
 
   for (let round = 0; round < 60; round++) {

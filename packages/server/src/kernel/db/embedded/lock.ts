@@ -1,5 +1,14 @@
 import { randomBytes } from "node:crypto"
-import { linkSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { errorCode, onDisk, StartupError } from "../../startup-error.ts"
 import { birthOf, isSameProcess } from "./processes.ts"
@@ -57,9 +66,11 @@ export const acquireDataDirLock = (dataDir: string): DataDirLock => {
 const makeDataDir = (directory: string): string =>
   onDisk(`create the data directory ${directory}`, () => {
     mkdirSync(dirname(directory), { recursive: true })
+    // Started by root, PostgreSQL runs as another user, who must pass through to its own subdirectory.
+    const mode = process.getuid?.() === 0 ? 0o711 : 0o700
     try {
-      // Started by root, PostgreSQL runs as another user, who must pass through to its own subdirectory.
-      mkdirSync(directory, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+      mkdirSync(directory, { mode })
+      chmodSync(directory, mode) // whatever the umask
     } catch (error) {
       if (errorCode(error) !== "EEXIST") throw error
     }

@@ -11,6 +11,10 @@ import { makePassageDir, makePrivateDir, placeCluster, placeSocket } from "./pla
 import { type PostgresExit, startServer } from "./server.ts"
 import { type Sizes, serverSettings } from "./settings.ts"
 
+/** A part of the socket's file name; nothing listens on TCP. */
+const SOCKET_PORT = 5432
+const ANSWER_TIMEOUT_MS = 10_000
+
 export interface EmbeddedPostgresOptions extends Sizes {
   /** The platform's data directory; made if absent. */
   readonly dataDir: string
@@ -51,9 +55,12 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   const installed = locateBinaries()
   const { dataDir } = options.lock ?? opened.use(acquireDataDirLock(options.dataDir))
 
-  const account = chooseAccount({ runAs: options.runAs, paths: [join(dataDir, "postgres"), dataDir] })
+  const account = chooseAccount({ runAs: options.runAs, dataDir, cluster: join(dataDir, "postgres") })
   const { cluster, link } = placeCluster({ dataDir, systemDir, account })
-  if (link !== undefined) makePassageDir(dirname(cluster))
+  if (link !== undefined) {
+    log(`the control database goes to ${cluster}, because the user ${account?.name} cannot reach ${dataDir}`)
+    makePassageDir(dirname(cluster))
+  }
   // Two data directories may link to one cluster (a copied project), so that one is locked too.
   if (dirname(cluster) !== dataDir) opened.use(acquireDataDirLock(dirname(cluster)))
   if (link !== undefined) setAside(cluster, log)
@@ -79,7 +86,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     return stopped
   }
   return {
-    connectionString: `postgresql://${DATABASE}@/${DATABASE}?host=${encodeURIComponent(socketDir)}&port=5432`,
+    connectionString: `postgresql://${DATABASE}@/${DATABASE}?host=${encodeURIComponent(socketDir)}&port=${SOCKET_PORT}`,
     socketDir,
     pid: server.pid,
     exited: server.exited,
@@ -97,16 +104,20 @@ const setAside = (cluster: string, log: (line: string) => void): void => {
   log(`the data directory of an older control database was removed; that database is now at ${aside}`)
 }
 
-const NO_SUCH_DATABASE = "3D000"
-
+/** Also the proof that the server answers; an interrupted first start may have left the database out. */
 const ensureDatabase = async (socketDir: string): Promise<void> => {
+  const client = new pg.Client({
+    ...{ host: socketDir, port: SOCKET_PORT, user: DATABASE, database: "postgres", ssl: false },
+    connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
+  })
   try {
-    await query(socketDir, DATABASE, "SELECT 1")
+    await client.connect()
+    const { rowCount } = await client.query("SELECT FROM pg_database WHERE datname = $1", [DATABASE])
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`)
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== NO_SUCH_DATABASE) throw unanswered(error)
-    await query(socketDir, "postgres", `CREATE DATABASE ${DATABASE}`).catch(failure => {
-      throw unanswered(failure)
-    })
+    throw unanswered(error)
+  } finally {
+    await client.end()
   }
 }
 
@@ -116,13 +127,3 @@ const unanswered = (error: unknown): StartupError =>
     "Mend what it names, or set SVC_DATABASE_URL to an existing PostgreSQL.",
     { cause: error },
   )
-
-const query = async (socketDir: string, database: string, sql: string): Promise<void> => {
-  const client = new pg.Client({ host: socketDir, port: 5432, user: DATABASE, database, ssl: false })
-  await client.connect()
-  try {
-    await client.query(sql)
-  } finally {
-    await client.end()
-  }
-}

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { createInterface } from "node:readline"
 import type { TestContext } from "node:test"
 import { fileURLToPath } from "node:url"
+import { atEnd } from "./directories.ts"
 
 export interface Started {
   readonly connectionString: string
@@ -29,7 +30,7 @@ export const spawnStarter = (
     ...options,
     stdio: ["pipe", "pipe", "ignore"],
   })
-  t.after(async () => {
+  atEnd(t, async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, "exit")
     child.stdin?.end()

@@ -1,0 +1,186 @@
+/** Every setting: its variable, type, default and meaning. Read once, at start, by `main.ts`. */
+import { isIP } from "node:net"
+import { availableParallelism } from "node:os"
+import { resolve } from "node:path"
+import { parseCidrs } from "./kernel/edges/client-address.ts"
+import { StartupError } from "./kernel/startup-error.ts"
+
+export interface Setting<Value> {
+  readonly variable: string
+  readonly meaning: string
+  /** The default as documentation shows it. */
+  readonly otherwise: string
+  readonly secret?: true
+  /** Throws a RangeError that says what the value must be. */
+  readonly parse: (text: string | undefined) => Value
+}
+
+const integer =
+  (min: number, max: number, otherwise: number) =>
+  (text = String(otherwise)): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max) throw new RangeError(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+
+const word =
+  <const Words extends readonly [string, ...string[]]>(...words: Words) =>
+  (text: string = words[0]): Words[number] => {
+    if (!words.includes(text)) throw new RangeError(`must be one of ${words.join(", ")}`)
+    return text
+  }
+
+const optional = (text: string | undefined): string | undefined => text
+
+const url =
+  (...protocols: string[]) =>
+  (text: string | undefined): string | undefined => {
+    if (text === undefined) return undefined
+    const protocol = URL.canParse(text) ? new URL(text).protocol : ""
+    if (!protocols.includes(protocol)) throw new RangeError(`must be a URL that starts with ${protocols.join(" or ")}//`)
+    return text.replace(/\/+$/, "")
+  }
+
+const cidrs = (text = ""): string[] => {
+  const list = text.split(",").flatMap(part => part.trim() || [])
+  parseCidrs(list)
+  return list
+}
+
+export const settings = {
+  host: {
+    variable: "SVC_HOST",
+    otherwise: "127.0.0.1",
+    meaning: "Address to listen on; 0.0.0.0 for all of this machine's.",
+    parse: (text = "127.0.0.1") => {
+      if (isIP(text) === 0 && text !== "localhost") throw new RangeError("must be an IP address")
+      return text
+    },
+  },
+  port: { variable: "SVC_PORT", otherwise: "4800", meaning: "Port to listen on.", parse: integer(0, 65_535, 4800) },
+  baseUrl: {
+    variable: "SVC_BASE_URL",
+    otherwise: "http://localhost:<port>",
+    meaning: "The address that people and machines reach this installation at.",
+    parse: url("http:", "https:"),
+  },
+  dataDir: {
+    variable: "SVC_DATA_DIR",
+    otherwise: ".svc",
+    meaning: "Folder of everything that is kept on this machine.",
+    parse: (text = ".svc") => resolve(text),
+  },
+  mode: {
+    variable: "SVC_MODE",
+    otherwise: "development",
+    meaning: "`production` refuses what is only good enough for a laptop.",
+    parse: word("development", "production"),
+  },
+  databaseUrl: {
+    variable: "SVC_DATABASE_URL",
+    otherwise: "an embedded PostgreSQL 18",
+    meaning: "Control database: any PostgreSQL from version 16.",
+    secret: true,
+    parse: url("postgres:", "postgresql:"),
+  },
+  databaseConnectionsMax: {
+    variable: "SVC_DATABASE_CONNECTIONS",
+    otherwise: "10",
+    meaning: "Connections this process may open to the control database.",
+    parse: integer(2, 500, 10),
+  },
+  runAs: {
+    variable: "SVC_RUN_AS",
+    otherwise: "the owner of the data folder, or postgres, or nobody",
+    meaning: "User of the embedded engines when Svc is started by root.",
+    parse: optional,
+  },
+  masterKey: {
+    variable: "SVC_MASTER_KEY",
+    otherwise: "master.key in the data folder, made on the first start",
+    meaning: "32 bytes of base64 that protect what the platform seals.",
+    secret: true,
+    parse: optional,
+  },
+  kvUrl: {
+    variable: "SVC_KV_URL",
+    otherwise: "LMDB in the data folder",
+    meaning: "Key-value engine: a Valkey or Redis.",
+    secret: true,
+    parse: url("redis:", "rediss:", "unix:"),
+  },
+  rateLimit: {
+    variable: "SVC_RATE_LIMIT",
+    otherwise: "plan",
+    meaning: "`off` lifts the request limits of plans and addresses, for benchmarks.",
+    parse: word("plan", "off"),
+  },
+  signup: {
+    variable: "SVC_SIGNUP",
+    otherwise: "open",
+    meaning: "`closed` lets people in by invitation only.",
+    parse: word("open", "closed"),
+  },
+  trustedProxies: {
+    variable: "SVC_TRUSTED_PROXIES",
+    otherwise: "none",
+    meaning: "Addresses or CIDRs, separated by commas, whose X-Forwarded-For is believed.",
+    parse: cidrs,
+  },
+  metricsToken: {
+    variable: "SVC_METRICS_TOKEN",
+    otherwise: "none: /metrics answers callers of this machine only",
+    meaning: "Bearer token that lets others read /metrics.",
+    secret: true,
+    parse: optional,
+  },
+  logLevel: {
+    variable: "SVC_LOG_LEVEL",
+    otherwise: "warn",
+    meaning: "How much is logged, as JSON lines on the error output.",
+    parse: word("warn", "trace", "debug", "info", "error", "fatal", "silent"),
+  },
+} as const satisfies Record<string, Setting<unknown>>
+
+type Parsed = { readonly [Name in keyof typeof settings]: ReturnType<(typeof settings)[Name]["parse"]> }
+
+/** Where key-value entries live. */
+export type KvDriver = { readonly driver: "lmdb"; readonly path: string } | { readonly driver: "redis"; readonly url: string }
+
+export type Config = Omit<Parsed, "kvUrl" | "baseUrl"> & {
+  readonly baseUrl: string
+  readonly kv: KvDriver
+}
+
+/** The settings of an environment; throws a StartupError that lists every one that is wrong. */
+export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
+  const wrong: string[] = []
+  const parsed = Object.entries(settings).map(([name, setting]) => {
+    try {
+      return [name, setting.parse(env[setting.variable] || undefined)]
+    } catch (error) {
+      wrong.push(`${setting.variable} ${error instanceof Error ? error.message : "is not valid"}`)
+      return [name, undefined]
+    }
+  })
+  const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
+  for (const variable of Object.keys(env)) {
+    if (variable.startsWith("SVC_") && !known.has(variable) && !CLIENT_VARIABLES.has(variable)) {
+      wrong.push(`${variable} is not a setting`)
+    }
+  }
+  if (wrong.length > 0) throw new StartupError(`The settings are not valid: ${wrong.join("; ")}.`, "See docs/generated/configuration.md.")
+
+  const { kvUrl, ...config } = Object.fromEntries(parsed) as Parsed
+  return {
+    ...config,
+    baseUrl: config.baseUrl ?? `http://localhost:${config.port}`,
+    kv: kvUrl === undefined ? { driver: "lmdb", path: resolve(config.dataDir, "kv") } : { driver: "redis", url: kvUrl },
+  }
+}
+
+/** Read by the command line, and often set in the same shell. */
+const CLIENT_VARIABLES: ReadonlySet<string> = new Set(["SVC_TOKEN", "SVC_API_URL", "SVC_PROJECT"])
+
+/** Hashing passwords keeps a processor busy; more at once than there are would only slow each down. */
+export const PASSWORD_HASHES_MAX = availableParallelism()

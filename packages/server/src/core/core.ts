@@ -1,0 +1,107 @@
+/** The core, put together: what the kernel needs from it, and the operations it serves itself. */
+import { fileURLToPath } from "node:url"
+import type { Config } from "../config.ts"
+import { PASSWORD_HASHES_MAX } from "../config.ts"
+import type { Clock } from "../kernel/clock.ts"
+import type { Changes } from "../kernel/db/changes.ts"
+import type { Database } from "../kernel/db/database.ts"
+import type { InProcessCaller } from "../kernel/edges/in-process.ts"
+import type { BoundOperation } from "../kernel/implement.ts"
+import type { MigrationSource } from "../kernel/db/migrate.ts"
+import type { Logger } from "../kernel/log.ts"
+import type { Limits } from "../kernel/stages/limit.ts"
+import { accountHandlers } from "./accounts/handlers.ts"
+import { createPasswords } from "./accounts/passwords.ts"
+import { createSessions } from "./accounts/sessions.ts"
+import { approvalsHandlers } from "./approvals/handlers.ts"
+import { createApprovals } from "./approvals/service.ts"
+import { createAudit } from "./audit/audit.ts"
+import { type AreaReport, identityHandlers } from "./identity/handlers.ts"
+import { keysHandlers } from "./keys/handlers.ts"
+import { createKeyring } from "./keys/keyring.ts"
+import { createMeters } from "./meters/meters.ts"
+import { createProjectDirectory } from "./organizations/directory.ts"
+import { organizationsHandlers } from "./organizations/organizations-handlers.ts"
+import { projectsHandlers } from "./organizations/projects-handlers.ts"
+import { createSecretBox } from "./secrets/secret-box.ts"
+
+export const coreMigrations: MigrationSource = {
+  schema: "core",
+  folder: fileURLToPath(new URL("migrations", import.meta.url)),
+}
+
+const FLUSH_EVERY_MS = 1_000
+const FLUSH_USE_EVERY_MS = 60_000
+const SWEEP_EVERY_MS = 10_000
+
+export interface CoreNeeds {
+  readonly config: Config
+  readonly masterKey: Buffer
+  readonly clock: Clock
+  readonly log: Logger
+  readonly database: Database
+  readonly changes: Changes
+  readonly limits: Limits
+  /** Given late: these are made from what the core gives. */
+  readonly inProcess: () => InProcessCaller
+  readonly areaStates: () => Promise<readonly AreaReport[]>
+}
+
+export const createCore = (needs: CoreNeeds) => {
+  const { config, clock, log, database, changes, limits, inProcess } = needs
+  const { db } = database
+  const box = createSecretBox(needs.masterKey)
+  const audit = createAudit(database)
+  const meters = createMeters(db)
+  const keyring = createKeyring(db, changes)
+  const sessions = createSessions(db)
+  const projects = createProjectDirectory(db, changes)
+  const passwords = createPasswords(PASSWORD_HASHES_MAX)
+  const approvals = createApprovals({ database, box, audit, keyring, projects })
+
+  const operations: BoundOperation[] = [
+    ...identityHandlers({ limits, areaStates: needs.areaStates }),
+    ...accountHandlers({ passwords, baseUrl: config.baseUrl, signup: config.signup }),
+    ...organizationsHandlers({ changes }),
+    ...projectsHandlers({ changes }),
+    ...keysHandlers({ projects, changes }),
+    ...approvalsHandlers({ approvals, inProcess }),
+  ]
+
+  const logged = (what: string, act: () => Promise<void>) => async () => {
+    try {
+      await act()
+    } catch (error) {
+      log.error({ err: error }, what)
+    }
+  }
+  const flush = logged("counts stay in memory for now", async () => {
+    await meters.flush()
+    await audit.flush()
+  })
+  const timers = [
+    clock.every(FLUSH_EVERY_MS, flush),
+    clock.every(FLUSH_USE_EVERY_MS, logged("last-used times are lost", keyring.flushUse)),
+    clock.every(SWEEP_EVERY_MS, logged("approvals are not swept", () => approvals.sweep(inProcess(), clock.now()))),
+  ]
+
+  return {
+    operations,
+    box,
+    passwords,
+    credentials: { key: keyring.find, session: sessions.find },
+    projects,
+    approvals,
+    audit,
+    meters,
+    // Credit and quota come with the billing area; until then nothing is refused for them.
+    admission: { admit: () => undefined },
+    async [Symbol.asyncDispose]() {
+      for (const timer of timers) timer[Symbol.dispose]()
+      await flush()
+      await keyring.flushUse()
+    },
+  }
+}
+
+export type Core = ReturnType<typeof createCore>

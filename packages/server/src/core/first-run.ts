@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto"
+import { rename, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { dataPlaneScopes } from "@svc/contract"
+import { sql } from "kysely"
+import type { Config } from "../config.ts"
+import type { Database, Db } from "../kernel/db/database.ts"
+import { newId } from "../kernel/id.ts"
+import type { Passwords } from "./accounts/passwords.ts"
+import { accountStore } from "./accounts/store.ts"
+import { mintKey } from "./keys/mint.ts"
+import { foundOrganization } from "./organizations/service.ts"
+
+/** What `first-run.json` holds. */
+export interface FirstRun {
+  readonly base_url: string
+  readonly console_url: string
+  readonly email: string
+  readonly password: string
+  readonly organization_id: string
+  readonly project_id: string
+  readonly api_key: string
+  readonly publishable_key: string
+}
+
+/** Any process may be the first; the others find its users and leave it at that. */
+const ADVISORY_LOCK = 5_763_002
+
+const EMAIL = "admin@localhost"
+
+/**
+ * On an empty platform: a user, an organization on the Enterprise plan, a project, a full access key and a publishable
+ * key, written to `first-run.json`. Undefined when there are users already.
+ */
+export const firstRun = async (needs: {
+  config: Config
+  database: Database
+  passwords: Passwords
+  now: Date
+}): Promise<FirstRun | undefined> => {
+  const { config, database, now } = needs
+  if (await hasUsers(database.db)) return undefined
+  const password = randomBytes(15).toString("base64url")
+  const passwordHash = await needs.passwords.hash(password)
+
+  return await database.transaction(async tx => {
+    await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(tx)
+    if (await hasUsers(tx)) return undefined
+    const userId = newId(now.getTime())
+    await accountStore(tx).insertUser({
+      id: userId,
+      email: EMAIL,
+      name: "Administrator",
+      password_hash: passwordHash,
+      failed_logins: 0,
+      locked_until: null,
+      created_at: now,
+    })
+    const founded = await foundOrganization(tx, { name: "My organization", userId, plan: "enterprise", now })
+    const key = await mintKey(tx, now, {
+      ...unrestricted,
+      organization_id: founded.organizationId,
+      project_id: founded.projectId,
+      type: "full_access",
+      name: "first key",
+      scopes: [...dataPlaneScopes],
+      created_by: userId,
+    })
+    const made: FirstRun = {
+      base_url: config.baseUrl,
+      console_url: `${config.baseUrl}/console`,
+      email: EMAIL,
+      password,
+      organization_id: founded.organizationId,
+      project_id: founded.projectId,
+      api_key: key.secret,
+      publishable_key: founded.publishableKey,
+    }
+    // Before the commit: credentials that exist nowhere else must not be lost between the two.
+    await writeCredentials(config.dataDir, made)
+    return made
+  })
+}
+
+const unrestricted = {
+  read_only: false,
+  require_approval: false,
+  ip_allowlist: [],
+  expires_at: null,
+  last_used_at: null,
+  rotated_from_id: null,
+  grace_expires_at: null,
+  revoked_at: null,
+}
+
+const hasUsers = async (db: Db): Promise<boolean> =>
+  (await db.selectFrom("core.users").select("id").limit(1).executeTakeFirst()) !== undefined
+
+const writeCredentials = async (dataDir: string, made: FirstRun): Promise<void> => {
+  const path = join(dataDir, "first-run.json")
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600, flush: true })
+  await rename(draft, path)
+}

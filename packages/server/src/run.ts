@@ -1,0 +1,61 @@
+import { readConfig } from "./config.ts"
+import type { FirstRun } from "./core/first-run.ts"
+import { StartupError } from "./kernel/startup-error.ts"
+import { type Platform, startPlatform } from "./platform.ts"
+
+const say = (text: string) => void process.stdout.write(`${text}\n`)
+
+const urls = ({ config }: Platform): string => `
+  Svc is ready at ${config.baseUrl}
+
+  API reference   ${config.baseUrl}/docs
+  Health          ${config.baseUrl}/health/ready`
+
+/** One line that works when pasted. */
+const curl = ({ config }: Platform, { api_key }: FirstRun): string =>
+  `curl ${config.baseUrl}/v1/kv/set -H 'Authorization: Bearer ${api_key}' -H 'Content-Type: application/json' -d '{"key":"hello","value":"world"}'`
+
+const welcome = (platform: Platform, first: FirstRun): string => `${urls(platform)}
+
+  Sign in with    ${first.email}  ${first.password}
+  API key         ${first.api_key}
+  Kept in         ${platform.config.dataDir}/first-run.json
+
+  Try it:
+
+  ${curl(platform, first)}
+`
+
+const fail = (error: unknown) => {
+  const text = error instanceof StartupError ? `${error.message}\n${error.hint}` : String((error as Error)?.stack ?? error)
+  process.stderr.write(`\n${text}\n`)
+  process.exitCode = 1
+}
+
+/** Runs the platform until SIGTERM or SIGINT; a second signal ends it without waiting. */
+export const run = async (env: Readonly<Record<string, string | undefined>>): Promise<void> => {
+  let platform: Platform | undefined
+  let stopping = false
+  const starting = Promise.resolve().then(() => startPlatform(readConfig(env)))
+
+  const stop = async () => {
+    if (stopping) process.exit(1)
+    stopping = true
+    try {
+      await (await starting.catch(() => undefined))?.[Symbol.asyncDispose]()
+    } catch (error) {
+      fail(error)
+    }
+    process.exit()
+  }
+  process.on("SIGTERM", stop)
+  process.on("SIGINT", stop)
+
+  try {
+    platform = await starting
+    say(platform.firstRun ? welcome(platform, platform.firstRun) : `${urls(platform)}\n`)
+  } catch (error) {
+    fail(error)
+    process.exit()
+  }
+}
