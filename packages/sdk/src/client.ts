@@ -1,13 +1,14 @@
 import { awaitDecision, decidedAnswer, pendingApproval } from "./approvals.ts"
 import { type Approval, ApprovalPending } from "./errors.ts"
-import { mergeHeaders, prepare } from "./prepare.ts"
+import { prepare } from "./prepare.ts"
+import { createRaw } from "./raw.ts"
 import { type Answer, errorFrom, requestIdOf, unwrap } from "./reply.ts"
 import { readRetryAfter } from "./retry.ts"
 import type { Route, Routes } from "./route.ts"
 import { routes } from "./routes.gen.ts"
 import { readSettings, type SvcOptions } from "./settings.ts"
-import type { CallOptions, RawRequest, Reply, RequestBody, Svc } from "./surface.ts"
-import { createTransport, networkError, startTimer } from "./transport.ts"
+import type { CallOptions, Reply, RequestBody, Svc } from "./surface.ts"
+import { createTransport } from "./transport.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 type Options = CallOptions & { readonly body?: RequestBody | undefined }
@@ -55,32 +56,10 @@ export const createSvc = (options: SvcOptions = {}): Svc => {
     return final
   }
 
-  const raw = async ({ method, path, headers, body, signal, timeoutMs }: RawRequest): Promise<Response> => {
-    if (!path.startsWith("/")) throw new TypeError(`a path starts with "/": ${path}`)
-    const url = `${settings.baseUrl}${path}`
-    const timer = startTimer(timeoutMs ?? settings.timeoutMs)
-    try {
-      return await settings.fetch(url, {
-        method,
-        headers: mergeHeaders(settings.headers, headers ?? {}),
-        ...(body === undefined ? {} : { body: body }),
-        ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
-        ...(settings.credentials ? { credentials: settings.credentials } : {}),
-        signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,
-      } as RequestInit)
-    } catch (cause) {
-      signal?.throwIfAborted()
-      timer.signal.throwIfAborted()
-      throw networkError(url, cause)
-    } finally {
-      timer.stop()
-    }
-  }
-
   const client = {
     ...methods(async (route, input, callOptions) => (await call(route, input, callOptions)).data),
     request: (name: string, input?: Fields, callOptions?: Options) => call(routeOf(name), input, callOptions),
-    raw,
+    raw: createRaw(settings),
     get rateLimit() {
       return transport.rateLimit()
     },

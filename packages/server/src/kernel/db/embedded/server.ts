@@ -73,12 +73,17 @@ export const startServer = async (options: {
 const control = (child: ChildProcess) => {
   let stopping = false
   const exited = new Promise<PostgresExit>((resolve, reject) => {
-    child.once("error", error => reject(cannotRun(error)))
+    child.once("error", error => {
+      if (child.pid !== undefined) return // a signal that could not be sent; the server runs on
+      process.removeListener("exit", endWithUs)
+      reject(cannotRun(error))
+    })
     child.once("exit", async (code, signal) => {
       process.removeListener("exit", endWithUs)
+      const expected = stopping
       // Its last lines may still be in the pipe, which closes once its children are gone too.
       if (child.stderr?.closed === false) await Promise.race([closed, delay(REMAINING_OUTPUT_MS)])
-      resolve({ code, signal, expected: stopping })
+      resolve({ code, signal, expected })
     })
   })
   const closed = new Promise<void>(resolve => child.once("close", () => resolve()))

@@ -1,0 +1,188 @@
+/** From the words of a command line to the operation, its input and the settings of the call. */
+import { parseArgs } from "node:util"
+import type { Operation } from "@svc/contract"
+import { commandOf, type Field, fieldsOf, kebab, nearest, positionalsOf } from "./commands.ts"
+import { UsageError } from "./terminal.ts"
+import { listSchema, parseList, parseValue } from "./values.ts"
+
+interface Flag {
+  readonly type: "string" | "boolean"
+  readonly short?: string
+  readonly about: string
+}
+
+/** Flags of every command. After the command's words, a field of the same name takes precedence. */
+export const globalFlags = {
+  json: { type: "boolean", about: "Print the exact JSON" },
+  yes: { type: "boolean", short: "y", about: "Do not ask before destroying something" },
+  wait: { type: "boolean", about: "Wait for the approval of a person instead of ending with code 4" },
+  project: { type: "string", about: "Project id, for a key of the whole organization (SVC_PROJECT)" },
+  url: { type: "string", about: "Address of the platform (SVC_API_URL)" },
+  data: { type: "string", about: "The whole input as JSON, or - to read it from standard input" },
+  file: { type: "string", about: "The file to send, or - for standard input" },
+  output: { type: "string", short: "o", about: "The file to write received bytes to" },
+  "idempotency-key": { type: "string", about: "Makes a repeated command act once within a day" },
+  help: { type: "boolean", short: "h", about: "Show help" },
+  version: { type: "boolean", about: "Show the version" },
+} as const satisfies Record<string, Flag>
+
+type GlobalName = keyof typeof globalFlags
+
+export type Globals = {
+  readonly [Name in GlobalName]?: (typeof globalFlags)[Name]["type"] extends "boolean" ? boolean : string
+}
+
+interface Words {
+  /** The area and the operation, or one word of another command. */
+  readonly words: readonly string[]
+  readonly globals: Globals
+  /** What follows the words. */
+  readonly rest: readonly string[]
+}
+
+const parserOptions = (flags: Readonly<Record<string, Flag>>) =>
+  Object.fromEntries(
+    Object.entries(flags).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
+  )
+
+/** Takes the command's words out of the line: two, or one where `isWhole` knows the first. */
+export const takeWords = (line: readonly string[], isWhole: (word: string) => boolean): Words => {
+  const options = parserOptions(globalFlags)
+  const { tokens } = parseArgs({ args: [...line], options, strict: false, allowPositionals: true, tokens: true })
+  const positionals = tokens.filter(token => token.kind === "positional")
+  const first = positionals[0]
+  const taken = positionals.slice(0, first && isWhole(first.value) ? 1 : 2)
+  const last = taken.at(-1)
+  const end = last ? last.index + 1 : line.length
+  const before = line.filter((_, index) => index < end && !taken.some(token => token.index === index))
+  return {
+    words: taken.map(({ value }) => value),
+    globals: parseStrictly(before, globalFlags).values as Globals,
+    rest: line.slice(end),
+  }
+}
+
+/** The arguments of a command that is no operation: global flags and words. */
+export const takeGlobals = (line: readonly string[], about?: string) => {
+  const { values, positionals } = parseStrictly(line, globalFlags, about)
+  return { globals: values as Globals, words: positionals }
+}
+
+const parseStrictly = (line: readonly string[], flags: Readonly<Record<string, Flag>>, about?: string) => {
+  try {
+    return parseArgs({
+      args: [...line],
+      options: parserOptions(flags),
+      allowPositionals: true,
+      allowNegative: true,
+    })
+  } catch (error) {
+    throw new UsageError(explain(error, Object.keys(flags)), about)
+  }
+}
+
+const explain = (error: unknown, flags: readonly string[]): string => {
+  const message = error instanceof Error ? error.message : String(error)
+  const unknown = /^Unknown option '--?([^']*)'/.exec(message)?.[1]
+  if (unknown === undefined) return message.split("\n")[0] ?? message
+  const meant = nearest(unknown, flags)
+  return `unknown flag --${unknown}${meant ? `; did you mean --${meant}?` : ""}`
+}
+
+export interface OperationArguments {
+  readonly globals: Globals
+  /** The fields that the line gives, before those of `--data`. */
+  readonly input: Readonly<Record<string, unknown>>
+}
+
+export const takeFields = (operation: Operation, line: readonly string[]): OperationArguments => {
+  const about = commandOf(operation)
+  const fields = fieldsOf(operation)
+  const aliases = aliasFields(operation, fields)
+  const byFlag = new Map([...aliases, ...fields].map(field => [field.flag, field]))
+  const fieldFlags = [...byFlag].map(([flag, { schema }]) => [
+    flag,
+    { type: schema.type === "boolean" ? "boolean" : "string", multiple: true },
+  ])
+  const flags = { ...globalFlags, ...Object.fromEntries(fieldFlags) } as Record<string, Flag>
+  const { values, positionals } = parseRepeated(spellOutBooleans(line, byFlag), flags, byFlag, about)
+
+  const input: Record<string, unknown> = {}
+  const globals: Record<string, unknown> = {}
+  for (const [flag, value] of Object.entries(values)) {
+    const field = byFlag.get(flag)
+    if (field) input[field.name] = readField(field, value, about)
+    else globals[flag] = value
+  }
+  takePositionals(operation, positionals, input)
+  return { globals: globals as Globals, input }
+}
+
+const aliasFields = (operation: Operation, fields: readonly Field[]): readonly Field[] =>
+  Object.entries(operation.aliases ?? {}).flatMap(([alias, name]) => {
+    const field = fields.find(candidate => candidate.name === name)
+    return field ? [{ ...field, flag: kebab(alias) }] : []
+  })
+
+/** `--nx=false` means `--no-nx`, which is how the parser wants it. */
+const spellOutBooleans = (line: readonly string[], byFlag: ReadonlyMap<string, Field>): readonly string[] =>
+  line.map(word => {
+    const [, flag = "", value] = /^--([\w-]+)=(true|false)$/.exec(word) ?? []
+    if (byFlag.get(flag)?.schema.type !== "boolean") return word
+    return value === "true" ? `--${flag}` : `--no-${flag}`
+  })
+
+const parseRepeated = (
+  line: readonly string[],
+  flags: Readonly<Record<string, Flag>>,
+  byFlag: ReadonlyMap<string, Field>,
+  about: string,
+) => {
+  const options = Object.fromEntries(
+    Object.entries(parserOptions(flags)).map(([flag, option]) => [
+      flag,
+      byFlag.has(flag) && option.type === "string" ? { ...option, multiple: true } : option,
+    ]),
+  )
+  try {
+    return parseArgs({ args: [...line], options, allowPositionals: true, allowNegative: true })
+  } catch (error) {
+    throw new UsageError(explain(error, Object.keys(flags)), about)
+  }
+}
+
+const readField = (field: Field, value: unknown, about: string): unknown => {
+  if (!Array.isArray(value)) return value
+  const texts = value as readonly string[]
+  const list = listSchema(field.schema)
+  const label = `--${field.flag}`
+  try {
+    if (list && !(texts.length === 1 && texts[0] === "null" && list !== field.schema))
+      return parseList(texts, list, label)
+    if (texts.length > 1) throw new UsageError(`${label} is given more than once`)
+    return parseValue(texts[0] ?? "", field.schema, label)
+  } catch (error) {
+    throw error instanceof UsageError ? new UsageError(error.message, about) : error
+  }
+}
+
+const takePositionals = (
+  operation: Operation,
+  words: readonly string[],
+  input: Record<string, unknown>,
+): void => {
+  const free = positionalsOf(operation).filter(({ name }) => !(name in input))
+  const surplus = words[free.length]
+  if (surplus !== undefined) throw new UsageError(`unexpected word: ${surplus}`, commandOf(operation))
+  words.forEach((word, index) => {
+    const field = free[index]
+    if (field) input[field.name] = parseValue(word, field.schema, `--${field.flag}`)
+  })
+}
+
+/** Throws UsageError naming the required fields that nothing gave. */
+export const checkRequired = (operation: Operation, input: Readonly<Record<string, unknown>>): void => {
+  const missing = fieldsOf(operation).filter(({ name, required }) => required && input[name] === undefined)
+  if (missing.length > 0)
+    throw new UsageError(`missing ${missing.map(({ flag }) => `--${flag}`).join(", ")}`, commandOf(operation))
+}

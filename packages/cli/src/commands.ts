@@ -1,0 +1,87 @@
+/** The commands, computed from the contract: `svc <area> <operation>`, one flag for each field. */
+import { type Area, allAreas, type Operation, type TSchema } from "@svc/contract"
+
+export interface Field {
+  /** On the wire. */
+  readonly name: string
+  /** Without the leading dashes. */
+  readonly flag: string
+  readonly schema: TSchema
+  readonly required: boolean
+  readonly place: "path" | "query" | "body"
+}
+
+export const kebab = (name: string): string =>
+  name.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replaceAll("_", "-").toLowerCase()
+
+export const areaWord = ({ name }: Area): string => kebab(name)
+export const operationWord = ({ key }: Operation): string => kebab(key)
+export const commandOf = ({ area, key }: Operation): string => `${kebab(area)} ${kebab(key)}`
+
+export const operationsOf = (area: Area): readonly Operation[] => Object.values(area.operations)
+
+export const findArea = (word: string): Area | undefined => allAreas.find(area => areaWord(area) === kebab(word))
+
+export const findOperation = (area: Area, word: string): Operation | undefined =>
+  operationsOf(area).find(operation => operationWord(operation) === kebab(word))
+
+/** In the order of their declaration: path, query, body. */
+export const fieldsOf = (operation: Operation): readonly Field[] =>
+  (
+    [
+      ["path", operation.params],
+      ["query", operation.query],
+      ["body", operation.body],
+    ] as const
+  ).flatMap(([place, object]) =>
+    Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
+      name,
+      flag: kebab(name),
+      schema: schema as TSchema,
+      required: (object?.required as readonly string[] | undefined)?.includes(name) ?? false,
+      place,
+    })),
+  )
+
+/** The fields that may be given without their flag, in this order. */
+export const positionalsOf = (operation: Operation): readonly Field[] => {
+  const fields = fieldsOf(operation)
+  const required = fields.filter(field => field.required)
+  if (required.length > 0) return required.filter(({ schema }) => isScalar(schema))
+  // `kv del greeting`, `kv keys 'user:*'`: the one field such a command is about.
+  const [first] = fields
+  return first && first.place !== "query" && first.schema.type === "string" ? [first] : []
+}
+
+/** Fits one word of the command line. A field of any type does: its text is JSON or else a string. */
+const isScalar = (schema: TSchema): boolean =>
+  ["string", "integer", "number"].includes(schema.type) ||
+  (schema.type === undefined && alternatives(schema).every(isScalar))
+
+/** The members of a union without its null. */
+export const alternatives = (schema: TSchema): readonly TSchema[] =>
+  ((schema.anyOf ?? []) as readonly TSchema[]).filter(member => member.type !== "null")
+
+export const isNullable = (schema: TSchema): boolean =>
+  ((schema.anyOf ?? []) as readonly TSchema[]).some(member => member.type === "null")
+
+/** The nearest of some words, if it is near enough to be what was meant. */
+export const nearest = (word: string, words: readonly string[]): string | undefined => {
+  const [best] = words
+    .map(candidate => ({ candidate, distance: editDistance(word, candidate) }))
+    .sort((a, b) => a.distance - b.distance)
+  return best && best.distance <= Math.max(1, word.length / 3) ? best.candidate : undefined
+}
+
+const editDistance = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1]
+    for (const [at, other] of [...to].entries())
+      next.push(
+        Math.min((next[at] ?? 0) + 1, (row[at + 1] ?? 0) + 1, (row[at] ?? 0) + (letter === other ? 0 : 1)),
+      )
+    row = next
+  }
+  return row[to.length] ?? 0
+}

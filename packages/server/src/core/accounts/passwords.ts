@@ -1,0 +1,63 @@
+import { hash, type Options, verify } from "@node-rs/argon2"
+import { fault } from "../../kernel/fault.ts"
+
+/** The minimum that OWASP's password storage cheat sheet gives for Argon2id, which is the library's algorithm. */
+const MEMORY_KIB = 19_456
+const PASSES = 2
+const LANES = 1
+const parameters: Options = { memoryCost: MEMORY_KIB, timeCost: PASSES, parallelism: LANES }
+
+/** A well-formed hash that no password has: checking against it costs what a real check costs. */
+const DECOY = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${"A".repeat(22)}$${"A".repeat(43)}`
+
+const WAITING_MAX = 64
+
+/** One password typed on two keyboards can differ in bytes; NIST SP 800-63B, 3.1.1.2 asks for one form. */
+const normalized = (password: string): string => password.normalize("NFKC")
+
+export interface Passwords {
+  /** The PHC string to store. Throws `service_unavailable` when too many wait already. */
+  hash(password: string): Promise<string>
+  /** Whether the password is the one hashed. Takes as long, and says no, where there is no hash: an unknown user. */
+  verify(password: string, stored: string | undefined): Promise<boolean>
+}
+
+/**
+ * Argon2id with at most `runningMax` hashes at a time. Each takes 19 MiB and a thread of the pool that files and DNS
+ * also use, so without a bound a wave of sign-ins would starve everything else.
+ */
+export const createPasswords = (runningMax: number, waitingMax = WAITING_MAX): Passwords => {
+  const waiting: (() => void)[] = []
+  let running = 0
+
+  const enter = async () => {
+    if (running < runningMax) return void running++
+    if (waiting.length >= waitingMax) {
+      const reason = "too many people are signing in"
+      throw fault("service_unavailable", { reason }, { headers: { "retry-after": "2" } })
+    }
+    // Whoever leaves hands over its place, so the count stays.
+    await new Promise<void>(resolve => waiting.push(resolve))
+  }
+  const leave = () => {
+    const next = waiting.shift()
+    if (next) next()
+    else running--
+  }
+  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    await enter()
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+
+  return {
+    hash: password => inTurn(() => hash(normalized(password), parameters)),
+    verify: async (password, stored) => {
+      const matches = await inTurn(() => verify(stored ?? DECOY, normalized(password)))
+      return matches && stored !== undefined
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "@svc/contract"
+import { fault } from "../../kernel/fault.ts"
+import { commonPasswords } from "./common-passwords.ts"
+
+/** Refuses a new password that is too short, too long, or among the first that anybody would try. */
+export const checkPassword = (password: string, email: string) => {
+  const bytes = Buffer.byteLength(password)
+  const folded = password.toLowerCase()
+  const address = email.toLowerCase()
+  if (bytes < PASSWORD_LENGTH_MIN) {
+    throw fault("weak_password", { reason: `it needs ${PASSWORD_LENGTH_MIN} characters or more` })
+  }
+  if (bytes > PASSWORD_LENGTH_MAX) {
+    throw fault("weak_password", { reason: `it may have at most ${PASSWORD_LENGTH_MAX} bytes` })
+  }
+  if (commonPasswords.has(folded)) throw fault("weak_password", { reason: "it is one of the commonest" })
+  if (folded === address || folded === address.split("@", 1)[0]) {
+    throw fault("weak_password", { reason: "it is the e-mail address" })
+  }
+}
+
+/** NIST SP 800-63B, 3.2.2: past this many failures in a row a password proves nothing any more. */
+export const FAILURES_MAX = 100
+const FAILURES_FREE = 10
+const LOCK_SECONDS_MIN = 60
+const LOCK_SECONDS_MAX = 3600
+
+/** How long an account rests after this many failures in a row: from the tenth a minute, doubling up to an hour. */
+export const lockSecondsAfter = (failures: number): number | null =>
+  failures < FAILURES_FREE ? null : Math.min(LOCK_SECONDS_MAX, LOCK_SECONDS_MIN * 2 ** (failures - FAILURES_FREE))
+
+const HOUR_MS = 3_600_000
+export const SESSION_IDLE_MS = 12 * HOUR_MS
+export const SESSION_LIFETIME_MS = 30 * 24 * HOUR_MS
+
+interface SessionTimes {
+  readonly last_used_at: Date
+  readonly expires_at: Date
+}
+
+/** A session lasts 30 days, or until it was left alone for 12 hours. */
+export const isLive = ({ last_used_at, expires_at }: SessionTimes, nowMs: number): boolean =>
+  nowMs < expires_at.getTime() && nowMs < last_used_at.getTime() + SESSION_IDLE_MS

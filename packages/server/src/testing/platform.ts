@@ -1,0 +1,179 @@
+/** A whole platform for a test: a real server over a cloned database, and clients of any tenant and scope. */
+import { randomUUID } from "node:crypto"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { TestContext } from "node:test"
+import { type KeyType, type PlanName, type Role, type Scope, scopeNames } from "@svc/contract"
+import { createSvc, type Svc, type SvcOptions } from "@svc/sdk"
+import { readConfig } from "../config.ts"
+import { accountStore } from "../core/accounts/store.ts"
+import { createPasswords } from "../core/accounts/passwords.ts"
+import { mintKey } from "../core/keys/mint.ts"
+import type { KeyRow } from "../core/keys/store.ts"
+import { foundOrganization } from "../core/organizations/service.ts"
+import { newId } from "../kernel/id.ts"
+import { type Overrides, type Platform, startPlatform } from "../platform.ts"
+import { createTestClock, type TestClock } from "./clock.ts"
+import { cloneDatabase } from "./database.ts"
+import { watchedFetch } from "./watch.ts"
+
+export interface Tenant {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly ownerId: string
+  readonly publishableKey: string
+}
+
+export interface KeyOptions extends Partial<Omit<KeyRow, "id" | "prefix" | "secret_hash">> {
+  readonly type?: KeyType
+}
+
+export interface TestPlatform extends Platform {
+  readonly clock: TestClock
+  /** The tenant of that name, founded on first mention. */
+  tenant(name: string, plan?: PlanName): Promise<Tenant>
+  /** A new key of the tenant; bound to its project unless `project_id` is null. */
+  key(tenant: string, scopes: readonly Scope[], options?: KeyOptions): Promise<{ id: string; secret: string }>
+  /** An SDK client that holds a new key with these scopes. */
+  client(tenant: string, ...scopes: Scope[]): Promise<Svc>
+  /** An SDK client with that secret, or with other options. */
+  as(secret: string, options?: Partial<SvcOptions>): Svc
+  /** The headers of a person signed in to the tenant's console. */
+  session(tenant: string, role?: Role): Promise<Record<string, string>>
+  /** An SDK client of a person signed in to the tenant's console. */
+  person(tenant: string, role?: Role): Promise<Svc>
+  /** One HTTP request, checked against the contract like every other. */
+  request(path: string, init?: RequestInit): Promise<Response>
+}
+
+export const PASSWORD = "correct horse battery"
+const passwords = createPasswords(1)
+let passwordHash: Promise<string> | undefined
+
+export interface PlatformOptions extends Overrides {
+  readonly env?: Readonly<Record<string, string>>
+  /** A second process of one platform shares the first one's database. */
+  readonly databaseUrl?: string
+}
+
+const start = async (t: TestContext, options: PlatformOptions, clock: TestClock): Promise<Platform> => {
+  const dataDir = await mkdtemp(join(tmpdir(), "svc-test-"))
+  const database = options.databaseUrl === undefined ? await cloneDatabase() : undefined
+  const config = readConfig({
+    SVC_PORT: "0",
+    SVC_DATA_DIR: dataDir,
+    SVC_DATABASE_URL: options.databaseUrl ?? database?.url,
+    SVC_DATABASE_CONNECTIONS: "8",
+    SVC_RATE_LIMIT: "off",
+    SVC_LOG_LEVEL: "silent",
+    ...options.env,
+  })
+  const platform = await startPlatform(config, { clock, ...options })
+  t.after(async () => {
+    await platform[Symbol.asyncDispose]()
+    await database?.[Symbol.asyncDispose]()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  return platform
+}
+
+export const platform = async (t: TestContext, options: PlatformOptions = {}): Promise<TestPlatform> => {
+  const clock = createTestClock()
+  const started = await start(t, options, clock)
+  const { db } = started.database
+  const tenants = new Map<string, Promise<Tenant>>()
+
+  const now = () => new Date(clock.now())
+
+  const insertUser = async (): Promise<{ id: string; email: string }> => {
+    passwordHash ??= passwords.hash(PASSWORD)
+    const id = newId()
+    const email = `${id}@example.com`
+    await accountStore(db).insertUser({
+      id,
+      email,
+      name: "Somebody",
+      password_hash: await passwordHash,
+      failed_logins: 0,
+      locked_until: null,
+      created_at: now(),
+    })
+    return { id, email }
+  }
+
+  const found = async (name: string, plan: PlanName): Promise<Tenant> => {
+    const { id: ownerId } = await insertUser()
+    const founded = await started.database.transaction(tx =>
+      foundOrganization(tx, { name, userId: ownerId, plan, now: now() }),
+    )
+    return { ...founded, ownerId }
+  }
+
+  const tenant = (name: string, plan: PlanName = "enterprise"): Promise<Tenant> => {
+    const known = tenants.get(name) ?? found(name, plan)
+    tenants.set(name, known)
+    return known
+  }
+
+  const key: TestPlatform["key"] = async (name, scopes, options = {}) => {
+    const { organizationId, projectId, ownerId } = await tenant(name)
+    const { row, secret } = await mintKey(db, now(), {
+      organization_id: organizationId,
+      project_id: projectId,
+      type: "secret",
+      name: `key of ${name}`,
+      scopes: [...scopes],
+      read_only: false,
+      require_approval: false,
+      ip_allowlist: [],
+      created_by: ownerId,
+      expires_at: null,
+      last_used_at: null,
+      rotated_from_id: null,
+      grace_expires_at: null,
+      revoked_at: null,
+      ...options,
+    })
+    return { id: row.id, secret }
+  }
+
+  const as: TestPlatform["as"] = (secret, options = {}) =>
+    createSvc({ apiKey: secret, baseUrl: started.url, fetch: watchedFetch, retries: 0, ...options })
+
+  const request: TestPlatform["request"] = (path, init) => watchedFetch(`${started.url}${path}`, init)
+
+  const session: TestPlatform["session"] = async (name, role = "owner") => {
+    const { organizationId } = await tenant(name)
+    const user = await insertUser()
+    await db
+      .insertInto("core.members")
+      .values({ organization_id: organizationId, user_id: user.id, role, project_ids: null, joined_at: now() })
+      .execute()
+    const response = await request("/v1/account/login", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ email: user.email, password: PASSWORD }),
+    })
+    const cookie = response.headers.get("set-cookie")?.split(";")[0] ?? ""
+    return { cookie, origin: started.url }
+  }
+
+  return {
+    ...started,
+    clock,
+    tenant,
+    key,
+    as,
+    request,
+    session,
+    client: async (name, ...scopes) => as((await key(name, scopes)).secret),
+    person: async (name, role) => {
+      const headers = await session(name, role)
+      return createSvc({ baseUrl: started.url, fetch: watchedFetch, retries: 0, headers })
+    },
+  }
+}
+
+export const everyScope: readonly Scope[] = scopeNames
+export const uniqueName = (): string => `name-${randomUUID().slice(0, 8)}`

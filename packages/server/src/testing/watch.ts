@@ -1,0 +1,74 @@
+/** Every reply that a test sees is held against the contract, and its status noted for the ledger of gaps. */
+import assert from "node:assert/strict"
+import { appendFileSync } from "node:fs"
+import { allOperations, faults, isList, type Operation, wireCode } from "@svc/contract"
+import { Ajv } from "ajv"
+import addFormats from "ajv-formats"
+import { impliedStatuses } from "../kernel/edges/openapi.ts"
+
+const LEDGER_VARIABLE = "SVC_TEST_LEDGER"
+
+const ajv = addFormats.default(new Ajv({ strict: false, allErrors: false }))
+
+const patternOf = (path: string): RegExp => new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`)
+const patterns = allOperations.map(operation => ({ operation, pattern: patternOf(operation.path) }))
+
+/** The operation of a request: of several that fit, the one with the fewest parameters, as the router chooses. */
+export const operationOf = (method: string, url: string): Operation | undefined =>
+  patterns
+    .filter(({ operation, pattern }) => operation.method === method && pattern.test(new URL(url).pathname))
+    .sort((a, b) => a.operation.path.split("{").length - b.operation.path.split("{").length)[0]?.operation
+
+const errorSchema = {
+  type: "object",
+  required: ["code", "error", "docs_url", "request_id"],
+  additionalProperties: false,
+  properties: {
+    code: { enum: Object.keys(faults).map(code => wireCode(code as keyof typeof faults)) },
+    error: { type: "string", minLength: 1 },
+    docs_url: { type: "string" },
+    request_id: { type: "string" },
+    errors: { type: "array" },
+  },
+}
+
+const check = (schema: object, value: unknown, where: string) => {
+  const validate = ajv.compile(schema)
+  assert.ok(validate(value), `${where}: the reply is not as declared: ${ajv.errorsText(validate.errors)}`)
+}
+
+const checkReply = (operation: Operation, status: number, body: unknown) => {
+  const where = `${operation.name} ${status}`
+  if (status >= 400) {
+    check(errorSchema, body, where)
+    assert.ok(
+      impliedStatuses(operation).has(status) || operation.faults?.some(code => faults[code].status === status),
+      `${where}: answers a status that it does not declare; add the fault to its declaration`,
+    )
+    return
+  }
+  if (status === 202 && operation.risk) return
+  assert.ok(status in operation.replies, `${where}: answers a status that it does not declare`)
+  const schema = operation.replies[status]
+  if (!schema) return
+  const payload = operation.envelope === "data" && !isList(schema) ? (body as { data: unknown }).data : body
+  check(schema, payload, where)
+}
+
+const note = (operation: Operation, status: number) => {
+  const ledger = process.env[LEDGER_VARIABLE]
+  if (ledger !== undefined) appendFileSync(ledger, `${operation.name} ${status}\n`)
+}
+
+/** `fetch`, with every reply of a declared operation checked. */
+export const watchedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init)
+  const method = init?.method ?? "GET"
+  const operation = operationOf(method === "HEAD" ? "GET" : method, String(input))
+  assert.ok(response.headers.get("x-request-id"), `${method} ${input}: the reply has no x-request-id`)
+  if (!operation || method === "HEAD") return response
+  note(operation, response.status)
+  const isJson = response.headers.get("content-type")?.startsWith("application/json")
+  if (isJson) checkReply(operation, response.status, await response.clone().json())
+  return response
+}

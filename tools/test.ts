@@ -1,0 +1,29 @@
+/** `npm test [files…]`: one PostgreSQL for all test files, then the ledger of what they did not touch. */
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { glob } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { startTestServer } from "../packages/server/src/testing/database.ts"
+import { checkLedger } from "./check-ledger.ts"
+
+const given = process.argv.slice(2)
+const files = given.length > 0 ? given : await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
+
+const folder = mkdtempSync(join(tmpdir(), "svc-ledger-"))
+const ledger = join(folder, "statuses")
+
+const run = async (): Promise<number> => {
+  await using server = await startTestServer()
+  const child = spawn(process.execPath, ["--test", "--test-concurrency=2", ...files.sort()], {
+    stdio: "inherit",
+    env: { ...process.env, SVC_TEST_SERVER: server.url, SVC_TEST_LEDGER: ledger },
+  })
+  return await new Promise(resolve => child.once("exit", code => resolve(code ?? 1)))
+}
+
+const failed = await run()
+const gaps = failed === 0 && given.length === 0 ? checkLedger(ledger) : []
+rmSync(folder, { recursive: true, force: true })
+for (const gap of gaps) process.stderr.write(`${gap}\n`)
+process.exitCode = failed || (gaps.length > 0 ? 1 : 0)
