@@ -3,12 +3,13 @@ import { parseArgs } from "node:util"
 import type { Operation } from "@svc/contract"
 import { commandOf, type Field, fieldsOf, kebab, nearest, positionalsOf } from "./commands.ts"
 import { UsageError } from "./terminal.ts"
-import { listSchema, parseList, parseValue } from "./values.ts"
+import { parseValues } from "./values.ts"
 
 interface Flag {
   readonly type: "string" | "boolean"
   readonly short?: string
-  readonly about: string
+  readonly multiple?: true
+  readonly about?: string
 }
 
 /** Flags of every command. After the command's words, a field of the same name takes precedence. */
@@ -40,15 +41,15 @@ interface Words {
   readonly rest: readonly string[]
 }
 
-const parserOptions = (flags: Readonly<Record<string, Flag>>) =>
-  Object.fromEntries(
-    Object.entries(flags).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
-  )
-
 /** Takes the command's words out of the line: two, or one where `isWhole` knows the first. */
 export const takeWords = (line: readonly string[], isWhole: (word: string) => boolean): Words => {
-  const options = parserOptions(globalFlags)
-  const { tokens } = parseArgs({ args: [...line], options, strict: false, allowPositionals: true, tokens: true })
+  const { tokens } = parseArgs({
+    args: [...line],
+    options: globalFlags,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
   const positionals = tokens.filter(token => token.kind === "positional")
   const first = positionals[0]
   const taken = positionals.slice(0, first && isWhole(first.value) ? 1 : 2)
@@ -68,11 +69,11 @@ export const takeGlobals = (line: readonly string[], about?: string) => {
   return { globals: values as Globals, words: positionals }
 }
 
-const parseStrictly = (line: readonly string[], flags: Readonly<Record<string, Flag>>, about?: string) => {
+const parseStrictly = (line: readonly string[], flags: Record<string, Flag>, about?: string) => {
   try {
     return parseArgs({
       args: [...line],
-      options: parserOptions(flags),
+      options: flags,
       allowPositionals: true,
       allowNegative: true,
     })
@@ -98,14 +99,11 @@ export interface OperationArguments {
 export const takeFields = (operation: Operation, line: readonly string[]): OperationArguments => {
   const about = commandOf(operation)
   const fields = fieldsOf(operation)
-  const aliases = aliasFields(operation, fields)
-  const byFlag = new Map([...aliases, ...fields].map(field => [field.flag, field]))
-  const fieldFlags = [...byFlag].map(([flag, { schema }]) => [
-    flag,
-    { type: schema.type === "boolean" ? "boolean" : "string", multiple: true },
-  ])
-  const flags = { ...globalFlags, ...Object.fromEntries(fieldFlags) } as Record<string, Flag>
-  const { values, positionals } = parseRepeated(spellOutBooleans(line, byFlag), flags, byFlag, about)
+  const byFlag = new Map([...aliasFields(operation, fields), ...fields].map(field => [field.flag, field]))
+  const flags: Record<string, Flag> = { ...globalFlags }
+  for (const [flag, { schema }] of byFlag)
+    flags[flag] = schema.type === "boolean" ? { type: "boolean" } : { type: "string", multiple: true }
+  const { values, positionals } = parseStrictly(spellOutBooleans(line, byFlag), flags, about)
 
   const input: Record<string, unknown> = {}
   const globals: Record<string, unknown> = {}
@@ -132,35 +130,10 @@ const spellOutBooleans = (line: readonly string[], byFlag: ReadonlyMap<string, F
     return value === "true" ? `--${flag}` : `--no-${flag}`
   })
 
-const parseRepeated = (
-  line: readonly string[],
-  flags: Readonly<Record<string, Flag>>,
-  byFlag: ReadonlyMap<string, Field>,
-  about: string,
-) => {
-  const options = Object.fromEntries(
-    Object.entries(parserOptions(flags)).map(([flag, option]) => [
-      flag,
-      byFlag.has(flag) && option.type === "string" ? { ...option, multiple: true } : option,
-    ]),
-  )
-  try {
-    return parseArgs({ args: [...line], options, allowPositionals: true, allowNegative: true })
-  } catch (error) {
-    throw new UsageError(explain(error, Object.keys(flags)), about)
-  }
-}
-
-const readField = (field: Field, value: unknown, about: string): unknown => {
+const readField = ({ flag, schema }: Field, value: unknown, about: string): unknown => {
   if (!Array.isArray(value)) return value
-  const texts = value as readonly string[]
-  const list = listSchema(field.schema)
-  const label = `--${field.flag}`
   try {
-    if (list && !(texts.length === 1 && texts[0] === "null" && list !== field.schema))
-      return parseList(texts, list, label)
-    if (texts.length > 1) throw new UsageError(`${label} is given more than once`)
-    return parseValue(texts[0] ?? "", field.schema, label)
+    return parseValues(value, schema, `--${flag}`)
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(error.message, about) : error
   }
@@ -176,7 +149,7 @@ const takePositionals = (
   if (surplus !== undefined) throw new UsageError(`unexpected word: ${surplus}`, commandOf(operation))
   words.forEach((word, index) => {
     const field = free[index]
-    if (field) input[field.name] = parseValue(word, field.schema, `--${field.flag}`)
+    if (field) input[field.name] = readField(field, [word], commandOf(operation))
   })
 }
 

@@ -1,18 +1,22 @@
 /** The commands, computed from the contract: `svc <area> <operation>`, one flag for each field. */
-import { type Area, allAreas, type Operation, type TSchema } from "@svc/contract"
+import { type Area, allAreas, type Operation } from "@svc/contract"
+import { isScalar, type Schema } from "./schema.ts"
 
 export interface Field {
   /** On the wire. */
   readonly name: string
   /** Without the leading dashes. */
   readonly flag: string
-  readonly schema: TSchema
+  readonly schema: Schema
   readonly required: boolean
   readonly place: "path" | "query" | "body"
 }
 
 export const kebab = (name: string): string =>
-  name.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replaceAll("_", "-").toLowerCase()
+  name
+    .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replaceAll("_", "-")
+    .toLowerCase()
 
 export const areaWord = ({ name }: Area): string => kebab(name)
 export const operationWord = ({ key }: Operation): string => kebab(key)
@@ -20,7 +24,8 @@ export const commandOf = ({ area, key }: Operation): string => `${kebab(area)} $
 
 export const operationsOf = (area: Area): readonly Operation[] => Object.values(area.operations)
 
-export const findArea = (word: string): Area | undefined => allAreas.find(area => areaWord(area) === kebab(word))
+export const findArea = (word: string): Area | undefined =>
+  allAreas.find(area => areaWord(area) === kebab(word))
 
 export const findOperation = (area: Area, word: string): Operation | undefined =>
   operationsOf(area).find(operation => operationWord(operation) === kebab(word))
@@ -37,7 +42,7 @@ export const fieldsOf = (operation: Operation): readonly Field[] =>
     Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
       name,
       flag: kebab(name),
-      schema: schema as TSchema,
+      schema: schema as Schema,
       required: (object?.required as readonly string[] | undefined)?.includes(name) ?? false,
       place,
     })),
@@ -52,18 +57,6 @@ export const positionalsOf = (operation: Operation): readonly Field[] => {
   const [first] = fields
   return first && first.place !== "query" && first.schema.type === "string" ? [first] : []
 }
-
-/** Fits one word of the command line. A field of any type does: its text is JSON or else a string. */
-const isScalar = (schema: TSchema): boolean =>
-  ["string", "integer", "number"].includes(schema.type) ||
-  (schema.type === undefined && alternatives(schema).every(isScalar))
-
-/** The members of a union without its null. */
-export const alternatives = (schema: TSchema): readonly TSchema[] =>
-  ((schema.anyOf ?? []) as readonly TSchema[]).filter(member => member.type !== "null")
-
-export const isNullable = (schema: TSchema): boolean =>
-  ((schema.anyOf ?? []) as readonly TSchema[]).some(member => member.type === "null")
 
 /** The nearest of some words, if it is near enough to be what was meant. */
 export const nearest = (word: string, words: readonly string[]): string | undefined => {

@@ -1,10 +1,9 @@
 /** One word of the command line as the value its field's schema asks for. */
-import type { TSchema } from "@svc/contract"
-import { alternatives, isNullable } from "./commands.ts"
+import { alternatives, isNullable, listSchema, type Schema } from "./schema.ts"
 import { UsageError } from "./terminal.ts"
 
 /** Throws UsageError naming `label` when the text cannot be such a value; finer checks are the platform's. */
-export const parseValue = (text: string, schema: TSchema, label: string): unknown => {
+export const parseValue = (text: string, schema: Schema, label: string): unknown => {
   switch (schema.type) {
     case "string":
       return text
@@ -38,13 +37,14 @@ const parseStructure = (text: string, type: "array" | "object", label: string): 
   return value
 }
 
-const parseUnion = (text: string, schema: TSchema, label: string): unknown => {
+const parseUnion = (text: string, schema: Schema, label: string): unknown => {
   if (isNullable(schema) && text === "null") return null
   const members = alternatives(schema)
   const [only] = members
   if (only && members.length === 1) return parseValue(text, only, label)
   if (members.length > 0 && members.every(({ type }) => type === "string")) return text
-  return parseJson(text) ?? (text.trim() === "null" ? null : text)
+  const value = parseJson(text)
+  return value === undefined ? text : value
 }
 
 const parseJson = (text: string): unknown => {
@@ -55,16 +55,12 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** A repeated flag: each word an item, or one word the whole list as JSON. */
-export const parseList = (texts: readonly string[], schema: TSchema, label: string): unknown => {
+/** A flag as often as it was given: a list takes each word as an item, or one word as the whole list in JSON. */
+export const parseValues = (texts: readonly string[], schema: Schema, label: string): unknown => {
+  const list = listSchema(schema)
   const [first = ""] = texts
-  if (texts.length === 1 && first.trimStart().startsWith("[")) return parseStructure(first, "array", label)
-  return texts.map(text => parseValue(text, (schema.items ?? {}) as TSchema, label))
-}
-
-/** The array schema of a field that is a list, or a list or null. */
-export const listSchema = (schema: TSchema): TSchema | undefined => {
-  if (schema.type === "array") return schema
-  const lists = alternatives(schema).filter(({ type }) => type === "array")
-  return lists.length === 1 && alternatives(schema).length === 1 ? lists[0] : undefined
+  if (texts.length === 1 && (!list || /^\s*\[/.test(first) || (isNullable(schema) && first === "null")))
+    return parseValue(first, schema, label)
+  if (!list) throw new UsageError(`${label} is given more than once`)
+  return texts.map(text => parseValue(text, list.items ?? {}, label))
 }

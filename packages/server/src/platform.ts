@@ -1,7 +1,6 @@
 /** The composition root: opens everything in order, closes it in reverse. */
 import { fileURLToPath } from "node:url"
 import type { AddressInfo } from "node:net"
-import { allAreas } from "@svc/contract"
 import { kvArea } from "./areas/kv/area.ts"
 import type { Config } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
@@ -13,6 +12,7 @@ import { listenForChanges } from "./kernel/db/changes.ts"
 import { type Database, openDatabase } from "./kernel/db/database.ts"
 import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
 import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
+import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
 import { type MigrationSource, migrate } from "./kernel/db/migrate.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
@@ -60,20 +60,14 @@ const READY_QUERY_MS_MAX = 1_000
 const openControlDatabase = async (config: Config, log: Logger, opened: AsyncDisposableStack) => {
   const lock = opened.use(acquireDataDirLock(config.dataDir))
   if (config.databaseUrl !== undefined) return config.databaseUrl
-  const postgres = opened.use(
-    await startEmbeddedPostgres({
+  const start = () =>
+    startEmbeddedPostgres({
       dataDir: config.dataDir,
       lock,
       runAs: config.runAs,
       log: line => log.debug({ postgres: line }),
-    }),
-  )
-  // Everything depends on it, and a supervisor restarts us whole: a process without its database serves nobody.
-  postgres.onExit(({ code, signal }) => {
-    log.fatal({ code, signal }, "the embedded PostgreSQL ended by itself")
-    process.exitCode = 1
-    process.kill(process.pid, "SIGTERM")
-  })
+    })
+  const postgres = opened.use(await superviseEmbeddedPostgres(start, log))
   return postgres.connectionString
 }
 
@@ -169,6 +163,3 @@ const drain = async (app: ReturnType<typeof createHttpEdge>): Promise<void> => {
   await app.close()
   clearTimeout(deadline)
 }
-
-void allAreas
-void READY_QUERY_MS_MAX

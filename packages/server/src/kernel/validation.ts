@@ -6,7 +6,7 @@ import type { InvalidField } from "./fault.ts"
 type Schema = Record<string, unknown>
 
 /** Unknown fields are refused at every depth, unless a schema opens itself. */
-const close = (schema: unknown): unknown => {
+export const close = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== "object" || schema === null) return schema
   const closed: Schema = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, close(value)]))

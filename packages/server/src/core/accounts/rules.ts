@@ -23,11 +23,13 @@ export const checkPassword = (password: string, email: string) => {
 export const FAILURES_MAX = 100
 const FAILURES_FREE = 10
 const LOCK_SECONDS_MIN = 60
-const LOCK_SECONDS_MAX = 3600
+export const LOCK_SECONDS_MAX = 3600
 
 /** How long an account rests after this many failures in a row: from the tenth a minute, doubling up to an hour. */
 export const lockSecondsAfter = (failures: number): number | null =>
-  failures < FAILURES_FREE ? null : Math.min(LOCK_SECONDS_MAX, LOCK_SECONDS_MIN * 2 ** (failures - FAILURES_FREE))
+  failures < FAILURES_FREE
+    ? null
+    : Math.min(LOCK_SECONDS_MAX, LOCK_SECONDS_MIN * 2 ** (failures - FAILURES_FREE))
 
 const HOUR_MS = 3_600_000
 export const SESSION_IDLE_MS = 12 * HOUR_MS

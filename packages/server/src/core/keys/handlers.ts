@@ -3,12 +3,11 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Projects } from "../../kernel/needs.ts"
 import { approvalStore } from "../approvals/store.ts"
+import { mintKey } from "./mint.ts"
 import { checkCidrs, checkMayCreate, checkMayManage, expiryOf, scopesFor, shrunkScopes, statusOf } from "./rules.ts"
-import { newSecret, secretHash, visiblePrefix } from "./secret.ts"
 import { type KeyRecord, type KeyRow, keyStore } from "./store.ts"
 
 type KeyPayload = Output<(typeof areas.keys.specs)["get"]>
@@ -33,20 +32,6 @@ const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
   grace_expires_at: row.grace_expires_at?.toISOString() ?? null,
   revoked_at: row.revoked_at?.toISOString() ?? null,
 })
-
-/** The secret's row is new; everything else about the key is `facts`. */
-const mint = async (call: Call, facts: Omit<KeyRow, "id" | "prefix" | "secret_hash" | "created_at">) => {
-  const secret = newSecret(facts.type as KeyType)
-  const row: KeyRow = {
-    ...facts,
-    id: newId(),
-    prefix: visiblePrefix(facts.type as KeyType, secret),
-    secret_hash: Buffer.from(secretHash(secret), "base64"),
-    created_at: call.now,
-  }
-  await keyStore(call.db).insert(row)
-  return { row, secret }
-}
 
 const getKey = async ({ db, organization, principal }: Call, id: string): Promise<KeyRecord> => {
   const key = await keyStore(db).findForUpdate(organization.id, id)
@@ -115,7 +100,7 @@ export const keysHandlers = implement(areas.keys, ({ projects, changes }: { proj
       const expires_at = input.type === "publishable" ? null : expiryOf(input, now)
       if (input.type !== "publishable") await checkPlan(call)
 
-      const { row, secret } = await mint(call, {
+      const { row, secret } = await mintKey(call.db, now, {
         organization_id: organization.id,
         project_id,
         type: input.type,
@@ -166,7 +151,7 @@ export const keysHandlers = implement(areas.keys, ({ projects, changes }: { proj
       const grace_expires_at = new Date(now.getTime() + (input.grace_period_seconds ?? 0) * 1000)
       try {
         const { creator_email: _, ...facts } = old
-        const { row, secret } = await mint(call, {
+        const { row, secret } = await mintKey(call.db, now, {
           ...facts,
           // The replacement lives as long as the old key was made to.
           expires_at: input.expires_at ? expiryOf(input, now) : lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs),

@@ -1,27 +1,25 @@
 import { expandScopes, type FaultCode, heldMask, isScope, type KeyType, type PlanName, plans } from "@svc/contract"
-import { LRUCache } from "lru-cache"
 import type { Principal } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { parseCidrs } from "../../kernel/edges/client-address.ts"
 import { fault } from "../../kernel/fault.ts"
+import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import { type KeyWithTenant, keyStore } from "./store.ts"
 import { isWellFormed, secretHash } from "./secret.ts"
 
-/** Pushed news empty the cache at once; this bounds what a lost message could cost. */
-const FRESH_MS = 10_000
 const CACHED_MAX = 20_000
 
 /** What is known of a secret: a principal until a moment, or the fault that it earns. */
 interface Known {
+  readonly id: string | undefined
   readonly principal: Principal | undefined
   readonly refusal: FaultCode
   /** The moment the key stops working, by expiry or by the end of its rotation grace. */
   readonly endsAtMs: number
-  readonly freshUntilMs: number
 }
 
-const UNKNOWN: Omit<Known, "freshUntilMs"> = { principal: undefined, refusal: "invalid_api_key", endsAtMs: 0 }
+const UNKNOWN: Known = { id: undefined, principal: undefined, refusal: "invalid_api_key", endsAtMs: 0 }
 
 const toPrincipal = (row: KeyWithTenant): Principal => {
   const scopes = row.scopes.filter(isScope)
@@ -57,59 +55,24 @@ const toPrincipal = (row: KeyWithTenant): Principal => {
   } satisfies Principal)
 }
 
-const toKnown = (row: KeyWithTenant | undefined): Omit<Known, "freshUntilMs"> => {
-  if (!row || row.organization_deleted_at) return UNKNOWN
-  if (row.revoked_at || row.project_deleted_at) return { ...UNKNOWN, refusal: "api_key_revoked" }
+const toKnown = (row: KeyWithTenant | undefined): Known => {
+  if (!row) return UNKNOWN
+  if (row.organization_deleted_at) return { ...UNKNOWN, id: row.id }
+  if (row.revoked_at || row.project_deleted_at) return { ...UNKNOWN, id: row.id, refusal: "api_key_revoked" }
   const ends = [row.expires_at, row.grace_expires_at].map(at => at?.getTime() ?? Number.POSITIVE_INFINITY)
-  return { principal: toPrincipal(row), refusal: "api_key_expired", endsAtMs: Math.min(...ends) }
+  return { id: row.id, principal: toPrincipal(row), refusal: "api_key_expired", endsAtMs: Math.min(...ends) }
 }
 
-/**
- * Keys by secret, from memory where possible. A revocation, rotation or change of scopes anywhere reaches this cache by
- * `changes`; while those cannot be heard nothing is cached.
- */
+/** Keys by secret. A revocation, rotation or change of scopes anywhere is heard of at once. */
 export const createKeyring = (db: Db, changes: Changes) => {
-  const known = new LRUCache<string, Known>({ max: CACHED_MAX })
-  const hashById = new Map<string, string>()
-  const lookups = new Map<string, Promise<Known>>()
   const usedAtMs = new Map<string, number>()
-  /** Counts the news, so that a row read before some of them is not kept after. */
-  let newsCount = 0
-
-  const forgetAll = () => {
-    newsCount++
-    known.clear()
-    hashById.clear()
-  }
-  const forget = (id: string | undefined) => {
-    const hash = id === undefined ? undefined : hashById.get(id)
-    newsCount++
-    if (id === undefined) forgetAll()
-    else if (hash !== undefined) known.delete(hash)
-  }
-  changes.subscribe("key", forget)
-  changes.subscribe("organization", forgetAll)
-  changes.subscribe("project", forgetAll)
-
-  const read = async (hash: string, nowMs: number): Promise<Known> => {
-    const newsBefore = newsCount
-    const row = await keyStore(db).findBySecretHash(Buffer.from(hash, "base64"))
-    const found: Known = { ...toKnown(row), freshUntilMs: nowMs + FRESH_MS }
-    if (changes.listening && newsBefore === newsCount) {
-      known.set(hash, found)
-      if (row) hashById.set(row.id, hash)
-    }
-    return found
-  }
-
-  /** Callers that come at once share one query. */
-  const lookUp = (hash: string, nowMs: number): Promise<Known> => {
-    const running = lookups.get(hash)
-    if (running) return running
-    const lookup = read(hash, nowMs).finally(() => lookups.delete(hash))
-    lookups.set(hash, lookup)
-    return lookup
-  }
+  const known = createPushedCache<Known>({
+    changes,
+    topics: { key: "one", organization: "all", project: "all" },
+    read: async hash => toKnown(await keyStore(db).findBySecretHash(Buffer.from(hash, "base64"))),
+    idOf: ({ id }) => id,
+    entriesMax: CACHED_MAX,
+  })
 
   const admit = ({ principal, refusal, endsAtMs }: Known, nowMs: number): Principal => {
     if (!principal || nowMs >= endsAtMs) throw fault(refusal)
@@ -121,15 +84,13 @@ export const createKeyring = (db: Db, changes: Changes) => {
     /** The principal of a secret; throws the 401 that fits. */
     find(secret: string, nowMs: number): Principal | Promise<Principal> {
       if (!isWellFormed(secret)) throw fault("invalid_api_key")
-      const hash = secretHash(secret)
-      const cached = known.get(hash)
-      if (cached && nowMs < cached.freshUntilMs) return admit(cached, nowMs)
-      return lookUp(hash, nowMs).then(found => admit(found, nowMs))
+      const found = known.find(secretHash(secret))
+      return found instanceof Promise ? found.then(value => admit(value, nowMs)) : admit(found, nowMs)
     },
 
     /** The principal of a key by its id, from the database: for work that was put off, and must be allowed still. */
     async byId(id: string, nowMs: number): Promise<Principal> {
-      return admit({ ...toKnown(await keyStore(db).findWithTenant(id)), freshUntilMs: 0 }, nowMs)
+      return admit(toKnown(await keyStore(db).findWithTenant(id)), nowMs)
     },
 
     /** Writes the last-used times that gathered, in one statement; never on the request's path. */

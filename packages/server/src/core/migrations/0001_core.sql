@@ -45,6 +45,7 @@ CREATE TABLE core.projects (
   deleted_at timestamptz
 );
 CREATE UNIQUE INDEX projects_name ON core.projects (organization_id, lower(name)) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX projects_slug ON core.projects (organization_id, slug) WHERE deleted_at IS NULL;
 
 CREATE TABLE core.members (
   organization_id uuid NOT NULL REFERENCES core.organizations,

@@ -1,0 +1,96 @@
+/** The command line: words → help, one of the extra commands, or an operation of the contract. */
+import { allAreas } from "@svc/contract"
+import cli from "../package.json" with { type: "json" }
+import { type Globals, takeGlobals, takeWords } from "./arguments.ts"
+import { areaWord, findArea, findOperation, nearest, operationsOf, operationWord } from "./commands.ts"
+import { createCompletion } from "./extras/completion.ts"
+import { doctor } from "./extras/doctor.ts"
+import type { Extra } from "./extras/extra.ts"
+import { login, logout, whoami } from "./extras/login.ts"
+import { selftest } from "./extras/selftest.ts"
+import { reportFailure } from "./failure.ts"
+import { areaHelp, generalHelp, operationHelp } from "./help.ts"
+import { invoke } from "./invoke.ts"
+import { createWriter, exitCodes, type Terminal, UsageError } from "./terminal.ts"
+
+const extras: Readonly<Record<string, { about: string; run: Extra }>> = {
+  login: { about: "Check a key and keep it for later commands", run: login },
+  logout: { about: "Forget the key of a platform", run: logout },
+  whoami: { about: "Show the calling key, its scopes and limits", run: whoami },
+  doctor: { about: "Show what this machine and the platform can do, and what they lack", run: doctor },
+  selftest: { about: "Call what is safe to call on a running platform and show what answers", run: selftest },
+  completion: {
+    about: "Print the completion script for bash or zsh",
+    run: createCompletion(() => ["help", ...Object.keys(extras)]),
+  },
+}
+
+/** Runs the command of this process and sets its exit code. */
+export const main = async (): Promise<void> => {
+  const { env, argv, stdin, stdout, stderr } = process
+  const terminal: Terminal = { env, stdin, out: createWriter(stdout), err: createWriter(stderr) }
+  const line = argv.slice(2)
+  try {
+    process.exitCode = (await run(line, terminal)) ?? exitCodes.ok
+  } catch (error) {
+    process.exitCode = reportFailure(error, line.includes("--json"), terminal)
+  }
+}
+
+const run = async (line: readonly string[], terminal: Terminal): Promise<number | undefined> => {
+  const isWhole = (word: string) => word === "help" || Object.hasOwn(extras, word)
+  const { words, globals, rest } = takeWords(line, isWhole)
+  const [first, second] = words
+  if (globals.version) return void terminal.out.line(cli.version)
+  if (first === undefined) return void terminal.out.line(generalHelp(extraRows()))
+  if (first === "help") return void terminal.out.line(helpOn(takeGlobals(rest).words))
+  const extra = Object.hasOwn(extras, first) ? extras[first] : undefined
+  if (extra) return runExtra(first, extra, globals, rest, terminal)
+  const operation = second === undefined ? undefined : operationOf(first, second)
+  if (!operation || globals.help || asksHelp(rest)) return void terminal.out.line(helpOn(words))
+  await invoke(operation, globals, rest, terminal)
+  return undefined
+}
+
+const runExtra = async (
+  name: string,
+  { about, run }: { about: string; run: Extra },
+  before: Globals,
+  rest: readonly string[],
+  terminal: Terminal,
+): Promise<number | undefined> => {
+  const { globals, words } = takeGlobals(rest, "")
+  if (before.help || globals.help) return void terminal.out.line(`usage: svc ${name}\n\n${about}`)
+  return run({ ...before, ...globals }, words, terminal)
+}
+
+const asksHelp = (rest: readonly string[]): boolean => {
+  const end = rest.indexOf("--")
+  return rest.slice(0, end < 0 ? rest.length : end).some(word => word === "--help" || word === "-h")
+}
+
+const extraRows = () => Object.entries(extras).map(([name, { about }]) => [name, about] as const)
+
+const helpOn = ([first, second]: readonly string[]): string => {
+  if (first === undefined) return generalHelp(extraRows())
+  if (Object.hasOwn(extras, first)) return `usage: svc ${first}\n\n${extras[first]?.about}`
+  return second === undefined ? areaHelp(areaOf(first)) : operationHelp(operationOf(first, second))
+}
+
+const areaOf = (word: string) => {
+  const area = findArea(word)
+  if (area) return area
+  const meant = nearest(word, [...allAreas.map(areaWord), ...Object.keys(extras)])
+  throw new UsageError(`unknown command: ${word}${meant ? `; did you mean ${meant}?` : ""}`, "")
+}
+
+const operationOf = (areaName: string, word: string) => {
+  const area = areaOf(areaName)
+  const operation = findOperation(area, word)
+  if (operation) return operation
+  const meant = nearest(word, operationsOf(area).map(operationWord))
+  throw new UsageError(
+    `unknown operation: ${areaName} ${word}${meant ? `; did you mean ${meant}?` : ""}`,
+    areaWord(area),
+  )
+}

@@ -1,0 +1,128 @@
+/** Replies as people read them: tables, key and value lines; and as programs do: the exact JSON. */
+import type { Writer } from "./terminal.ts"
+
+const GAP = "  "
+const CELL_WIDTH_MAX = 60
+const CELL_WIDTH_MIN = 8
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Stored text must not steer the terminal of whoever looks at it. */
+export const printable = (text: string): string =>
+  text.replace(/\p{Cc}/gu, character => {
+    if (character === "\n") return "\\n"
+    if (character === "\t") return "\\t"
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`
+  })
+
+/** The same JSON value, in characters that no terminal acts upon. */
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replace(
+    /[\u007f-\u009f]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  )
+
+/** One JSON document, or nothing where the reply had no body. */
+export const printJson = (value: unknown, out: Writer): void => {
+  if (value !== undefined) out.line(toJson(value))
+}
+
+/** Notes about what is not shown go to `err`, so that `out` holds the reply alone. */
+export const printReply = (value: unknown, out: Writer, err: Writer): void => {
+  if (value === undefined) return err.line("done")
+  if (Array.isArray(value)) return printList(value, out, err)
+  if (!isFields(value)) return out.line(textOf(value))
+  const { list, others } = splitList(value)
+  if (!list) return printFields(value, out)
+  printList(list, out, err)
+  noteOthers(list, others, err)
+}
+
+/** An object that is about its one list, as pages and `{sandboxes, total}` are. */
+const splitList = (value: Fields): { list?: readonly unknown[]; others: Fields } => {
+  const lists = Object.entries(value).filter(([, field]) => Array.isArray(field))
+  const [first] = lists
+  const others = Object.entries(value).filter(([, field]) => !Array.isArray(field))
+  if (!first || lists.length > 1 || others.some(([, field]) => isFields(field))) return { others: value }
+  const isPage = others.every(([name]) => ["total", "limit", "offset", "cursor"].includes(name))
+  return isPage
+    ? { list: first[1] as readonly unknown[], others: Object.fromEntries(others) }
+    : { others: value }
+}
+
+const noteOthers = (list: readonly unknown[], { total, offset, cursor }: Fields, err: Writer): void => {
+  const shown = Number(offset ?? 0) + list.length
+  if (typeof total === "number" && total > shown)
+    err.line(`${shown} of ${total}; --offset ${shown} shows more`)
+  if (typeof cursor === "string") err.line(`--cursor ${printable(cursor)} shows more`)
+}
+
+const printList = (list: readonly unknown[], out: Writer, err: Writer): void => {
+  if (list.length === 0) return err.line("none")
+  if (!list.every(isFields)) return list.forEach(item => out.line(textOf(item)))
+  printTable(list, out, err)
+}
+
+export const printTable = (rows: readonly Fields[], out: Writer, err: Writer): void => {
+  const names = [...new Set(rows.flatMap(row => Object.keys(row)))]
+  const columns = names
+    .map(name => ({ name, cells: rows.map(row => shorten(textOf(row[name]))) }))
+    .filter(({ cells }) => cells.some(cell => cell !== ""))
+    .map(column => ({ ...column, width: Math.max(...[column.name, ...column.cells].map(widthOf)) }))
+  const shown = fitting(columns, out.columns)
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, index) => cell.padEnd(shown[index]?.width ?? 0))
+      .join(GAP)
+      .trimEnd()
+
+  out.line(line(shown.map(({ name }) => name)))
+  rows.forEach((_, index) => out.line(line(shown.map(({ cells }) => cells[index] ?? ""))))
+  const hidden = columns.slice(shown.length).map(({ name }) => name)
+  if (hidden.length > 0) err.line(`not shown: ${hidden.join(", ")} (--json shows all)`)
+}
+
+/** The first columns that the screen has room for; all where there is no screen. */
+const fitting = <Column extends { width: number }>(
+  columns: readonly Column[],
+  screen: number | undefined,
+): readonly Column[] => {
+  if (screen === undefined) return columns
+  let used = 0
+  const end = columns.findIndex(({ width }) => {
+    used += width + GAP.length
+    return used - GAP.length > screen
+  })
+  return end < 0 ? columns : columns.slice(0, Math.max(1, end))
+}
+
+const widthOf = (text: string): number => Math.max(text.length, CELL_WIDTH_MIN)
+
+const shorten = (text: string): string =>
+  text.length > CELL_WIDTH_MAX ? `${text.slice(0, CELL_WIDTH_MAX - 1)}…` : text
+
+/** One line for each field; the fields of an inner object as `key.name`. */
+export const printFields = (fields: Fields, out: Writer): void => {
+  const lines = flatten(fields)
+  const width = Math.max(0, ...lines.map(([name]) => name.length))
+  for (const [name, text] of lines) out.line(`${name.padEnd(width)}${GAP}${text}`.trimEnd())
+}
+
+const flatten = (fields: Fields, prefix = ""): readonly (readonly [string, string])[] =>
+  Object.entries(fields).flatMap(([name, value]) =>
+    isFields(value) && Object.keys(value).length > 0
+      ? flatten(value, `${prefix}${name}.`)
+      : [[printable(`${prefix}${name}`), textOf(value)] as const],
+  )
+
+/** A value on one line. */
+const textOf = (value: unknown): string => {
+  if (value === undefined || value === null) return ""
+  if (typeof value === "string") return printable(value)
+  if (Array.isArray(value) && value.every(item => typeof item === "string"))
+    return printable(value.join(", "))
+  return printable(JSON.stringify(value))
+}

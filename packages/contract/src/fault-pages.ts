@@ -1,0 +1,142 @@
+/** What the page of each error says. The pages in docs/errors, those on the web and the API reference share it. */
+
+import type { FaultSpec, FaultStatus } from "./faults/spec.ts"
+import { type FaultCode, type FaultParam, faultCodes, faultSpec, faultText, wireCode } from "./faults.ts"
+
+/** The words of a status line. */
+export const statusPhrases = {
+  202: "Accepted",
+  400: "Bad Request",
+  401: "Unauthorized",
+  402: "Payment Required",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  406: "Not Acceptable",
+  408: "Request Timeout",
+  409: "Conflict",
+  412: "Precondition Failed",
+  413: "Payload Too Large",
+  415: "Unsupported Media Type",
+  416: "Range Not Satisfiable",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+} as const satisfies Record<FaultStatus, string>
+
+// One value for each fact a text can carry, so that the example on a page reads like a real answer. A reason is
+// another program's own words, so a page shows the text without it.
+const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | number>> = {
+  actual: 384,
+  address: "198.51.100.7",
+  bytes: 1_048_576,
+  decision: "rejected",
+  domain: "mail.example.com",
+  expected: 768,
+  field: "query.path",
+  grant_type: "password",
+  header: "authorization",
+  id: "01980d5e-7c3a-7b61-9c55-0a4f3e8b2d10",
+  index: 3,
+  isolation: "dedicated",
+  key: "images/logo.png",
+  limit: 20,
+  method: "GET",
+  methods: "GET or POST",
+  model: "large-1",
+  module: "infrastructure",
+  name: "photos",
+  names: "first_name",
+  path: "/etc/passwd",
+  plan: "free",
+  provider: "acme",
+  resource: "bucket",
+  resources: "projects",
+  roles: "owner or admin",
+  scopes: "kv:write",
+  seconds: 30,
+  state: "stopped",
+  types: "application/json",
+  value: "10.0.0.0/33",
+}
+
+const requestId = "01980d5e-9f00-7d2c-8a11-6b7c8d9e0f12"
+
+const retryAdvice = ({ status, retryable }: FaultSpec): string => {
+  if (status < 400) return "This is not an error: the request was accepted and waits."
+  if (retryable)
+    return "The same request may succeed later. Wait as `Retry-After` says, or longer after each failure."
+  if (status === 429) return "Repeating the request at once does not help."
+  if (status >= 500) return "Repeating the request without a change on the server is unlikely to help."
+  return "The same request will be refused again until its cause is removed."
+}
+
+/** A reply with this refusal, as a caller might get it. */
+export const faultExample = (code: FaultCode, baseUrl: string): Record<string, unknown> => {
+  const wire = wireCode(code)
+  if (faultSpec(code).status < 400)
+    return {
+      data: { status: "pending_approval", approval: { id: exampleParams.id } },
+      request_id: requestId,
+    }
+  const text = faultText(code, exampleParams)
+  const rest = { docs_url: `${baseUrl}/docs/errors/${wire}`, request_id: requestId }
+  if (wire.startsWith("oauth_"))
+    return { error: wire.slice("oauth_".length), error_description: text, code: wire, ...rest }
+  if (wire === "validation_failed")
+    return {
+      code: wire,
+      error: text,
+      errors: [{ location: "body.name", message: "must be a string" }],
+      ...rest,
+    }
+  return { code: wire, error: text, ...rest }
+}
+
+/** One refusal, as its page tells it. `help` and `advice` are Markdown of words and code spans only. */
+export interface FaultArticle {
+  readonly status: FaultStatus
+  readonly phrase: string
+  readonly text: string
+  readonly help: string
+  readonly advice: string
+  readonly example: Readonly<Record<string, unknown>>
+}
+
+const codesByWireCode = Map.groupBy(faultCodes, wireCode)
+
+/** Every code that a reply can carry; each has a page of its own. */
+export const wireCodes: readonly string[] = [...codesByWireCode.keys()]
+
+/** The articles of a wire code's page, several where several texts share the code; none for an unknown code. */
+export const faultArticles = (wire: string, baseUrl: string): readonly FaultArticle[] =>
+  (codesByWireCode.get(wire) ?? []).map(code => {
+    const spec = faultSpec(code)
+    return {
+      status: spec.status,
+      phrase: statusPhrases[spec.status],
+      text: faultText(code, exampleParams),
+      help: spec.help,
+      advice: retryAdvice(spec),
+      example: faultExample(code, baseUrl),
+    }
+  })
+
+/** The page of a wire code as Markdown. */
+export const faultMarkdown = (wire: string, baseUrl: string): string => {
+  const sections = faultArticles(wire, baseUrl).map(({ status, phrase, text, help, advice, example }) =>
+    [
+      `Status **${status} ${phrase}**`,
+      `> ${text}`,
+      "## What it means and what to do",
+      help,
+      advice,
+      "## Example",
+      `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``,
+    ].join("\n\n"),
+  )
+  return `# ${wire}\n\n${sections.join("\n\n---\n\n")}\n`
+}

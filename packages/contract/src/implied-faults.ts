@@ -1,0 +1,79 @@
+/**
+ * The refusals that an operation can give because of its shape alone: those of the stages which every call passes.
+ * A declaration's `faults` holds only what its handler adds.
+ */
+import { type Access, mutates, type Operation } from "./dsl.ts"
+import { type FaultCode, faults } from "./faults.ts"
+
+/** Refusals of the transport, which have nothing to do with what an operation is. */
+export const transportFaults = [
+  "method_not_allowed",
+  "not_acceptable",
+  "request_timeout",
+  "payload_too_large",
+  "unsupported_media_type",
+  "upstream_timeout",
+] as const satisfies readonly FaultCode[]
+
+const UNSCOPED: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
+
+/** Whether the call must hold a scope, or one of several. */
+export const isScoped = ({ scope }: Operation): boolean => !UNSCOPED.has(scope)
+
+/** Whether a repeated Idempotency-Key gets the first answer again. A stranger's key would be anybody's. */
+export const isReplayed = (operation: Operation): boolean =>
+  mutates(operation) && operation.scope !== "public"
+
+const when = (condition: boolean, ...codes: FaultCode[]): FaultCode[] => (condition ? codes : [])
+
+/** 400. Every operation refuses query fields that it does not declare, so every operation has one. */
+const badInput = (operation: Operation): FaultCode[] => [
+  "validation_failed",
+  "header_duplicated",
+  ...when(operation.params !== undefined, "uri_invalid"),
+  ...when(operation.body !== undefined, "invalid_json", "json_too_deep"),
+  ...when(operation.project !== "none", "invalid_request", "project_required"),
+  ...when(isReplayed(operation), "idempotency_key_invalid", "idempotency_key_mismatch"),
+]
+
+const notPermitted = (operation: Operation): FaultCode[] => [
+  "ip_not_allowed",
+  "tenant_mismatch",
+  ...when(operation.scope !== "publishable", "publishable_key_not_allowed"),
+  ...when(operation.scope === "session", "session_required"),
+  ...when(isScoped(operation), "missing_scope"),
+  ...when(operation.project !== "none", "project_not_in_organization"),
+  ...when(mutates(operation), "key_read_only"),
+  ...when(operation.method !== "GET", "csrf_failed"),
+]
+
+/** What anyone who presents a credential can be told. */
+const refusedCaller = (operation: Operation): FaultCode[] => [
+  "missing_credentials",
+  "invalid_api_key",
+  "api_key_revoked",
+  "api_key_expired",
+  "session_expired",
+  ...notPermitted(operation),
+]
+
+const tooMany = (operation: Operation): FaultCode[] => [
+  ...when(operation.limit === "auth", "auth_rate_limited"),
+  // Addresses that guess credentials are slowed down wherever they guess.
+  ...when(operation.limit !== "auth" || operation.scope !== "public", "rate_limited"),
+  ...when(operation.risk === "high", "too_many_pending_approvals"),
+]
+
+/** Codes of the refusals that any operation of this shape can give, without those of the transport. */
+export const impliedFaults = (operation: Operation): FaultCode[] => [
+  ...badInput(operation),
+  ...when(operation.scope !== "public", ...refusedCaller(operation)),
+  ...when(isReplayed(operation), "idempotency_key_in_use"),
+  ...tooMany(operation),
+  "internal_error",
+  "service_unavailable",
+]
+
+/** Statuses of refusals that an operation may answer without declaring them, those of the transport included. */
+export const impliedStatuses = (operation: Operation): ReadonlySet<number> =>
+  new Set([...impliedFaults(operation), ...transportFaults].map(code => faults[code].status))

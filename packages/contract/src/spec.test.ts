@@ -1,0 +1,76 @@
+import assert from "node:assert/strict"
+import { readFile } from "node:fs/promises"
+import { test } from "node:test"
+import { allOperations, faults, impliedStatuses, type Operation } from "./index.ts"
+
+/** A row of the specification's tables of operations. */
+interface Row {
+  readonly method: string
+  readonly path: string
+  readonly operationId: string
+  readonly scope: string | null
+  readonly statuses: readonly number[]
+}
+
+const rows: readonly Row[] = JSON.parse(
+  await readFile(new URL("../spec/operations.json", import.meta.url), "utf8"),
+)
+const byRoute = new Map(rows.map(row => [`${row.method} ${row.path}`, row]))
+
+const specified = allOperations.filter(({ beyond }) => !beyond)
+
+/** A row that names one of these has a reason of its own, which the operation must declare. */
+const NEEDS_A_REASON: ReadonlySet<number> = new Set([409, 503])
+
+const rowOf = ({ name, http }: Operation): Row => {
+  const row = byRoute.get(http)
+  assert.ok(row, `${name}: the specification has no ${http}; correct it, or mark it \`beyond\``)
+  return row
+}
+
+const refusals = (operation: Operation): ReadonlySet<number> =>
+  new Set([
+    ...[...impliedStatuses(operation)].filter(status => !NEEDS_A_REASON.has(status)),
+    ...(operation.faults ?? []).map(code => faults[code].status),
+  ])
+
+test("every operation of the specification has its row's method, path and operationId", t => {
+  for (const operation of specified) assert.equal(operation.id, rowOf(operation).operationId, operation.name)
+  t.diagnostic(`${specified.length} of the ${rows.length} operations of the specification are declared`)
+})
+
+test("an operation answers exactly the success statuses of its row", () => {
+  for (const operation of specified) {
+    const expected = rowOf(operation).statuses.filter(status => status < 300)
+    assert.deepEqual(Object.keys(operation.replies).map(Number).sort(), expected.sort(), operation.name)
+  }
+})
+
+test("every refusal of a row is one that its operation declares or implies", () => {
+  for (const operation of specified) {
+    const known = refusals(operation)
+    const missing = rowOf(operation).statuses.filter(status => status >= 400 && !known.has(status))
+    assert.deepEqual(missing, [], `${operation.name}: declare a fault for each of these statuses`)
+  }
+})
+
+test("an operation asks for the scope that its row names", () => {
+  for (const operation of specified) {
+    const { scope } = rowOf(operation)
+    if (scope !== null) assert.equal(operation.scope, scope, operation.name)
+  }
+})
+
+test("what lies beyond the specification takes no row of it", () => {
+  for (const { name, id, http } of allOperations.filter(({ beyond }) => beyond)) {
+    assert.ok(!byRoute.has(http), `${name}: ${http} is in the specification; take the mark \`beyond\` off`)
+    assert.ok(!rows.some(({ operationId }) => operationId === id), `${name}: ${id} names another operation`)
+  }
+})
+
+test("no two operations share an operationId, a name or a route", () => {
+  for (const field of ["id", "name", "http"] as const) {
+    const values = allOperations.map(operation => operation[field])
+    assert.deepEqual([...new Set(values)], values, field)
+  }
+})

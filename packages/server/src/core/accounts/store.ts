@@ -1,0 +1,125 @@
+import { sql } from "kysely"
+import type { Db } from "../../kernel/db/database.ts"
+import type { Tables } from "../../kernel/db/tables.gen.ts"
+
+export type UserRow = Omit<Tables["core.users"], "failed_logins"> & { failed_logins: number }
+export type SessionRow = Tables["core.sessions"]
+
+export interface SessionWithUser extends SessionRow {
+  user_email: string
+  user_name: string
+}
+
+/** Rows of core.users and core.sessions. */
+export const accountStore = (db: Db) => ({
+  insertUser: (row: UserRow): Promise<unknown> => db.insertInto("core.users").values(row).execute(),
+
+  findUser: (id: string): Promise<UserRow | undefined> =>
+    db.selectFrom("core.users").selectAll().where("id", "=", id).executeTakeFirst(),
+
+  findUserByEmail: (email: string): Promise<UserRow | undefined> =>
+    db
+      .selectFrom("core.users")
+      .selectAll()
+      .where(sql`lower(email)`, "=", sql`lower(${email})`)
+      .executeTakeFirst(),
+
+  /** The row, locked until the transaction ends: what one person may have only so many of is counted in turn. */
+  lockUser: (id: string): Promise<unknown> =>
+    db.selectFrom("core.users").select("id").where("id", "=", id).forNoKeyUpdate().execute(),
+
+  updateUser: (id: string, change: Partial<UserRow>): Promise<unknown> =>
+    db.updateTable("core.users").set(change).where("id", "=", id).execute(),
+
+  /**
+   * Counts one more failure and sets the rest that it brings: `lockSeconds[n - 1]` after n in a row. False, and nothing
+   * is counted, while the account rests or when as many have failed as `lockSeconds` has entries.
+   */
+  async countFailure(id: string, lockSeconds: readonly (number | null)[], now: Date): Promise<boolean> {
+    const { rows } = await sql`
+      UPDATE core.users SET
+        failed_logins = failed_logins + 1,
+        locked_until = ${now}::timestamptz + make_interval(secs => (${lockSeconds}::int[])[failed_logins + 1])
+      WHERE id = ${id} AND failed_logins < ${lockSeconds.length}
+        AND (locked_until IS NULL OR locked_until <= ${now})
+      RETURNING id`.execute(db)
+    return rows.length > 0
+  },
+
+  /** Takes back a failure that was counted for an attempt that could not be checked. */
+  takeBackFailure: (id: string): Promise<unknown> =>
+    db
+      .updateTable("core.users")
+      .set(eb => ({ failed_logins: eb("failed_logins", "-", 1), locked_until: null }))
+      .where("id", "=", id)
+      .where("failed_logins", ">", 0)
+      .execute(),
+
+  /** Ends a row of failures. False when the password is no longer the one that was proved. */
+  async clearFailures({ id, password_hash }: UserRow): Promise<boolean> {
+    const { numUpdatedRows } = await db
+      .updateTable("core.users")
+      .set({ failed_logins: 0, locked_until: null })
+      .where("id", "=", id)
+      .where("password_hash", "=", password_hash)
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
+  },
+
+  insertSession: (row: SessionRow): Promise<unknown> => db.insertInto("core.sessions").values(row).execute(),
+
+  findSession: (tokenHash: Buffer): Promise<SessionWithUser | undefined> =>
+    db
+      .selectFrom("core.sessions as session")
+      .innerJoin("core.users as user", "user.id", "session.user_id")
+      .selectAll("session")
+      .select(["user.email as user_email", "user.name as user_name"])
+      .where("session.token_hash", "=", tokenHash)
+      .executeTakeFirst(),
+
+  /** The user's sessions, the one used last first. */
+  listSessions: (userId: string): Promise<SessionRow[]> =>
+    db
+      .selectFrom("core.sessions")
+      .selectAll()
+      .where("user_id", "=", userId)
+      .orderBy("last_used_at", "desc")
+      .orderBy("id", "desc")
+      .execute(),
+
+  updateSession: (id: string, change: Partial<SessionRow>): Promise<unknown> =>
+    db.updateTable("core.sessions").set(change).where("id", "=", id).execute(),
+
+  async deleteSession(userId: string, id: string): Promise<boolean> {
+    const { numDeletedRows } = await db
+      .deleteFrom("core.sessions")
+      .where("user_id", "=", userId)
+      .where("id", "=", id)
+      .executeTakeFirst()
+    return numDeletedRows > 0n
+  },
+
+  deleteOtherSessions: (userId: string, keptId: string): Promise<unknown> =>
+    db.deleteFrom("core.sessions").where("user_id", "=", userId).where("id", "!=", keptId).execute(),
+
+  /** Keeps the `kept` sessions used last. */
+  deleteSurplusSessions: (userId: string, kept: number): Promise<unknown> =>
+    db
+      .deleteFrom("core.sessions")
+      .where("id", "in", surplus =>
+        surplus
+          .selectFrom("core.sessions")
+          .select("id")
+          .where("user_id", "=", userId)
+          .orderBy("last_used_at", "desc")
+          .orderBy("id", "desc")
+          .offset(kept),
+      )
+      .execute(),
+
+  deleteSessionsEndedBy: (now: Date, idleSince: Date): Promise<unknown> =>
+    db
+      .deleteFrom("core.sessions")
+      .where(eb => eb.or([eb("expires_at", "<=", now), eb("last_used_at", "<=", idleSince)]))
+      .execute(),
+})

@@ -1,0 +1,70 @@
+import { areas, page } from "@svc/contract"
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { fault } from "../../kernel/fault.ts"
+import { implement } from "../../kernel/implement.ts"
+import { checkStepUp } from "../accounts/step-up.ts"
+import { accountStore } from "../accounts/store.ts"
+import { invitationHandlers } from "./invitation-handlers.ts"
+import { memberHandlers } from "./member-handlers.ts"
+import { getMembership, lockMembership, organizationTarget, toOrganization } from "./membership.ts"
+import { checkLeads, checkRoom } from "./rules.ts"
+import { foundOrganization } from "./service.ts"
+import { organizationStore } from "./store.ts"
+
+/** What the Free plan limits, a person with any number of Free organizations would not feel. */
+const FREE_ORGANIZATIONS_MAX = 10
+
+export const organizationsHandlers = implement(areas.organizations, ({ changes }: { changes: Changes }) => {
+  /** Tells every process that what it knows of this organization, its keys and projects is old. */
+  const announce = async (call: Call, id: string) => {
+    await changes.announce(call.db, "organization", id)
+    call.committed(() => changes.applied("organization", id))
+  }
+
+  return {
+    async list(input, { db, principal }) {
+      const listed = await organizationStore(db).listMemberships(principal.id, {
+        limit: input.limit ?? 50,
+        offset: input.offset ?? 0,
+      })
+      return page({ rows: listed.rows.map(toOrganization), total: listed.total }, input)
+    },
+
+    async create({ name }, call) {
+      const { db, principal, now } = call
+      await accountStore(db).lockUser(principal.id)
+      checkRoom(
+        FREE_ORGANIZATIONS_MAX,
+        await organizationStore(db).countOwned(principal.id, "free"),
+        "organization",
+      )
+      const { organization } = await foundOrganization(db, { name, userId: principal.id, plan: "free", now })
+      call.describe({ tenantId: organization.id, targets: [organizationTarget(organization)] })
+      return toOrganization({ ...organization, role: "owner", project_ids: null })
+    },
+
+    async get({ org_id }, call) {
+      return toOrganization(await getMembership(call, org_id))
+    },
+
+    async update({ org_id, name }, call) {
+      const organization = await lockMembership(call, org_id)
+      checkLeads(organization.role)
+      await organizationStore(call.db).update(organization.id, { name })
+      await announce(call, organization.id)
+      return toOrganization({ ...organization, name })
+    },
+
+    async delete({ org_id }, call) {
+      const organization = await lockMembership(call, org_id)
+      if (organization.role !== "owner") throw fault("role_insufficient", { roles: "owner" })
+      checkStepUp(call)
+      await organizationStore(call.db).update(organization.id, { deleted_at: call.now })
+      await announce(call, organization.id)
+    },
+
+    ...memberHandlers(changes),
+    ...invitationHandlers,
+  }
+})

@@ -1,0 +1,49 @@
+import type { Logger } from "../../log.ts"
+import type { EmbeddedPostgres } from "./start.ts"
+
+const RESTART_MS = [0, 500, 1_000, 2_000, 5_000] as const
+
+/**
+ * Keeps the control database running: should its process end by itself, it is started again on the same socket, where
+ * the pool finds it. Until then `/health/ready` answers 503. Gives up after five failed starts in a row.
+ */
+export const superviseEmbeddedPostgres = async (
+  start: () => Promise<EmbeddedPostgres>,
+  log: Logger,
+): Promise<{ connectionString: string } & AsyncDisposable> => {
+  let current = await start()
+  let closing = false
+  let restarting: Promise<void> = Promise.resolve()
+
+  const restart = async (ended: EmbeddedPostgres) => {
+    for (const delayMs of RESTART_MS) {
+      await new Promise(resolve => setTimeout(resolve, delayMs))
+      if (closing) return
+      try {
+        await ended.stop()
+        current = await start()
+        watch(current)
+        return
+      } catch (error) {
+        log.error({ err: error }, "the embedded PostgreSQL does not start again")
+      }
+    }
+    log.fatal("the embedded PostgreSQL stays down; restart Svc when its cause is mended")
+  }
+
+  const watch = (postgres: EmbeddedPostgres) =>
+    postgres.onExit(({ code, signal }) => {
+      log.error({ code, signal }, "the embedded PostgreSQL ended by itself and is started again")
+      restarting = restart(postgres)
+    })
+
+  watch(current)
+  return {
+    connectionString: current.connectionString,
+    async [Symbol.asyncDispose]() {
+      closing = true
+      await restarting
+      await current.stop()
+    },
+  }
+}

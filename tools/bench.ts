@@ -1,0 +1,148 @@
+/** `npm run bench`: what the pipeline costs, as ratios against a bare server in the same run. Never a test. */
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpus, tmpdir, totalmem } from "node:os"
+import { join } from "node:path"
+import { performance } from "node:perf_hooks"
+import { promisify } from "node:util"
+import { measureKeyCheck } from "./bench/key-check.ts"
+import { type Load, load } from "./bench/load.ts"
+import { residentMegabytes } from "./bench/memory.ts"
+
+const CONNECTIONS = [1, 32, 256] as const
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+const PORT = 14_800
+const BARE_PORT = 14_801
+
+interface Started {
+  readonly process: ChildProcess
+  readonly ms: number
+}
+
+/** Starts the platform as a user would and waits until it really serves. */
+const start = async (dataDir: string): Promise<Started> => {
+  const from = performance.now()
+  const child = spawn(process.execPath, ["packages/server/src/main.ts"], {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { PATH: process.env.PATH, SVC_PORT: String(PORT), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off" },
+  })
+  while (!(await answers(`http://127.0.0.1:${PORT}/health/ready`))) {
+    if (child.exitCode !== null) throw new Error("the platform did not start")
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  return { process: child, ms: performance.now() - from }
+}
+
+const answers = async (url: string): Promise<boolean> => {
+  try {
+    return (await fetch(url)).ok
+  } catch {
+    return false
+  }
+}
+
+const stop = async (child: ChildProcess): Promise<void> => {
+  const gone = new Promise(resolve => child.once("exit", resolve))
+  child.kill("SIGTERM")
+  await gone
+}
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+
+const startTimes = async (dataDir: string): Promise<{ first: number; warm: number }> => {
+  const first = await start(dataDir)
+  await stop(first.process)
+  const warm: number[] = []
+  for (let run = 0; run < 3; run++) {
+    const started = await start(dataDir)
+    warm.push(started.ms)
+    await stop(started.process)
+  }
+  return { first: first.ms, warm: median(warm) }
+}
+
+interface Row {
+  readonly what: string
+  readonly connections: number
+  readonly requests_per_second: number
+  readonly of_bare: number
+  readonly p50_ms: number
+  readonly p99_ms: number
+}
+
+const row = (what: string, connections: number, measured: Load, bare: Load): Row => ({
+  what,
+  connections,
+  requests_per_second: Math.round(measured.requestsPerSecond),
+  of_bare: Number((measured.requestsPerSecond / bare.requestsPerSecond).toFixed(3)),
+  p50_ms: measured.p50Ms,
+  p99_ms: measured.p99Ms,
+})
+
+const throughput = async (apiKey: string): Promise<Row[]> => {
+  const headers = { authorization: `Bearer ${apiKey}` }
+  const get = { url: `http://127.0.0.1:${PORT}/v1/kv/get`, headers, body: { key: "bench" } }
+  const set = { url: `http://127.0.0.1:${PORT}/v1/kv/set`, headers, body: { key: "bench", value: { text: "hello" } } }
+  const echo = { url: `http://127.0.0.1:${BARE_PORT}/`, headers, body: { key: "bench" } }
+  await load(set, 1, 1)
+  await load(get, 32, 2)
+  const rows: Row[] = []
+  for (const connections of CONNECTIONS) {
+    const bare = await load(echo, connections, SECONDS)
+    rows.push(row("bare node:http echo", connections, bare, bare))
+    rows.push(row("KV get", connections, await load(get, connections, SECONDS), bare))
+    rows.push(row("KV set (on disk)", connections, await load(set, connections, SECONDS), bare))
+  }
+  return rows
+}
+
+const print = (rows: readonly Row[]) => {
+  for (const { what, connections, requests_per_second, of_bare, p50_ms, p99_ms } of rows) {
+    const cells = [
+      what.padEnd(22),
+      `${connections}`.padStart(4),
+      `${requests_per_second}`.padStart(8),
+      `${(of_bare * 100).toFixed(1)} %`.padStart(8),
+      `${p50_ms.toFixed(2)} ms`.padStart(10),
+      `${p99_ms.toFixed(2)} ms`.padStart(10),
+    ]
+    process.stdout.write(`${cells.join("  ")}\n`)
+  }
+}
+
+const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-"))
+const bare = spawn(process.execPath, ["tools/bench/bare.ts", String(BARE_PORT)], { stdio: "inherit" })
+try {
+  const starts = await startTimes(dataDir)
+  const platform = await start(dataDir)
+  await new Promise(resolve => setTimeout(resolve, 3_000))
+  const idle = await residentMegabytes(platform.process.pid ?? 0)
+  const { api_key } = JSON.parse(readFileSync(join(dataDir, "first-run.json"), "utf8")) as { api_key: string }
+  const rows = await throughput(api_key)
+  await stop(platform.process)
+  const key_check_us = await measureKeyCheck()
+
+  const commit = await promisify(execFile)("git", ["rev-parse", "--short", "HEAD"]).then(
+    ({ stdout }) => stdout.trim(),
+    () => "",
+  )
+  const result = {
+    date: new Date().toISOString(),
+    commit,
+    machine: { cpu: cpus()[0]?.model, cores: cpus().length, memory_gb: Math.round(totalmem() / 2 ** 30), node: process.version },
+    first_start_ms: Math.round(starts.first),
+    warm_start_ms: Math.round(starts.warm),
+    idle_pss_mb: idle,
+    key_check_us,
+    throughput: rows,
+  }
+  print(rows)
+  process.stdout.write(
+    `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
+  )
+  mkdirSync("bench-results", { recursive: true })
+  writeFileSync(`bench-results/${result.date.replaceAll(":", "-")}.json`, `${JSON.stringify(result, null, 2)}\n`)
+} finally {
+  bare.kill()
+  rmSync(dataDir, { recursive: true, force: true })
+}

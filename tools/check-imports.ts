@@ -1,0 +1,129 @@
+/**
+ * The dependency rule of ARCHITECTURE.md: contract ← kernel ← core ← areas ← platform, and contract ← sdk ← cli.
+ * Every import is matched against the row of its file's place; what the row does not allow is an error.
+ */
+import { readFileSync } from "node:fs"
+import { glob } from "node:fs/promises"
+import { dirname, join, normalize } from "node:path"
+
+interface Place {
+  readonly name: string
+  readonly files: RegExp
+  /** Project files it may import, beside those of its own place. */
+  readonly may: readonly RegExp[]
+  /** Packages it may import; Node's own modules are free everywhere but where `browser` says no. */
+  readonly packages: readonly RegExp[]
+  readonly browser?: true
+}
+
+const any = /./
+const contract = /^@svc\/contract$/
+const s = (path: string) => new RegExp(`^packages/server/src/${path}`)
+
+/** First match wins. */
+const places: readonly Place[] = [
+  { name: "test", files: /\.test\.ts$|\/testing\/|\/conformance\.ts$/, may: [any], packages: [any] },
+  { name: "tools", files: /^tools\//, may: [any], packages: [any] },
+  { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
+  { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },
+  { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
+  { name: "platform", files: s("(platform|main|run|services|config)\\.ts$"), may: [s("")], packages: [any] },
+  { name: "kernel", files: s("kernel/"), may: [], packages: [any] },
+  {
+    name: "port",
+    files: s("ports/[^/]+/(port|glob)\\.ts$|ports/port-error\\.ts$"),
+    may: [s("ports/port-error"), s("kernel/(fault|call|clock)\\.ts$")],
+    packages: [],
+  },
+  { name: "driver list", files: s("ports/[^/]+/index\\.ts$"), may: [s("ports/")], packages: [] },
+  { name: "driver", files: s("ports/[^/]+/drivers/"), may: [s("ports/"), s("kernel/(fault|call|clock)\\.ts$")], packages: [any] },
+  {
+    name: "core",
+    files: s("core/"),
+    may: [s("kernel/"), s("ports/[^/]+/port\\.ts$"), s("config\\.ts$")],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^@node-rs\/argon2$/],
+  },
+  {
+    name: "area",
+    files: s("areas/[^/]+/"),
+    may: [s("kernel/"), s("core/"), s("services\\.ts$"), s("ports/[^/]+/port\\.ts$"), s("areas/[^/]+/area\\.ts$")],
+    packages: [any],
+  },
+]
+
+/** Areas are one place by their rule, but each is its own folder: another's internals are out of reach. */
+const homeOf = (place: Place, file: string): string =>
+  place.name === "area" ? file.split("/").slice(0, 5).join("/") : place.name
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)[^"'\n]*?(?:\{[^}]*\}[^"'\n]*?)?from\s+["']([^"']+)["']|import\(\s*["']([^"']+)["']\s*\)/g
+
+const placeOf = (file: string): Place | undefined => places.find(({ files }) => files.test(file))
+
+const packageOf = (specifier: string): string => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
+
+const judge = (file: string, specifier: string): string | undefined => {
+  const place = placeOf(file)
+  if (!place) return `${file} has no place in tools/check-imports.ts`
+  if (specifier.startsWith("node:")) return place.browser ? `${file}: ${place.name} runs in browsers; ${specifier} does not` : undefined
+  if (!specifier.startsWith(".")) {
+    const name = packageOf(specifier)
+    if (place.name === "sdk" && contract.test(name)) return undefined
+    return place.packages.some(allowed => allowed.test(name)) ? undefined : `${file}: ${place.name} may not import ${name}`
+  }
+  const target = normalize(join(dirname(file), specifier))
+  const targetPlace = placeOf(target)
+  const same = targetPlace?.name === place.name && homeOf(place, file) === homeOf(place, target)
+  return same || place.may.some(allowed => allowed.test(target)) ? undefined : `${file}: ${place.name} may not import ${target}`
+}
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(file, "utf8").matchAll(IMPORT)].map(match => match[1] ?? match[2] ?? "")
+
+/** Statements that touch another schema than the file's own area; core ids are free to read. */
+const foreignSchemas = (file: string): string[] => {
+  const area = /^packages\/server\/src\/areas\/([^/]+)\//.exec(file)?.[1]
+  if (area === undefined || file.endsWith(".test.ts")) return []
+  const own = area.replaceAll("-", "_")
+  const names = readFileSync(file, "utf8").matchAll(/["'`\s]((?:[a-z_]+)\.(?:[a-z_]+))["'`\s(]/g)
+  const areas = new Set(areaSchemas)
+  return [...names]
+    .map(match => match[1] ?? "")
+    .filter(name => areas.has(name.split(".")[0] ?? "") && !name.startsWith(`${own}.`))
+    .map(name => `${file}: touches ${name}, which is another area's table`)
+}
+
+const areaSchemas = (await Array.fromAsync(glob("packages/server/src/areas/*/migrations"))).map(path =>
+  (path.split("/").at(-2) ?? "").replaceAll("-", "_"),
+)
+
+/** A cycle is one even when only types go round: the parts cannot be understood one after the other. */
+const cycles = (graph: ReadonlyMap<string, readonly string[]>): string[] => {
+  const done = new Set<string>()
+  const found: string[] = []
+  const walk = (file: string, path: readonly string[]) => {
+    if (path.includes(file)) return void found.push(`cycle: ${[...path.slice(path.indexOf(file)), file].join(" → ")}`)
+    if (done.has(file)) return
+    for (const next of graph.get(file) ?? []) walk(next, [...path, file])
+    done.add(file)
+  }
+  for (const file of graph.keys()) walk(file, [])
+  return found
+}
+
+/** Everything that breaks the rule, a line each. */
+export const checkImports = async (): Promise<string[]> => {
+  const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/*.ts"]))
+  const graph = new Map(
+    files.map(file => [
+      file,
+      importsOf(file)
+        .filter(specifier => specifier.startsWith("."))
+        .map(specifier => normalize(join(dirname(file), specifier))),
+    ]),
+  )
+  return [
+    ...files.flatMap(file => importsOf(file).flatMap(specifier => judge(file, specifier) ?? [])),
+    ...files.flatMap(foreignSchemas),
+    ...cycles(graph),
+  ]
+}

@@ -1,0 +1,94 @@
+/** `npm run gen`: files that follow from the code and that people read. `--check` compares instead of writing. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { basename, dirname, join } from "node:path"
+import pg from "pg"
+import { allAreas, allOperations, scopes } from "../packages/contract/src/index.ts"
+import { settings } from "../packages/server/src/config.ts"
+import { renderOpenApi } from "../packages/server/src/kernel/edges/openapi.ts"
+import { databaseUrl, startTestServer } from "../packages/server/src/testing/database.ts"
+import { renderErrorPages } from "./gen-errors.ts"
+import { renderRoutes } from "./gen-routes.ts"
+import { renderTables } from "./gen-tables.ts"
+
+const DOCS = "docs/generated"
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...rows].map(cells => `| ${cells.join(" | ")} |`).join("\n")
+
+const configuration = (): string =>
+  `# Settings\n\nEnvironment variables, read once at the start.\n\n${table(
+    ["variable", "default", "meaning"],
+    Object.values(settings).map(({ variable, otherwise, meaning, ...rest }) => [
+      `\`${variable}\``,
+      otherwise,
+      "secret" in rest ? `${meaning} Secret.` : meaning,
+    ]),
+  )}\n`
+
+const scopeList = (): string =>
+  `# Scopes\n\n${table(
+    ["scope", "grants"],
+    Object.entries(scopes).map(([name, { description, platform }]) => [
+      `\`${name}\``,
+      platform ? `${description} (platform scope)` : description,
+    ]),
+  )}\n`
+
+/** The API's table of contents: a change of the interface shows as a change of this file. */
+const contents = (): string =>
+  `${allAreas
+    .map(
+      area =>
+        `${area.title}\n${Object.values(area.operations)
+          .map(({ method, path, name, scope }) => `  ${method.padEnd(6)} ${path}  ${name}  [${[scope].flat().join(", ")}]`)
+          .join("\n")}`,
+    )
+    .join("\n\n")}\n`
+
+const tables = async (): Promise<string> => {
+  await using server = await startTestServer()
+  const pool = new pg.Pool({ connectionString: databaseUrl(server.url, "svc_template"), max: 1 })
+  try {
+    return await renderTables(pool)
+  } finally {
+    await pool.end()
+  }
+}
+
+const render = async (): Promise<Map<string, string>> =>
+  new Map([
+    ["packages/server/src/kernel/db/tables.gen.ts", await tables()],
+    ["packages/sdk/src/routes.gen.ts", renderRoutes()],
+    [`${DOCS}/openapi.json`, `${JSON.stringify(renderOpenApi(allOperations, { baseUrl: "http://localhost:4800" }), null, 2)}\n`],
+    [`${DOCS}/configuration.md`, configuration()],
+    [`${DOCS}/scopes.md`, scopeList()],
+    [`${DOCS}/api.txt`, contents()],
+    ...[...renderErrorPages()].map(([name, text]) => [join("docs/errors", basename(name)), text] as const),
+  ])
+
+const read = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, "utf8")
+  } catch {
+    return undefined
+  }
+}
+
+/** Pages of faults that the table no longer has. */
+const stale = (files: ReadonlyMap<string, string>): string[] =>
+  readdirSync("docs/errors")
+    .map(name => join("docs/errors", name))
+    .filter(file => !files.has(file))
+
+const files = await render()
+if (process.argv.includes("--check")) {
+  const old = [...files].filter(([file, text]) => read(file) !== text).map(([file]) => file)
+  for (const file of [...old, ...stale(files)]) process.stderr.write(`${file} is out of date: npm run gen\n`)
+  process.exitCode = old.length + stale(files).length > 0 ? 1 : 0
+} else {
+  for (const [file, text] of files) {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  for (const file of stale(files)) rmSync(file)
+}

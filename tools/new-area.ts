@@ -1,0 +1,188 @@
+/** `npm run new-area NAME`: a working area with one resource, its table and its test, to be changed into the real one. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+
+const name = process.argv[2] ?? ""
+if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
+  process.stderr.write("usage: npm run new-area NAME   (lower-case words joined by hyphens, for example: notes)\n")
+  process.exit(2)
+}
+
+const camel = name.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
+const pascal = camel.charAt(0).toUpperCase() + camel.slice(1)
+const schema = name.replaceAll("-", "_")
+
+const contract = `import { area, T } from "./dsl.ts"
+import { Id, Name, Page, PageQuery, Time } from "./types.ts"
+
+const ${pascal}Item = T.Object({ id: Id, name: T.String(), created_at: Time })
+
+export const ${camel} = area(
+  "${camel}",
+  { title: "${pascal}", summary: "What this area is for, in a sentence", project: "required" },
+  {
+    list: {
+      id: "list${pascal}",
+      http: "GET /v1/${name}",
+      summary: "List the items",
+      scope: "kv:read",
+      effect: "read",
+      beyond: true,
+      query: PageQuery,
+      replies: { 200: Page(${pascal}Item) },
+    },
+    create: {
+      id: "create${pascal}",
+      http: "POST /v1/${name}",
+      summary: "Create an item",
+      scope: "kv:write",
+      effect: "write",
+      beyond: true,
+      body: T.Object({ name: Name }),
+      replies: { 201: ${pascal}Item },
+      faults: ["name_taken"],
+      example: { name: "first" },
+    },
+  },
+)
+`
+
+const migration = `CREATE TABLE ${schema}.items (
+  id uuid PRIMARY KEY,
+  project_id uuid NOT NULL REFERENCES core.projects,
+  name text NOT NULL,
+  created_at timestamptz NOT NULL
+);
+CREATE UNIQUE INDEX items_name ON ${schema}.items (project_id, lower(name));
+`
+
+const store = `import type { Db } from "../../kernel/db/database.ts"
+import type { Tables } from "../../kernel/db/tables.gen.ts"
+
+export type ItemRow = Tables["${schema}.items"]
+
+/** Rows of ${schema}.items. Every statement names the project first, so no query can cross tenants. */
+export const itemStore = (db: Db) => ({
+  insert: (row: ItemRow): Promise<unknown> => db.insertInto("${schema}.items").values(row).execute(),
+
+  async list(projectId: string, { limit, offset }: { limit: number; offset: number }) {
+    const items = db.selectFrom("${schema}.items").where("project_id", "=", projectId)
+    const { total } = await items.select(eb => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow()
+    const rows = await items.selectAll().orderBy("id", "desc").limit(limit).offset(offset).execute()
+    return { rows, total }
+  },
+})
+`
+
+const handlers = `import { areas, page } from "@svc/contract"
+import { isUniqueViolation } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import { implement } from "../../kernel/implement.ts"
+import { type ItemRow, itemStore } from "./store.ts"
+
+const toItem = ({ id, name, created_at }: ItemRow) => ({ id, name, created_at: created_at.toISOString() })
+
+export const ${camel}Handlers = implement(areas.${camel}, () => ({
+  async list(input, { db, owner }) {
+    const { rows, total } = await itemStore(db).list(owner, { limit: input.limit ?? 50, offset: input.offset ?? 0 })
+    return page({ rows: rows.map(toItem), total }, input)
+  },
+
+  async create({ name }, { db, owner, now, describe }) {
+    const row = { id: newId(now.getTime()), project_id: owner, name, created_at: now }
+    try {
+      await itemStore(db).insert(row)
+    } catch (error) {
+      if (isUniqueViolation(error, "items_name")) throw fault("name_taken", { resource: "item", name })
+      throw error
+    }
+    describe({ targets: [{ type: "${name}", id: row.id, name }] })
+    return toItem(row)
+  },
+}))
+`
+
+const area = `import { fileURLToPath } from "node:url"
+import { defineArea } from "../../services.ts"
+import { ${camel}Handlers } from "./handlers.ts"
+
+export const ${camel}Area = defineArea({
+  name: "${name}",
+  title: "${pascal}",
+  needs: [],
+  migrations: { schema: "${schema}", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  start: () => ({
+    operations: ${camel}Handlers({}),
+    state: () => ({ status: "available" }),
+  }),
+})
+`
+
+const test = `import assert from "node:assert/strict"
+import { test } from "node:test"
+import { platform } from "../../testing/platform.ts"
+
+test("an item is seen by its own project and by no other", async t => {
+  const p = await platform(t)
+  const acme = await p.client("acme", "kv:read", "kv:write")
+  const globex = await p.client("globex", "kv:read")
+
+  const created = await acme.${camel}.create({ name: "first" })
+
+  assert.deepEqual((await acme.${camel}.list({})).data, [created])
+  assert.equal((await globex.${camel}.list({})).total, 0)
+})
+
+test("a name is taken once in a project", async t => {
+  const p = await platform(t)
+  const acme = await p.client("acme", "kv:write")
+  await acme.${camel}.create({ name: "first" })
+
+  await assert.rejects(acme.${camel}.create({ name: "First" }), { code: "name_taken", status: 409 })
+})
+`
+
+const home = `packages/server/src/areas/${name}`
+const files: Readonly<Record<string, string>> = {
+  [`packages/contract/src/${name}.ts`]: contract,
+  [`${home}/migrations/0001_${schema}.sql`]: migration,
+  [`${home}/store.ts`]: store,
+  [`${home}/handlers.ts`]: handlers,
+  [`${home}/area.ts`]: area,
+  [`${home}/${name}.test.ts`]: test,
+}
+
+const taken = Object.keys(files).find(file => existsSync(file))
+if (taken !== undefined) {
+  process.stderr.write(`${taken} exists already\n`)
+  process.exit(1)
+}
+for (const [file, text] of Object.entries(files)) {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+/** The three lists that name every area. */
+const insert = (file: string, edits: readonly (readonly [find: RegExp, replacement: string])[]) => {
+  const before = readFileSync(file, "utf8")
+  const after = edits.reduce((text, [find, replacement]) => text.replace(find, replacement), before)
+  writeFileSync(file, after)
+}
+insert("packages/contract/src/index.ts", [
+  [/(import \{ area|import \{ account)/, `import { ${camel} } from "./${name}.ts"\n$1`],
+  [/( \} as const\n)/, `, ${camel}$1`],
+])
+insert("packages/server/src/platform.ts", [
+  [/(import \{ kvArea \})/, `import { ${camel}Area } from "./areas/${name}/area.ts"\n$1`],
+  [/(areaDefinitions: readonly AreaDefinition<Services>\[\] = \[)/, `$1${camel}Area, `],
+])
+insert("packages/server/src/testing/samples.ts", [
+  [/(export const samples[^{]*\{[^{]*\{)/, `$1\n  "${camel}.create": async () => ({ name: uniqueName() }),`],
+])
+
+process.stdout.write(`${Object.keys(files).join("\n")}
+
+Next: npm run gen && npx biome check --write . && npm test ${home}/${name}.test.ts
+Then make it yours: the scopes and paths in packages/contract/src/${name}.ts come first.
+`)
