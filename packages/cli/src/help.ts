@@ -6,6 +6,7 @@ import {
   commandOf,
   type Field,
   fieldsOf,
+  kebab,
   operationsOf,
   operationWord,
   positionalsOf,
@@ -78,7 +79,9 @@ const factsOf = ({ method, path, scope, effect, faults, aliases }: Operation): r
   ["scope", typeof scope === "string" ? scope : scope.join(" or ")],
   ["effect", effect],
   ...(faults?.length ? [["refusals", faults.join(", ")] as const] : []),
-  ...Object.entries(aliases ?? {}).map(([alias, name]) => [`--${alias}`, `the same as --${name}`] as const),
+  ...Object.entries(aliases ?? {}).map(
+    ([alias, name]) => [`--${kebab(alias)}`, `the same as --${kebab(name)}`] as const,
+  ),
 ]
 
 const rowOf = ({ flag, schema, required }: Field): Row => {
@@ -118,9 +121,10 @@ const limitsOf = (schema: Schema): readonly string[] => {
 const exampleOf = (operation: Operation): string | undefined => {
   const { example } = operation
   if (!example) return undefined
-  const flags = fieldsOf(operation).flatMap(({ name, flag }) => {
+  const flags = fieldsOf(operation).flatMap(({ name, flag, required }) => {
     const value = example[name]
-    if (value === undefined) return []
+    // The example of a contract leaves out the ids that only the caller knows.
+    if (value === undefined) return required ? [`--${flag} <${flag}>`] : []
     if (typeof value === "boolean") return [value ? `--${flag}` : `--no-${flag}`]
     const texts = Array.isArray(value) && value.every(item => typeof item === "string") ? value : [value]
     return texts.map(item => `--${flag} ${quoted(typeof item === "string" ? item : JSON.stringify(item))}`)

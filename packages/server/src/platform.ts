@@ -54,7 +54,6 @@ export interface Platform extends AsyncDisposable {
 }
 
 const DRAIN_MS_MAX = 10_000
-const READY_QUERY_MS_MAX = 1_000
 
 /** The control database: the operator's, or one that lives and dies with this process. */
 const openControlDatabase = async (config: Config, log: Logger, opened: AsyncDisposableStack) => {

@@ -17,7 +17,11 @@ type Awaitable<A> = A | Promise<A>
 /** Sign-up and account operations act for a person, not for an organization. */
 type CallOf<O extends OperationSpec> = O["scope"] extends "public" ? AccountCall : Call
 
-type HandlerOf<O extends OperationSpec> = (input: Input<O>, call: CallOf<O>) => Awaitable<Result<O>>
+/** A reply without body may be left unsaid. */
+// biome-ignore lint/suspicious/noConfusingVoidType: it is the return type of a function that returns nothing
+type Returned<R> = [R] extends [undefined] ? void : R
+
+type HandlerOf<O extends OperationSpec> = (input: Input<O>, call: CallOf<O>) => Awaitable<Returned<Result<O>>>
 
 export type Handlers<Ops extends Record<string, OperationSpec>> = { readonly [K in keyof Ops]: HandlerOf<Ops[K]> }
 

@@ -16,6 +16,7 @@ import { newId } from "../kernel/id.ts"
 import { type Overrides, type Platform, startPlatform } from "../platform.ts"
 import { createTestClock, type TestClock } from "./clock.ts"
 import { cloneDatabase } from "./database.ts"
+import { createProbeArea } from "./probe.ts"
 import { watchedFetch } from "./watch.ts"
 
 export interface Tenant {
@@ -43,6 +44,10 @@ export interface TestPlatform extends Platform {
   session(tenant: string, role?: Role): Promise<Record<string, string>>
   /** An SDK client of a person signed in to the tenant's console. */
   person(tenant: string, role?: Role): Promise<Svc>
+  /** What the probe's handlers did, in order. */
+  readonly effects: readonly string[]
+  /** The id of an approval that a key of the tenant waits for. */
+  pendingApproval(tenant: string): Promise<string>
   /** One HTTP request, checked against the contract like every other. */
   request(path: string, init?: RequestInit): Promise<Response>
 }
@@ -53,6 +58,8 @@ let passwordHash: Promise<string> | undefined
 
 export interface PlatformOptions extends Overrides {
   readonly env?: Readonly<Record<string, string>>
+  /** What `probe.outside` waits for before its effect. */
+  readonly wait?: () => Promise<void>
   /** A second process of one platform shares the first one's database. */
   readonly databaseUrl?: string
 }
@@ -80,7 +87,8 @@ const start = async (t: TestContext, options: PlatformOptions, clock: TestClock)
 
 export const platform = async (t: TestContext, options: PlatformOptions = {}): Promise<TestPlatform> => {
   const clock = createTestClock()
-  const started = await start(t, options, clock)
+  const effects: string[] = []
+  const started = await start(t, { ...options, areas: [createProbeArea(effects, options.wait)] }, clock)
   const { db } = started.database
   const tenants = new Map<string, Promise<Tenant>>()
 
@@ -143,6 +151,17 @@ export const platform = async (t: TestContext, options: PlatformOptions = {}): P
 
   const request: TestPlatform["request"] = (path, init) => watchedFetch(`${started.url}${path}`, init)
 
+  const pendingApproval: TestPlatform["pendingApproval"] = async name => {
+    const { secret } = await key(name, ["kv:write"], { require_approval: true })
+    const response = await request("/v1/probe/danger", {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ text: "approved" }),
+    })
+    const { data } = (await response.json()) as { data: { approval: { id: string } } }
+    return data.approval.id
+  }
+
   const session: TestPlatform["session"] = async (name, role = "owner") => {
     const { organizationId } = await tenant(name)
     const user = await insertUser()
@@ -162,6 +181,8 @@ export const platform = async (t: TestContext, options: PlatformOptions = {}): P
   return {
     ...started,
     clock,
+    effects,
+    pendingApproval,
     tenant,
     key,
     as,

@@ -131,7 +131,7 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
       return { authenticated_at: now.toISOString() }
     }),
 
-    async logout(_input, call) {
+    async logout(_input, call): Promise<undefined> {
       await accountStore(call.db).deleteSession(call.principal.id, currentSessionId(call))
       call.setHeader("set-cookie", cookie.cleared)
     },
@@ -172,7 +172,7 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
       return { sessions: live.map(row => toSession(row, principal.session?.id)) }
     },
 
-    async endSession({ id }, call) {
+    async endSession({ id }, call): Promise<undefined> {
       const { db, principal } = call
       if (!(await accountStore(db).deleteSession(principal.id, id))) throw fault("resource_not_found")
       if (id === principal.session?.id) call.setHeader("set-cookie", cookie.cleared)

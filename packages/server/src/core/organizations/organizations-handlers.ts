@@ -56,7 +56,7 @@ export const organizationsHandlers = implement(areas.organizations, ({ changes }
       return toOrganization({ ...organization, name })
     },
 
-    async delete({ org_id }, call) {
+    async delete({ org_id }, call): Promise<undefined> {
       const organization = await lockMembership(call, org_id)
       if (organization.role !== "owner") throw fault("role_insufficient", { roles: "owner" })
       checkStepUp(call)

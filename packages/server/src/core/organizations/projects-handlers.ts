@@ -94,7 +94,7 @@ export const projectsHandlers = implement(areas.projects, ({ changes }: { change
       return toProject({ ...project, name })
     },
 
-    async delete({ id }, call) {
+    async delete({ id }, call): Promise<undefined> {
       const { db, organization, now } = call
       await lockProjects(call)
       const project = await getProject(call, id)

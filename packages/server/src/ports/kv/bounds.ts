@@ -6,7 +6,7 @@ export const KEY_BYTES_MAX = 1024
 export const VALUE_BYTES_MAX = 1024 * 1024
 /** Keys of one delete, exists or page. */
 export const KEYS_MAX = 1000
-export const BATCH_OPS_MAX = 1000
+export const BATCH_OPS_MAX = 100
 /** How many entries one step of `erase` or `sweep` takes, so that neither holds up the writers beside it. */
 export const STEP_MAX = 1000
 
@@ -38,8 +38,10 @@ export const checkKeys = (keys: readonly string[]): void => {
 export const checkWrite = ({ value, expiresAt, onlyIf }: KvWrite): void => {
   if (exceedsBytes(value, VALUE_BYTES_MAX)) refuse(`a value has at most ${VALUE_BYTES_MAX} bytes`)
   if (!value.isWellFormed()) refuse("a value is well-formed Unicode")
-  if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > 0)) refuse("an expiry is in milliseconds")
-  if (onlyIf?.version !== undefined && !Number.isSafeInteger(onlyIf.version)) refuse("a version is an integer")
+  if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > 0))
+    refuse("an expiry is in milliseconds")
+  if (onlyIf?.version !== undefined && !Number.isSafeInteger(onlyIf.version))
+    refuse("a version is an integer")
 }
 
 export const checkOps = (ops: readonly KvOp[]): void => {

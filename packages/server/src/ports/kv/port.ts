@@ -69,7 +69,11 @@ export interface KvWrite {
   /** Keeps the expiry of the entry that is there; `expiresAt` is for when there is none. */
   readonly keepTtl?: boolean
   /** Every condition named must hold. */
-  readonly onlyIf?: { readonly absent?: boolean; readonly present?: boolean; readonly version?: number | undefined }
+  readonly onlyIf?: {
+    readonly absent?: boolean
+    readonly present?: boolean
+    readonly version?: number | undefined
+  }
 }
 
 /** After a write the entry's new state; when a condition did not hold, the state that stays (nulls for no entry). */

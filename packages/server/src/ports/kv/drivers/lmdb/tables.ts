@@ -118,5 +118,6 @@ export const keyOf = (entryKey: Buffer): string => entryKey.toString("utf8", OWN
 export const ownerOf = (entryKey: Buffer): Buffer => entryKey.subarray(0, OWNER_BYTES)
 export const keyBytesOf = (entryKey: Buffer): number => entryKey.length - OWNER_BYTES
 
-export const expiryKey = (expiresAt: number, entryKey: Buffer): Buffer => Buffer.concat([doubles(expiresAt), entryKey])
+export const expiryKey = (expiresAt: number, entryKey: Buffer): Buffer =>
+  Buffer.concat([doubles(expiresAt), entryKey])
 export const entryKeyOf = (expiryKey: Buffer): Buffer => expiryKey.subarray(DOUBLE_BYTES)

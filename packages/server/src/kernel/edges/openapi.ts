@@ -1,0 +1,173 @@
+/** The OpenAPI 3.1 description of the interface, rendered from the declarations. */
+import {
+  API_VERSION,
+  type Area,
+  allAreas,
+  faultCodes,
+  faultExample,
+  faultSpec,
+  isScoped,
+  type Operation,
+  PendingApproval,
+  type Scope,
+  statusPhrases,
+  transportFaults,
+  wireCode,
+} from "@svc/contract"
+import { close } from "../validation.ts"
+import { renderParameters, renderRequestBody, sharedParameters } from "./openapi/parameters.ts"
+import { errorSchemas, refusalsOf, renderReplies, sharedHeaders } from "./openapi/replies.ts"
+import {
+  createSchemaShelf,
+  type JsonSchema,
+  pascalCase,
+  type SchemaShelf,
+  type SchemaUse,
+} from "./openapi/schemas.ts"
+
+export { impliedStatuses } from "@svc/contract"
+
+const DESCRIPTION = `One HTTP and JSON API for a whole cloud, and one bearer key for all of it.
+
+Send the key as \`Authorization: Bearer svc_…\`. A reply is \`{data, request_id}\`, a list adds \`total\`, \`limit\` and
+\`offset\`; a refusal is \`{code, error, docs_url, request_id}\`, and its \`docs_url\` says what to do. Every reply has the
+header \`x-request-id\`. Fields that an operation does not declare are refused.`
+
+const securitySchemes = {
+  bearerKey: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "A key of the platform: `svc_sk_`, `svc_sa_`, `svc_at_`, `svc_pat_` or `svc_oat_`. The names listed with an operation are scopes the key must hold.",
+  },
+  consoleSession: {
+    type: "apiKey",
+    in: "cookie",
+    name: "svc_session",
+    description:
+      "The session of a signed-in person, `__Host-svc_session` over HTTPS. Accepted from the console's own pages only.",
+  },
+  publishableKey: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "A `svc_pk_` key, which names a project to the public routes of end-user auth and is no secret.",
+  },
+} as const
+
+const scopesOf = (operation: Operation): readonly Scope[] =>
+  isScoped(operation) ? ([operation.scope].flat() as Scope[]) : []
+
+/** Each entry is one way in. */
+const securityOf = (operation: Operation): object[] => {
+  if (operation.scope === "public") return []
+  if (operation.scope === "publishable") return [{ publishableKey: [] }]
+  const session = { consoleSession: [] }
+  if (operation.scope === "session") return [session]
+  if (operation.scope === "any") return [{ bearerKey: [] }, session]
+  return [...scopesOf(operation).map(scope => ({ bearerKey: [scope] })), session]
+}
+
+const areaOf = ({ area }: Operation): Area | undefined => allAreas.find(({ name }) => name === area)
+
+const titleOf = (operation: Operation): string => areaOf(operation)?.title ?? operation.area
+
+const renderOperation = (operation: Operation, replies: SchemaShelf, bodies: SchemaShelf): JsonSchema => {
+  const parameters = renderParameters(operation)
+  const requestBody = renderRequestBody(operation, bodies)
+  const scopes = scopesOf(operation)
+  return {
+    operationId: operation.id,
+    tags: [titleOf(operation)],
+    summary: operation.summary,
+    ...(operation.description && { description: operation.description }),
+    security: securityOf(operation),
+    ...(scopes.length > 0 && { "x-svc-scopes": scopes }),
+    ...(operation.aliases && { "x-svc-aliases": operation.aliases }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(requestBody && { requestBody }),
+    responses: renderReplies(operation, replies),
+  }
+}
+
+const GETTER = /^get(?=[A-Z])/
+const WRITER = /^(?:create|update|set|add)(?=[A-Z])/
+
+/** `getKey` answers a `Key`; what no operation gets or makes is named by the operation that answers it. */
+const replyNames = ({ id }: Operation): string[] => {
+  const noun = id.replace(GETTER, "").replace(WRITER, "")
+  return noun === id ? [`${pascalCase(id)}Reply`] : [pascalCase(noun), `${pascalCase(id)}Reply`]
+}
+
+const replyUses = (operations: readonly Operation[]): SchemaUse[] => {
+  const rank = ({ id }: Operation) => (GETTER.test(id) ? 0 : WRITER.test(id) ? 1 : 2)
+  const ranked = [...operations].sort((a, b) => rank(a) - rank(b))
+  const waiting = operations.filter(({ risk }) => risk === "high")
+  return [
+    ...ranked.flatMap(operation =>
+      Object.values(operation.replies).map(schema => ({ schema, names: replyNames(operation) })),
+    ),
+    ...waiting.map(() => ({ schema: PendingApproval, names: ["PendingApproval"] })),
+  ]
+}
+
+const bodyUses = (operations: readonly Operation[]): SchemaUse[] =>
+  operations.map(({ id, body }) => ({ schema: body, names: [`${pascalCase(id)}Body`] }))
+
+/** One example for each code that some operation can answer. */
+const renderExamples = (operations: readonly Operation[], baseUrl: string): JsonSchema => {
+  const answered = new Set([...operations.flatMap(refusalsOf), ...transportFaults].map(wireCode))
+  const codes = faultCodes.filter(code => answered.has(wireCode(code)))
+  return Object.fromEntries(
+    // Where texts share a code, the first of them is the example.
+    codes
+      .toReversed()
+      .map(code => [
+        wireCode(code),
+        {
+          summary: `${wireCode(code)} (${statusPhrases[faultSpec(code).status]})`,
+          value: faultExample(code, baseUrl),
+        },
+      ]),
+  )
+}
+
+const renderPaths = (
+  operations: readonly Operation[],
+  replies: SchemaShelf,
+  bodies: SchemaShelf,
+): JsonSchema => {
+  const paths: Record<string, JsonSchema> = {}
+  for (const operation of operations) {
+    const path = (paths[operation.path] ??= {})
+    path[operation.method.toLowerCase()] = renderOperation(operation, replies, bodies)
+  }
+  return paths
+}
+
+export interface OpenApiOptions {
+  /** Where this installation is reached. */
+  readonly baseUrl: string
+}
+
+/** The OpenAPI 3.1.0 document of these operations, as a value to be written as JSON. */
+export const renderOpenApi = (operations: readonly Operation[], { baseUrl }: OpenApiOptions): object => {
+  const replies = createSchemaShelf(replyUses(operations))
+  const bodies = createSchemaShelf(bodyUses(operations), schema => close(schema) as JsonSchema)
+  const paths = renderPaths(operations, replies, bodies)
+  const tags = new Map(operations.map(operation => [titleOf(operation), areaOf(operation)?.summary]))
+  return {
+    openapi: "3.1.0",
+    info: { title: "Svc", version: API_VERSION, description: DESCRIPTION },
+    servers: [{ url: baseUrl }],
+    tags: [...tags].map(([name, description]) => ({ name, ...(description && { description }) })),
+    paths,
+    components: {
+      schemas: { ...errorSchemas, ...replies.components, ...bodies.components },
+      parameters: sharedParameters,
+      headers: sharedHeaders,
+      examples: renderExamples(operations, baseUrl),
+      securitySchemes,
+    },
+  }
+}

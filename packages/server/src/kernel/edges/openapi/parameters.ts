@@ -1,0 +1,104 @@
+/** What travels in: path, query and header parameters, and the body. */
+import { type ContentKind, isReplayed, MIB, type Operation } from "@svc/contract"
+import { close } from "../../validation.ts"
+import type { JsonSchema, SchemaShelf } from "./schemas.ts"
+
+/** Parameters that many operations have alike. */
+export const sharedParameters = {
+  Project: {
+    name: "X-Svc-Project",
+    in: "header",
+    description:
+      "The project to act in, for a key of the whole organization or a signed-in person. A key bound to a project acts in that one; `X-Project-Id` means the same.",
+    schema: { type: "string", format: "uuid" },
+  },
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "Names this act, so that repeating the request within 24 hours gives the first answer instead of acting again. A fresh UUID for each new act.",
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
+  },
+} as const
+
+const shared = (name: keyof typeof sharedParameters) => ({ $ref: `#/components/parameters/${name}` })
+
+const described = (
+  place: "path" | "query",
+  name: string,
+  schema: JsonSchema,
+  required: boolean,
+  example: unknown,
+) => {
+  const { description, ...rest } = close(schema) as JsonSchema
+  return {
+    name,
+    in: place,
+    ...(required && { required }),
+    ...(description !== undefined && { description }),
+    schema: rest,
+    ...(example !== undefined && { example }),
+  }
+}
+
+const inPath = ({ path, params, example }: Operation) =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) =>
+    described(
+      "path",
+      name,
+      (params?.properties[name] ?? { type: "string" }) as JsonSchema,
+      true,
+      example?.[name],
+    ),
+  )
+
+const inQuery = ({ query, example }: Operation) =>
+  Object.entries(query?.properties ?? {}).map(([name, schema]) =>
+    described("query", name, schema as JsonSchema, query?.required?.includes(name) ?? false, example?.[name]),
+  )
+
+export const renderParameters = (operation: Operation): object[] => [
+  ...inPath(operation),
+  ...inQuery(operation),
+  ...(operation.project === "none" ? [] : [shared("Project")]),
+  ...(isReplayed(operation) ? [shared("IdempotencyKey")] : []),
+]
+
+export const mediaTypes: Readonly<Record<ContentKind, string>> = {
+  json: "application/json",
+  bytes: "application/octet-stream",
+  multipart: "multipart/form-data",
+  gzip: "application/gzip",
+  sse: "text/event-stream",
+}
+
+const BYTES = { type: "string", format: "binary" }
+
+/** The fields of the declaration's example that travel in the body. */
+const bodyExample = ({ body, example }: Operation): JsonSchema | undefined => {
+  const fields = Object.entries(example ?? {}).filter(([name]) => name in (body?.properties ?? {}))
+  return fields.length > 0 ? Object.fromEntries(fields) : undefined
+}
+
+const largest = (bytes: number): string =>
+  bytes >= MIB ? `${Math.floor(bytes / MIB)} MiB` : `${bytes} bytes`
+
+/** Undefined for an operation that reads no body. */
+export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): object | undefined => {
+  const { body, content, bodyBytesMax } = operation
+  const kind = content?.request ?? "json"
+  if (!body && kind === "json") return undefined
+  const structured = kind === "json" || kind === "multipart"
+  const example = structured ? bodyExample(operation) : undefined
+  return {
+    description: `At most ${largest(bodyBytesMax)}.`,
+    // An absent body counts as an empty object.
+    required: structured ? (body?.required ?? []).length > 0 : true,
+    content: {
+      [mediaTypes[kind]]: {
+        schema: structured ? (body ? bodies.at(body) : { type: "object" }) : BYTES,
+        ...(example && { example }),
+      },
+    },
+  }
+}

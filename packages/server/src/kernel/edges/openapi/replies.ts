@@ -1,0 +1,173 @@
+/** What comes back: success replies in their envelope, and refusals by status. */
+import {
+  type FaultCode,
+  faultSpec,
+  impliedFaults,
+  isList,
+  isReplayed,
+  type Operation,
+  PendingApproval,
+  statusPhrases,
+  type TSchema,
+  transportFaults,
+  wireCode,
+} from "@svc/contract"
+import { mediaTypes } from "./parameters.ts"
+import type { JsonSchema, SchemaShelf } from "./schemas.ts"
+
+const text = { type: "string" }
+const number = { type: "integer" }
+
+/** Headers that many replies have alike. */
+export const sharedHeaders = {
+  RequestId: {
+    description: "Names this request in logs and audit; your own `X-Request-Id`, when it was usable.",
+    schema: text,
+  },
+  RateLimit: { description: "Requests that this caller may make at once.", schema: number },
+  RateLimitRemaining: { description: "Requests left of them now.", schema: number },
+  RateLimitReset: { description: "When all of them are there again, in Unix seconds.", schema: number },
+  RetryAfter: { description: "Seconds to wait before another attempt.", schema: number },
+  Location: { description: "Path of the approval that the request waits for.", schema: text },
+  Replayed: {
+    description: "`true` when this is the first answer to a repeated Idempotency-Key.",
+    schema: text,
+  },
+} as const
+
+const header = (name: keyof typeof sharedHeaders) => ({ $ref: `#/components/headers/${name}` })
+
+const REQUEST_ID = { "x-request-id": header("RequestId") }
+const LIMITS = {
+  ...REQUEST_ID,
+  "x-ratelimit-limit": header("RateLimit"),
+  "x-ratelimit-remaining": header("RateLimitRemaining"),
+  "x-ratelimit-reset": header("RateLimitReset"),
+}
+
+const object = (properties: JsonSchema, required = Object.keys(properties)): JsonSchema => ({
+  type: "object",
+  required,
+  properties,
+})
+
+/** Bodies of refusals. */
+export const errorSchemas = {
+  Error: object(
+    {
+      code: { ...text, description: "What went wrong, for programs; the list of codes is closed." },
+      error: { ...text, description: "What went wrong, for people." },
+      docs_url: { ...text, format: "uri", description: "The page that says what to do." },
+      request_id: { ...text, description: "The same as the header `x-request-id`." },
+      errors: {
+        type: "array",
+        description: "With `validation_failed`: each field that is wrong.",
+        items: object({ location: text, message: text }),
+      },
+      error_description: { ...text, description: "On OAuth routes, whose `error` is the registered name." },
+    },
+    ["code", "error", "docs_url", "request_id"],
+  ),
+  RegistryErrors: object({
+    errors: { type: "array", items: object({ code: text, message: text, detail: {} }, ["code"]) },
+  }),
+} as const
+
+/** The payload as it is on the wire. */
+const enveloped = ({ envelope }: Operation, schema: TSchema, replies: SchemaShelf): JsonSchema => {
+  if (envelope !== "data") return replies.at(schema)
+  if (!isList(schema)) return object({ data: replies.at(schema), request_id: text })
+  const { properties, required } = schema as unknown as { properties: JsonSchema; required: string[] }
+  const fields = Object.entries(properties).map(([name, field]) => [name, replies.at(field)])
+  return object({ ...Object.fromEntries(fields), request_id: text }, [...required, "request_id"])
+}
+
+const successContent = (operation: Operation, schema: TSchema, replies: SchemaShelf): JsonSchema => {
+  const kind = operation.content?.reply ?? "json"
+  const json = () => ({ [mediaTypes.json]: { schema: enveloped(operation, schema, replies) } })
+  if (kind === "json") return json()
+  // A stream is asked for by a field of the request; without it the same operation answers in one piece.
+  if (kind === "sse") return { ...json(), [mediaTypes.sse]: { schema: text } }
+  return { [mediaTypes[kind]]: { schema: { type: "string", format: "binary" } } }
+}
+
+const successPhrases: Readonly<Record<string, string>> = {
+  200: "OK",
+  201: "Created",
+  202: "Accepted",
+  204: "No Content",
+}
+
+const renderSuccesses = (operation: Operation, replies: SchemaShelf): [string, JsonSchema][] =>
+  Object.entries(operation.replies).map(([status, schema]) => [
+    status,
+    {
+      description: schema?.description ?? successPhrases[status] ?? "Success",
+      headers: { ...LIMITS, ...(isReplayed(operation) && { "idempotent-replayed": header("Replayed") }) },
+      ...(schema && { content: successContent(operation, schema, replies) }),
+    },
+  ])
+
+const renderWaiting = (operation: Operation, replies: SchemaShelf): JsonSchema => ({
+  description: "Nothing was done yet: the key needs a person's approval for this.",
+  headers: { ...LIMITS, location: header("Location"), "retry-after": header("RetryAfter") },
+  "x-svc-codes": ["approval_required"],
+  content: { [mediaTypes.json]: { schema: enveloped(operation, PendingApproval, replies) } },
+})
+
+const WAITS: ReadonlySet<number> = new Set([408, 429, 503])
+
+const renderRefusal = (
+  operation: Operation,
+  description: string,
+  status: number,
+  codes: readonly FaultCode[],
+): JsonSchema => {
+  const wire = [...new Set(codes.map(wireCode))]
+  const schema = operation.envelope === "oci" ? "RegistryErrors" : "Error"
+  const examples = wire.map(code => [code, { $ref: `#/components/examples/${code}` }])
+  return {
+    description,
+    headers: {
+      ...(status < 500 ? LIMITS : REQUEST_ID),
+      ...(WAITS.has(status) && { "retry-after": header("RetryAfter") }),
+    },
+    "x-svc-codes": wire,
+    content: {
+      [mediaTypes.json]: {
+        schema: { $ref: `#/components/schemas/${schema}` },
+        ...(schema === "Error" && { examples: Object.fromEntries(examples) }),
+      },
+    },
+  }
+}
+
+/** The refusals that an operation can answer, those of the transport aside. */
+export const refusalsOf = (operation: Operation): FaultCode[] =>
+  [...new Set([...(operation.faults ?? []), ...impliedFaults(operation)])].filter(
+    code => faultSpec(code).status >= 400,
+  )
+
+const renderRefusals = (operation: Operation): [string, JsonSchema][] => {
+  const byStatus = Map.groupBy(refusalsOf(operation), code => faultSpec(code).status)
+  const listed = [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, codes]): [string, JsonSchema] => [
+      String(status),
+      renderRefusal(operation, statusPhrases[status], status, codes),
+    ])
+  const transport = renderRefusal(
+    operation,
+    "A refusal of the transport: 405, 406, 408, 413, 415 or 504",
+    500,
+    transportFaults,
+  )
+  return [...listed, ["default", transport]]
+}
+
+export const renderReplies = (operation: Operation, replies: SchemaShelf): JsonSchema =>
+  Object.fromEntries([
+    ...renderSuccesses(operation, replies),
+    ...(operation.risk === "high" ? [["202", renderWaiting(operation, replies)] as const] : []),
+    ...renderRefusals(operation),
+  ])

@@ -1,0 +1,82 @@
+/** Schemas of the declarations as JSON, with those that several operations share lifted into components. */
+
+export type JsonSchema = Record<string, unknown>
+
+/** Where a schema is used, with names it may get as a component: the first that is free. */
+export interface SchemaUse {
+  readonly schema: unknown
+  readonly names: readonly string[]
+}
+
+export interface SchemaShelf {
+  /** The schema for a place in the document: a reference where it is shared, else the schema itself. */
+  at(schema: unknown): JsonSchema
+  /** The shared schemas that were referred to so far, by name. */
+  readonly components: Readonly<Record<string, JsonSchema>>
+}
+
+const isRecord = (value: unknown): value is JsonSchema =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isObjectSchema = (value: JsonSchema): boolean => value.type === "object" && isRecord(value.properties)
+
+/** `created_by` → `CreatedBy`, `kvSet` → `KvSet`. */
+export const pascalCase = (name: string): string =>
+  name.replaceAll(/(?:^|[_\W]+)(\w)/g, (_, first: string) => first.toUpperCase())
+
+/** Counts each object schema by identity: one that is met twice was declared once and is meant to be the same. */
+const countUses = (uses: readonly SchemaUse[]) => {
+  const found = new Map<object, { count: number; names: readonly string[] }>()
+  const walk = (value: unknown, names: readonly string[]) => {
+    if (Array.isArray(value)) return value.forEach(inner => walk(inner, names))
+    if (!isRecord(value)) return
+    if (!isObjectSchema(value)) return Object.values(value).forEach(inner => walk(inner, names))
+    const known = found.get(value)
+    if (known) return void known.count++
+    found.set(value, { count: 1, names })
+    for (const [field, inner] of Object.entries(value.properties as JsonSchema)) {
+      walk(
+        inner,
+        names.map(name => name + pascalCase(field)),
+      )
+    }
+  }
+  for (const { schema, names } of uses) walk(schema, names)
+  return found
+}
+
+const nameShared = (uses: readonly SchemaUse[]): Map<unknown, string> => {
+  const names = new Map<unknown, string>()
+  const taken = new Set<string>()
+  for (const [schema, use] of countUses(uses)) {
+    if (use.count < 2) continue
+    const last = use.names.at(-1) ?? "Schema"
+    const free = [...use.names, ...Array.from({ length: uses.length }, (_, index) => `${last}${index + 2}`)]
+    const name = free.find(candidate => !taken.has(candidate)) ?? last
+    taken.add(name)
+    names.set(schema, name)
+  }
+  return names
+}
+
+/** `finish` is applied to every schema that leaves the shelf, components included. */
+export const createSchemaShelf = (
+  uses: readonly SchemaUse[],
+  finish: (schema: JsonSchema) => JsonSchema = schema => schema,
+): SchemaShelf => {
+  const names = nameShared(uses)
+  const components: Record<string, JsonSchema> = {}
+
+  const write = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(write)
+    if (!isRecord(value)) return value
+    const name = names.get(value)
+    if (name === undefined) return writeFields(value)
+    components[name] ??= finish(writeFields(value))
+    return { $ref: `#/components/schemas/${name}` }
+  }
+  const writeFields = (schema: JsonSchema): JsonSchema =>
+    Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, write(value)]))
+
+  return { at: schema => finish(write(schema) as JsonSchema), components }
+}

@@ -1,0 +1,90 @@
+/** An area for tests alone: operations of every kind that the kernel treats differently. */
+import { area, T } from "@svc/contract"
+import { fault } from "../kernel/fault.ts"
+import { implement, outsideTransaction } from "../kernel/implement.ts"
+import { defineArea } from "../services.ts"
+
+const Echo = T.Object({ text: T.String({ maxLength: 100 }) })
+
+export const probe = area(
+  "probe",
+  { title: "Probe", summary: "Operations that only tests call", project: "optional" },
+  {
+    danger: {
+      id: "probeDanger",
+      http: "POST /v1/probe/danger",
+      summary: "Do something that a person must approve",
+      scope: "kv:write",
+      effect: "destroy",
+      risk: "high",
+      body: T.Object({ text: T.String(), fail: T.Optional(T.Boolean()) }),
+      replies: { 200: Echo },
+      faults: ["conflict"],
+    },
+    inProject: {
+      id: "probeInProject",
+      http: "GET /v1/probe/project",
+      summary: "Tell the project that the call is in",
+      scope: "kv:read",
+      effect: "read",
+      project: "required",
+      replies: { 200: T.Object({ owner: T.String() }) },
+    },
+    tenant: {
+      id: "probeTenant",
+      http: "GET /v1/probe/{tenant_id}/thing",
+      summary: "Name a tenant in the path",
+      scope: "kv:read",
+      effect: "read",
+      params: T.Object({ tenant_id: T.String() }),
+      replies: { 200: Echo },
+    },
+    outside: {
+      id: "probeOutside",
+      http: "POST /v1/probe/outside",
+      summary: "Have an effect outside the database",
+      scope: "kv:write",
+      effect: "write",
+      body: T.Object({ text: T.String(), fail: T.Optional(T.Boolean()) }),
+      replies: { 200: Echo },
+      faults: ["conflict"],
+    },
+    broken: {
+      id: "probeBroken",
+      http: "POST /v1/probe/broken",
+      summary: "Throw what no handler should",
+      scope: "kv:write",
+      effect: "write",
+      body: T.Object({}),
+      replies: { 200: Echo },
+    },
+  },
+)
+
+/** What the handlers did, in order: a test sees effects without looking into the database. */
+export const createProbeArea = (effects: string[], wait: () => Promise<void> = async () => undefined) => {
+  const handlers = implement(probe, () => ({
+    async danger({ text, fail }) {
+      if (fail) throw fault("conflict")
+      effects.push(text)
+      return { text }
+    },
+    inProject: (_input, { owner }) => ({ owner }),
+    tenant: ({ tenant_id }) => ({ text: tenant_id }),
+    outside: outsideTransaction(async ({ text, fail }) => {
+      await wait()
+      effects.push(text)
+      if (fail) throw fault("conflict")
+      return { text }
+    }),
+    broken: async () => {
+      throw new Error("the internal text that must not leave the server")
+    },
+  }))
+  return defineArea({
+    name: "probe",
+    title: "Probe",
+    needs: [],
+    start: () => ({ operations: handlers({}), state: () => ({ status: "available" }) }),
+  })
+}
