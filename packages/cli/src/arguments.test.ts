@@ -1,7 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { areas, type Operation } from "@svc/contract"
+import { allOperations, areas, type Operation } from "@svc/contract"
 import { checkRequired, takeFields, takeWords } from "./arguments.ts"
+import { fieldsOf } from "./commands.ts"
 import { UsageError } from "./terminal.ts"
 
 const { set, del, keys: list, batch } = areas.kv.operations
@@ -111,13 +112,8 @@ test("after the command's words a field takes precedence over a global flag of i
 })
 
 test("no operation of the contract has two flags of one name", () => {
-  for (const { name, specs } of Object.values(areas))
-    for (const key of Object.keys(specs)) {
-      const operation = (areas as never as Record<string, { operations: Record<string, Operation> }>)[name]
-        ?.operations[key] as Operation
-      const fields = [operation.params, operation.query, operation.body].flatMap(part =>
-        Object.keys(part?.properties ?? {}),
-      )
-      assert.equal(new Set(fields).size, fields.length, operation.name)
-    }
+  for (const operation of allOperations) {
+    const flags = fieldsOf(operation).map(({ flag }) => flag)
+    assert.equal(new Set(flags).size, flags.length, operation.name)
+  }
 })

@@ -10,7 +10,7 @@ const answerTo = ({ path, body }: Received) => {
   const { key = "", value } = body ? JSON.parse(body) : {}
   switch (path) {
     case "/health":
-      return { body: { status: "ok" } }
+      return { headers: { "x-request-id": "r" }, body: { status: "ok" } }
     case "/api/v1/services":
       return {
         body: {

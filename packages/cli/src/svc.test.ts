@@ -168,7 +168,7 @@ test("help needs neither platform nor key", async t => {
     [[], /usage: svc <area>/],
     [["kv"], /set +Store a value under a key/],
     [["kv", "--help"], /Operations/],
-    [["help", "kv", "set"], /--ttl-seconds <number> .*10|--ttl-seconds <number>/],
+    [["help", "kv", "set"], /--key <string> +required; .*\n.*\n +--ttl-seconds <number> +1 to/],
     [["kv", "set", "a", "--help"], /usage: svc kv set <key> <value> \[fields\]/],
     [["help", "keys", "rotate"], /svc keys rotate --id <id> --grace-period-seconds 3600/],
     [["help", "login"], /usage: svc login/],

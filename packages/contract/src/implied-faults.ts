@@ -15,6 +15,15 @@ export const transportFaults = [
   "upstream_timeout",
 ] as const satisfies readonly FaultCode[]
 
+/** 401 of every operation that asks who is calling. */
+export const callerFaults: readonly FaultCode[] = [
+  "missing_credentials",
+  "invalid_api_key",
+  "api_key_revoked",
+  "api_key_expired",
+  "session_expired",
+]
+
 const UNSCOPED: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
 
 /** Whether the call must hold a scope, or one of several. */
@@ -47,16 +56,6 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(operation.method !== "GET", "csrf_failed"),
 ]
 
-/** What anyone who presents a credential can be told. */
-const refusedCaller = (operation: Operation): FaultCode[] => [
-  "missing_credentials",
-  "invalid_api_key",
-  "api_key_revoked",
-  "api_key_expired",
-  "session_expired",
-  ...notPermitted(operation),
-]
-
 const tooMany = (operation: Operation): FaultCode[] => [
   ...when(operation.limit === "auth", "auth_rate_limited"),
   // Addresses that guess credentials are slowed down wherever they guess.
@@ -67,7 +66,7 @@ const tooMany = (operation: Operation): FaultCode[] => [
 /** Codes of the refusals that any operation of this shape can give, without those of the transport. */
 export const impliedFaults = (operation: Operation): FaultCode[] => [
   ...badInput(operation),
-  ...when(operation.scope !== "public", ...refusedCaller(operation)),
+  ...when(operation.scope !== "public", ...callerFaults, ...notPermitted(operation)),
   ...when(isReplayed(operation), "idempotency_key_in_use"),
   ...tooMany(operation),
   "internal_error",

@@ -80,13 +80,15 @@ const headersOf = (
   options: Options,
 ): Headers => {
   const project = options.project ?? settings.project
+  // Repeating some operations changes nothing more; a key would only cost the platform a record. A given one is sent.
+  const idempotencyKey = options.idempotencyKey ?? (route.keyed ? crypto.randomUUID() : undefined)
   const type = body === undefined || body instanceof FormData ? undefined : typeOf[route.body ?? ""]
   return mergeHeaders(
     { accept: route.reply ? (route.reply === "sse" ? acceptOf.sse : "*/*") : acceptOf.json },
     type ? { "content-type": type } : {},
     settings.headers,
     project && route.project ? { "x-svc-project": project } : {},
-    route.keyed ? { "idempotency-key": options.idempotencyKey ?? crypto.randomUUID() } : {},
+    idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey },
     options.headers ?? {},
   )
 }

@@ -81,7 +81,11 @@ export const settings = {
     otherwise: "an embedded PostgreSQL 18",
     meaning: "Control database: any PostgreSQL from version 16.",
     secret: true,
-    parse: url("postgres:", "postgresql:"),
+    // Not the parser of web addresses: a socket folder stands where a host would, as in postgres://user@/name?host=/run.
+    parse: (text: string | undefined) => {
+      if (text !== undefined && !/^postgres(ql)?:\/\/./.test(text)) throw new RangeError("must start with postgres://")
+      return text
+    },
   },
   databaseConnectionsMax: {
     variable: "SVC_DATABASE_CONNECTIONS",

@@ -81,10 +81,11 @@ export const doctor: Extra = async (globals, _words, terminal) => {
   return machine.some(({ state }) => state === "wrong") ? exitCodes.refused : undefined
 }
 
+/** Whether what answers is a platform, in whatever health: every reply of one has a request id. */
 const isUp = async ({ svc }: Connection): Promise<boolean> => {
   const reply = await svc.raw({ method: "GET", path: "/health", timeoutMs: 3000 }).catch(() => undefined)
   await reply?.body?.cancel()
-  return reply?.ok ?? false
+  return reply?.headers.has("x-request-id") ?? false
 }
 
 interface Platform {

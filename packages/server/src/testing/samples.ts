@@ -42,11 +42,9 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),
   "account.reauthenticate": async () => ({ password: PASSWORD }),
   "account.update": async () => ({ name: "Ada" }),
-  "account.endSession": async ({ platform, tenant, person }) => {
-    void platform
-    void tenant
-    const { sessions } = await person.account.listSessions()
-    return { id: sessions.find(session => !session.current)?.id ?? sessions[0]?.id }
+  "account.endSession": async ({ platform, person }) => {
+    const { email } = await person.account.get()
+    return { id: (await platform.as("").account.login({ email, password: PASSWORD })).session.id }
   },
   "organizations.create": async () => ({ name: uniqueName() }),
   "organizations.get": async world => ({ org_id: await organizationId(world) }),

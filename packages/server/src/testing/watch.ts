@@ -1,7 +1,7 @@
 /** Every reply that a test sees is held against the contract, and its status noted for the ledger of gaps. */
 import assert from "node:assert/strict"
 import { appendFileSync } from "node:fs"
-import { allOperations, faults, isList, type Operation, wireCode } from "@svc/contract"
+import { allOperations, faultCodes, faults, isList, type Operation, wireCode } from "@svc/contract"
 import { Ajv } from "ajv"
 import addFormats from "ajv-formats"
 import { impliedStatuses } from "../kernel/edges/openapi.ts"
@@ -24,7 +24,7 @@ const errorSchema = {
   required: ["code", "error", "docs_url", "request_id"],
   additionalProperties: false,
   properties: {
-    code: { enum: Object.keys(faults).map(code => wireCode(code as keyof typeof faults)) },
+    code: { enum: [...new Set(faultCodes.map(wireCode))] },
     error: { type: "string", minLength: 1 },
     docs_url: { type: "string" },
     request_id: { type: "string" },

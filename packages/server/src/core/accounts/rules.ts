@@ -4,13 +4,12 @@ import { commonPasswords } from "./common-passwords.ts"
 
 /** Refuses a new password that is too short, too long, or among the first that anybody would try. */
 export const checkPassword = (password: string, email: string) => {
-  const bytes = Buffer.byteLength(password)
   const folded = password.toLowerCase()
   const address = email.toLowerCase()
-  if (bytes < PASSWORD_LENGTH_MIN) {
+  if ([...password].length < PASSWORD_LENGTH_MIN) {
     throw fault("weak_password", { reason: `it needs ${PASSWORD_LENGTH_MIN} characters or more` })
   }
-  if (bytes > PASSWORD_LENGTH_MAX) {
+  if (Buffer.byteLength(password) > PASSWORD_LENGTH_MAX) {
     throw fault("weak_password", { reason: `it may have at most ${PASSWORD_LENGTH_MAX} bytes` })
   }
   if (commonPasswords.has(folded)) throw fault("weak_password", { reason: "it is one of the commonest" })

@@ -16,7 +16,13 @@ import {
 } from "@svc/contract"
 import { close } from "../validation.ts"
 import { renderParameters, renderRequestBody, sharedParameters } from "./openapi/parameters.ts"
-import { errorSchemas, refusalsOf, renderReplies, sharedHeaders } from "./openapi/replies.ts"
+import {
+  errorSchemas,
+  refusalsOf,
+  renderReplies,
+  type SharedRefusals,
+  sharedHeaders,
+} from "./openapi/replies.ts"
 import {
   createSchemaShelf,
   type JsonSchema,
@@ -68,11 +74,18 @@ const securityOf = (operation: Operation): object[] => {
   return [...scopesOf(operation).map(scope => ({ bearerKey: [scope] })), session]
 }
 
+/** What operations share in the document. */
+interface Shelves {
+  readonly replies: SchemaShelf
+  readonly bodies: SchemaShelf
+  readonly refusals: SharedRefusals
+}
+
 const areaOf = ({ area }: Operation): Area | undefined => allAreas.find(({ name }) => name === area)
 
 const titleOf = (operation: Operation): string => areaOf(operation)?.title ?? operation.area
 
-const renderOperation = (operation: Operation, replies: SchemaShelf, bodies: SchemaShelf): JsonSchema => {
+const renderOperation = (operation: Operation, { replies, bodies, refusals }: Shelves): JsonSchema => {
   const parameters = renderParameters(operation)
   const requestBody = renderRequestBody(operation, bodies)
   const scopes = scopesOf(operation)
@@ -86,7 +99,7 @@ const renderOperation = (operation: Operation, replies: SchemaShelf, bodies: Sch
     ...(operation.aliases && { "x-svc-aliases": operation.aliases }),
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
-    responses: renderReplies(operation, replies),
+    responses: renderReplies(operation, replies, refusals),
   }
 }
 
@@ -114,35 +127,28 @@ const replyUses = (operations: readonly Operation[]): SchemaUse[] => {
 const bodyUses = (operations: readonly Operation[]): SchemaUse[] =>
   operations.map(({ id, body }) => ({ schema: body, names: [`${pascalCase(id)}Body`] }))
 
-/** One example for each code that some operation can answer. */
+/** One example for each code that some operation can answer; where texts share a code, that of its namesake. */
 const renderExamples = (operations: readonly Operation[], baseUrl: string): JsonSchema => {
   const answered = new Set([...operations.flatMap(refusalsOf), ...transportFaults].map(wireCode))
-  const codes = faultCodes.filter(code => answered.has(wireCode(code)))
+  const codes = faultCodes.filter(code => answered.has(code))
   return Object.fromEntries(
-    // Where texts share a code, the first of them is the example.
-    codes
-      .toReversed()
-      .map(code => [
-        wireCode(code),
-        {
-          summary: `${wireCode(code)} (${statusPhrases[faultSpec(code).status]})`,
-          value: faultExample(code, baseUrl),
-        },
-      ]),
+    codes.map(code => [
+      code,
+      { summary: `${code} (${statusPhrases[faultSpec(code).status]})`, value: faultExample(code, baseUrl) },
+    ]),
   )
 }
 
-const renderPaths = (
-  operations: readonly Operation[],
-  replies: SchemaShelf,
-  bodies: SchemaShelf,
-): JsonSchema => {
-  const paths: Record<string, JsonSchema> = {}
-  for (const operation of operations) {
-    const path = (paths[operation.path] ??= {})
-    path[operation.method.toLowerCase()] = renderOperation(operation, replies, bodies)
-  }
-  return paths
+const renderPaths = (operations: readonly Operation[], shelves: Shelves): JsonSchema => {
+  const byPath = Map.groupBy(operations, ({ path }) => path)
+  return Object.fromEntries(
+    [...byPath].map(([path, methods]) => [
+      path,
+      Object.fromEntries(
+        methods.map(operation => [operation.method.toLowerCase(), renderOperation(operation, shelves)]),
+      ),
+    ]),
+  )
 }
 
 export interface OpenApiOptions {
@@ -154,7 +160,8 @@ export interface OpenApiOptions {
 export const renderOpenApi = (operations: readonly Operation[], { baseUrl }: OpenApiOptions): object => {
   const replies = createSchemaShelf(replyUses(operations))
   const bodies = createSchemaShelf(bodyUses(operations), schema => close(schema) as JsonSchema)
-  const paths = renderPaths(operations, replies, bodies)
+  const refusals: SharedRefusals = {}
+  const paths = renderPaths(operations, { replies, bodies, refusals })
   const tags = new Map(operations.map(operation => [titleOf(operation), areaOf(operation)?.summary]))
   return {
     openapi: "3.1.0",
@@ -164,6 +171,7 @@ export const renderOpenApi = (operations: readonly Operation[], { baseUrl }: Ope
     paths,
     components: {
       schemas: { ...errorSchemas, ...replies.components, ...bodies.components },
+      responses: refusals,
       parameters: sharedParameters,
       headers: sharedHeaders,
       examples: renderExamples(operations, baseUrl),

@@ -1,5 +1,6 @@
 /** What comes back: success replies in their envelope, and refusals by status. */
 import {
+  callerFaults,
   type FaultCode,
   faultSpec,
   impliedFaults,
@@ -13,7 +14,7 @@ import {
   wireCode,
 } from "@svc/contract"
 import { mediaTypes } from "./parameters.ts"
-import type { JsonSchema, SchemaShelf } from "./schemas.ts"
+import { type JsonSchema, pascalCase, type SchemaShelf } from "./schemas.ts"
 
 const text = { type: "string" }
 const number = { type: "integer" }
@@ -102,7 +103,7 @@ const renderSuccesses = (operation: Operation, replies: SchemaShelf): [string, J
   Object.entries(operation.replies).map(([status, schema]) => [
     status,
     {
-      description: schema?.description ?? successPhrases[status] ?? "Success",
+      description: successPhrases[status] ?? "Success",
       headers: { ...LIMITS, ...(isReplayed(operation) && { "idempotent-replayed": header("Replayed") }) },
       ...(schema && { content: successContent(operation, schema, replies) }),
     },
@@ -117,14 +118,15 @@ const renderWaiting = (operation: Operation, replies: SchemaShelf): JsonSchema =
 
 const WAITS: ReadonlySet<number> = new Set([408, 429, 503])
 
-const renderRefusal = (
-  operation: Operation,
-  description: string,
-  status: number,
-  codes: readonly FaultCode[],
-): JsonSchema => {
+interface Refusal {
+  readonly description: string
+  readonly status: number
+  readonly codes: readonly FaultCode[]
+  readonly schema: keyof typeof errorSchemas
+}
+
+const renderRefusal = ({ description, status, codes, schema }: Refusal): JsonSchema => {
   const wire = [...new Set(codes.map(wireCode))]
-  const schema = operation.envelope === "oci" ? "RegistryErrors" : "Error"
   const examples = wire.map(code => [code, { $ref: `#/components/examples/${code}` }])
   return {
     description,
@@ -148,26 +150,54 @@ export const refusalsOf = (operation: Operation): FaultCode[] =>
     code => faultSpec(code).status >= 400,
   )
 
-const renderRefusals = (operation: Operation): [string, JsonSchema][] => {
+const transport: Omit<Refusal, "schema"> = {
+  description: "A refusal of the transport: 405, 406, 408, 413, 415 or 504",
+  status: 500,
+  codes: transportFaults,
+}
+
+/** The refusal replies that many operations have alike, by the name they get when an operation first has them. */
+export type SharedRefusals = Record<string, JsonSchema>
+
+const place = (shared: SharedRefusals, refusal: Refusal): JsonSchema => {
+  const name = sharedName(refusal)
+  if (name === undefined) return renderRefusal(refusal)
+  shared[name] ??= renderRefusal(refusal)
+  return { $ref: `#/components/responses/${name}` }
+}
+
+/** A refusal of one code is the same wherever it is answered; so are those of the credentials and of the transport. */
+const sharedName = ({ status, codes, schema }: Refusal): string | undefined => {
+  const suffix = schema === "Error" ? "" : schema
+  if (codes === transportFaults) return `Transport${suffix}`
+  if (
+    status === 401 &&
+    codes.length === callerFaults.length &&
+    codes.every(code => callerFaults.includes(code))
+  )
+    return `Unauthorized${suffix}`
+  return codes.length === 1 && codes[0] ? `${pascalCase(wireCode(codes[0]))}${suffix}` : undefined
+}
+
+const renderRefusals = (operation: Operation, shared: SharedRefusals): [string, JsonSchema][] => {
+  const schema = operation.envelope === "oci" ? "RegistryErrors" : "Error"
   const byStatus = Map.groupBy(refusalsOf(operation), code => faultSpec(code).status)
   const listed = [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([status, codes]): [string, JsonSchema] => [
       String(status),
-      renderRefusal(operation, statusPhrases[status], status, codes),
+      place(shared, { description: statusPhrases[status], status, codes, schema }),
     ])
-  const transport = renderRefusal(
-    operation,
-    "A refusal of the transport: 405, 406, 408, 413, 415 or 504",
-    500,
-    transportFaults,
-  )
-  return [...listed, ["default", transport]]
+  return [...listed, ["default", place(shared, { ...transport, schema })]]
 }
 
-export const renderReplies = (operation: Operation, replies: SchemaShelf): JsonSchema =>
+export const renderReplies = (
+  operation: Operation,
+  replies: SchemaShelf,
+  shared: SharedRefusals,
+): JsonSchema =>
   Object.fromEntries([
     ...renderSuccesses(operation, replies),
     ...(operation.risk === "high" ? [["202", renderWaiting(operation, replies)] as const] : []),
-    ...renderRefusals(operation),
+    ...renderRefusals(operation, shared),
   ])

@@ -27,18 +27,21 @@ export const pascalCase = (name: string): string =>
 /** Counts each object schema by identity: one that is met twice was declared once and is meant to be the same. */
 const countUses = (uses: readonly SchemaUse[]) => {
   const found = new Map<object, { count: number; names: readonly string[] }>()
-  const walk = (value: unknown, names: readonly string[]) => {
-    if (Array.isArray(value)) return value.forEach(inner => walk(inner, names))
-    if (!isRecord(value)) return
-    if (!isObjectSchema(value)) return Object.values(value).forEach(inner => walk(inner, names))
+  const walk = (value: unknown, names: readonly string[]): void => {
+    if (typeof value !== "object" || value === null) return
+    if (!isRecord(value) || !isObjectSchema(value)) {
+      for (const inner of Object.values(value)) walk(inner, names)
+      return
+    }
     const known = found.get(value)
-    if (known) return void known.count++
+    if (known) {
+      known.count++
+      return
+    }
     found.set(value, { count: 1, names })
     for (const [field, inner] of Object.entries(value.properties as JsonSchema)) {
-      walk(
-        inner,
-        names.map(name => name + pascalCase(field)),
-      )
+      const nested = names.map(name => name + pascalCase(field))
+      walk(inner, nested)
     }
   }
   for (const { schema, names } of uses) walk(schema, names)

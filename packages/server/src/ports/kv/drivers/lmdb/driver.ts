@@ -6,7 +6,16 @@ import { checkKey, checkKeys, checkOps, checkOwner, checkWrite, STEP_MAX } from 
 import { startListing } from "../../listing.ts"
 import type { KvOpResult, KvPort } from "../../port.ts"
 import { entryKey, keyOf, openTables, ownerKey, type Tables } from "./tables.ts"
-import { deleteEntry, eraseStep, findEntry, isLive, runOp, setEntry, sweepStep } from "./writes.ts"
+import {
+  deleteEntry,
+  eraseStep,
+  findEntry,
+  hasExpired,
+  isLive,
+  runOp,
+  setEntry,
+  sweepStep,
+} from "./writes.ts"
 
 export interface LmdbOptions {
   /** The store's folder, made when it is absent. Processes of one machine may open it together; not over NFS. */
@@ -34,7 +43,7 @@ const createCommitter = ({ root }: Tables) => {
 
   return {
     assertOpen,
-    lastFailure: () => lastFailure,
+    lastFailure: () => (isOpen ? lastFailure : "the key-value store is closed"),
     async commit<T>(act: () => T): Promise<T> {
       assertOpen()
       try {
@@ -44,7 +53,7 @@ const createCommitter = ({ root }: Tables) => {
       } catch (error) {
         // lmdb tells why a commit failed in a promise on its error, which nobody else would listen to.
         const { commitError } = error as { commitError?: Promise<never> }
-        lastFailure = messageOf(await (commitError ?? Promise.reject(error)).catch(reason => reason))
+        lastFailure = messageOf(commitError ? await commitError.catch(reason => reason) : error)
         throw new PortError("unavailable", `the key-value store took no write: ${lastFailure}`, error)
       }
     },
@@ -140,24 +149,24 @@ export const openLmdbKv = async ({ path, mapSizeBytes = GIB }: LmdbOptions): Pro
     async erase(owner) {
       checkOwner(owner)
       let erased = 0
-      for (let step = -1; step !== 0; erased += step)
+      let step: number
+      do {
         step = await commit(() => eraseStep(tables, ownerKey(owner)))
+        erased += step
+      } while (step > 0)
       return erased
     },
 
     async sweep(now, limit) {
+      assertOpen()
       let swept = 0
-      while (swept < limit) {
-        const wanted = Math.min(STEP_MAX, limit - swept)
-        const step = await commit(() => sweepStep(tables, now, wanted))
-        swept += step
-        if (step < wanted) break
+      while (swept < limit && hasExpired(tables, now)) {
+        swept += await commit(() => sweepStep(tables, now, Math.min(STEP_MAX, limit - swept)))
       }
       return swept
     },
 
     async health() {
-      assertOpen()
       const reason = lastFailure()
       return reason === undefined ? { ok: true, detail: DETAIL } : { ok: false, reason }
     },

@@ -102,11 +102,15 @@ export const eraseStep = (tables: Tables, owner: Buffer): number => {
   return found.length
 }
 
+/** Behind the last row that could hold `now`: an entry that expires now is gone already. */
+const expiredRange = (now: number) => ({ start: Buffer.of(0), end: expiryKey(now, Buffer.alloc(17, 255)) })
+
+export const hasExpired = ({ expiries }: Tables, now: number): boolean =>
+  expiries.getKeysCount({ ...expiredRange(now), limit: 1 }) > 0
+
 /** One step of a sweep, oldest expiry first. */
 export const sweepStep = (tables: Tables, now: number, limit: number): number => {
-  // One byte behind the last key that could hold `now`: an entry that expires now is gone already.
-  const end = expiryKey(now, Buffer.alloc(17, 255))
-  const found = [...tables.expiries.getKeys({ start: Buffer.of(0), end, limit })]
+  const found = [...tables.expiries.getKeys({ ...expiredRange(now), limit })]
   for (const expiry of found) removeEntry(tables, entryKeyOf(expiry))
   return found.length
 }
