@@ -47,7 +47,8 @@ const stop = async (child: ChildProcess): Promise<void> => {
   await gone
 }
 
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 
 const startTimes = async (dataDir: string): Promise<{ first: number; warm: number }> => {
   const first = await start(dataDir)
@@ -82,7 +83,11 @@ const row = (what: string, connections: number, measured: Load, bare: Load): Row
 const throughput = async (apiKey: string): Promise<Row[]> => {
   const headers = { authorization: `Bearer ${apiKey}` }
   const get = { url: `http://127.0.0.1:${PORT}/v1/kv/get`, headers, body: { key: "bench" } }
-  const set = { url: `http://127.0.0.1:${PORT}/v1/kv/set`, headers, body: { key: "bench", value: { text: "hello" } } }
+  const set = {
+    url: `http://127.0.0.1:${PORT}/v1/kv/set`,
+    headers,
+    body: { key: "bench", value: { text: "hello" } },
+  }
   const echo = { url: `http://127.0.0.1:${BARE_PORT}/`, headers, body: { key: "bench" } }
   await load(set, 1, 1)
   await load(get, 32, 2)
@@ -129,7 +134,12 @@ try {
   const result = {
     date: new Date().toISOString(),
     commit,
-    machine: { cpu: cpus()[0]?.model, cores: cpus().length, memory_gb: Math.round(totalmem() / 2 ** 30), node: process.version },
+    machine: {
+      cpu: cpus()[0]?.model,
+      cores: cpus().length,
+      memory_gb: Math.round(totalmem() / 2 ** 30),
+      node: process.version,
+    },
     first_start_ms: Math.round(starts.first),
     warm_start_ms: Math.round(starts.warm),
     idle_pss_mb: idle,
@@ -141,7 +151,10 @@ try {
     `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
   )
   mkdirSync("bench-results", { recursive: true })
-  writeFileSync(`bench-results/${result.date.replaceAll(":", "-")}.json`, `${JSON.stringify(result, null, 2)}\n`)
+  writeFileSync(
+    `bench-results/${result.date.replaceAll(":", "-")}.json`,
+    `${JSON.stringify(result, null, 2)}\n`,
+  )
 } finally {
   bare.kill()
   rmSync(dataDir, { recursive: true, force: true })

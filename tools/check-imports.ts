@@ -22,21 +22,21 @@ const s = (path: string) => new RegExp(`^packages/server/src/${path}`)
 
 /** First match wins. */
 const places: readonly Place[] = [
-  { name: "test", files: /\.test\.ts$|\/testing\/|\/conformance\.ts$/, may: [any], packages: [any] },
+  { name: "test", files: /\.test\.ts$|\/testing\/|\/conformance[/.]/, may: [any], packages: [any] },
   { name: "tools", files: /^tools\//, may: [any], packages: [any] },
   { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
   { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
   { name: "platform", files: s("(platform|main|run|services|config)\\.ts$"), may: [s("")], packages: [any] },
   { name: "kernel", files: s("kernel/"), may: [], packages: [any] },
-  {
-    name: "port",
-    files: s("ports/[^/]+/(port|glob)\\.ts$|ports/port-error\\.ts$"),
-    may: [s("ports/port-error"), s("kernel/(fault|call|clock)\\.ts$")],
-    packages: [],
-  },
   { name: "driver list", files: s("ports/[^/]+/index\\.ts$"), may: [s("ports/")], packages: [] },
-  { name: "driver", files: s("ports/[^/]+/drivers/"), may: [s("ports/"), s("kernel/(fault|call|clock)\\.ts$")], packages: [any] },
+  {
+    name: "driver",
+    files: s("ports/[^/]+/drivers/"),
+    may: [s("ports/"), s("kernel/(fault|call|clock)\\.ts$")],
+    packages: [any],
+  },
+  { name: "port", files: s("ports/"), may: [s("kernel/(fault|call|clock)\\.ts$")], packages: [] },
   {
     name: "core",
     files: s("core/"),
@@ -46,7 +46,13 @@ const places: readonly Place[] = [
   {
     name: "area",
     files: s("areas/[^/]+/"),
-    may: [s("kernel/"), s("core/"), s("services\\.ts$"), s("ports/[^/]+/port\\.ts$"), s("areas/[^/]+/area\\.ts$")],
+    may: [
+      s("kernel/"),
+      s("core/"),
+      s("services\\.ts$"),
+      s("ports/[^/]+/port\\.ts$"),
+      s("areas/[^/]+/area\\.ts$"),
+    ],
     packages: [any],
   },
 ]
@@ -55,25 +61,35 @@ const places: readonly Place[] = [
 const homeOf = (place: Place, file: string): string =>
   place.name === "area" ? file.split("/").slice(0, 5).join("/") : place.name
 
-const IMPORT = /(?:^|\n)\s*(?:import|export)[^"'\n]*?(?:\{[^}]*\}[^"'\n]*?)?from\s+["']([^"']+)["']|import\(\s*["']([^"']+)["']\s*\)/g
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)[^"'\n]*?(?:\{[^}]*\}[^"'\n]*?)?from\s+["']([^"']+)["']|import\(\s*["']([^"']+)["']\s*\)/g
 
 const placeOf = (file: string): Place | undefined => places.find(({ files }) => files.test(file))
 
-const packageOf = (specifier: string): string => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
+const packageOf = (specifier: string): string =>
+  specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/")
 
 const judge = (file: string, specifier: string): string | undefined => {
   const place = placeOf(file)
   if (!place) return `${file} has no place in tools/check-imports.ts`
-  if (specifier.startsWith("node:")) return place.browser ? `${file}: ${place.name} runs in browsers; ${specifier} does not` : undefined
+  if (specifier.startsWith("node:"))
+    return place.browser ? `${file}: ${place.name} runs in browsers; ${specifier} does not` : undefined
   if (!specifier.startsWith(".")) {
     const name = packageOf(specifier)
     if (place.name === "sdk" && contract.test(name)) return undefined
-    return place.packages.some(allowed => allowed.test(name)) ? undefined : `${file}: ${place.name} may not import ${name}`
+    return place.packages.some(allowed => allowed.test(name))
+      ? undefined
+      : `${file}: ${place.name} may not import ${name}`
   }
   const target = normalize(join(dirname(file), specifier))
   const targetPlace = placeOf(target)
   const same = targetPlace?.name === place.name && homeOf(place, file) === homeOf(place, target)
-  return same || place.may.some(allowed => allowed.test(target)) ? undefined : `${file}: ${place.name} may not import ${target}`
+  return same || place.may.some(allowed => allowed.test(target))
+    ? undefined
+    : `${file}: ${place.name} may not import ${target}`
 }
 
 const importsOf = (file: string): string[] =>
@@ -101,7 +117,8 @@ const cycles = (graph: ReadonlyMap<string, readonly string[]>): string[] => {
   const done = new Set<string>()
   const found: string[] = []
   const walk = (file: string, path: readonly string[]) => {
-    if (path.includes(file)) return void found.push(`cycle: ${[...path.slice(path.indexOf(file)), file].join(" → ")}`)
+    if (path.includes(file))
+      return void found.push(`cycle: ${[...path.slice(path.indexOf(file)), file].join(" → ")}`)
     if (done.has(file)) return
     for (const next of graph.get(file) ?? []) walk(next, [...path, file])
     done.add(file)

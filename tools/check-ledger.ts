@@ -6,7 +6,10 @@ const GAPS = new URL("../packages/server/src/testing/ledger-gaps.txt", import.me
 
 /** What an operation says of itself: its successes, and the statuses of the faults it names. */
 const declared = (operation: Operation): string[] => {
-  const statuses = [...Object.keys(operation.replies), ...(operation.faults ?? []).map(code => faults[code].status)]
+  const statuses = [
+    ...Object.keys(operation.replies),
+    ...(operation.faults ?? []).map(code => faults[code].status),
+  ]
   return [...new Set(statuses)].map(status => `${operation.name} ${status}`)
 }
 
@@ -24,7 +27,9 @@ export const checkLedger = (ledger: string): string[] => {
   const known = lines(GAPS)
   const missing = allOperations.flatMap(declared).filter(line => !seen.has(line))
   if (process.env.LEDGER_WRITE === "1") writeFileSync(GAPS, missing.map(line => `${line}\n`).join(""))
-  const fresh = missing.filter(line => !known.has(line)).map(line => `no test saw ${line}: add one beside its handlers`)
+  const fresh = missing
+    .filter(line => !known.has(line))
+    .map(line => `no test saw ${line}: add one beside its handlers`)
   const closed = [...known]
     .filter(line => !missing.includes(line))
     .map(line => `${line} is tested now: take it out of ledger-gaps.txt`)

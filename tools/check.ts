@@ -6,10 +6,12 @@ import { checkImports } from "./check-imports.ts"
 
 const LINES_MAX = 400
 
-const run = (command: string, ...parameters: string[]) => (): string[] => {
-  const { status } = spawnSync(command, parameters, { stdio: "inherit" })
-  return status === 0 ? [] : [`${command} ${parameters.join(" ")} failed`]
-}
+const run =
+  (command: string, ...parameters: string[]) =>
+  (): string[] => {
+    const { status } = spawnSync(command, parameters, { stdio: "inherit" })
+    return status === 0 ? [] : [`${command} ${parameters.join(" ")} failed`]
+  }
 
 const checkSizes = async (): Promise<string[]> => {
   const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/*.ts"]))

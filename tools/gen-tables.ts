@@ -29,7 +29,8 @@ const SELECTED: Readonly<Record<string, string>> = {
 const typeOf = ({ udt_name }: Column): string => {
   const item = udt_name.startsWith("_") ? udt_name.slice(1) : udt_name
   const type = SELECTED[item]
-  if (!type) throw new Error(`no TypeScript type for the column type ${udt_name}: add it to tools/gen-tables.ts`)
+  if (!type)
+    throw new Error(`no TypeScript type for the column type ${udt_name}: add it to tools/gen-tables.ts`)
   return udt_name.startsWith("_") ? `${type}[]` : type
 }
 

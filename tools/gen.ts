@@ -40,7 +40,10 @@ const contents = (): string =>
     .map(
       area =>
         `${area.title}\n${Object.values(area.operations)
-          .map(({ method, path, name, scope }) => `  ${method.padEnd(6)} ${path}  ${name}  [${[scope].flat().join(", ")}]`)
+          .map(
+            ({ method, path, name, scope }) =>
+              `  ${method.padEnd(6)} ${path}  ${name}  [${[scope].flat().join(", ")}]`,
+          )
           .join("\n")}`,
     )
     .join("\n\n")}\n`
@@ -59,7 +62,10 @@ const render = async (): Promise<Map<string, string>> =>
   new Map([
     ["packages/server/src/kernel/db/tables.gen.ts", await tables()],
     ["packages/sdk/src/routes.gen.ts", renderRoutes()],
-    [`${DOCS}/openapi.json`, `${JSON.stringify(renderOpenApi(allOperations, { baseUrl: "http://localhost:4800" }), null, 2)}\n`],
+    [
+      `${DOCS}/openapi.json`,
+      `${JSON.stringify(renderOpenApi(allOperations, { baseUrl: "http://localhost:4800" }), null, 2)}\n`,
+    ],
     [`${DOCS}/configuration.md`, configuration()],
     [`${DOCS}/scopes.md`, scopeList()],
     [`${DOCS}/api.txt`, contents()],

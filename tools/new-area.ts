@@ -4,7 +4,9 @@ import { dirname } from "node:path"
 
 const name = process.argv[2] ?? ""
 if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-  process.stderr.write("usage: npm run new-area NAME   (lower-case words joined by hyphens, for example: notes)\n")
+  process.stderr.write(
+    "usage: npm run new-area NAME   (lower-case words joined by hyphens, for example: notes)\n",
+  )
   process.exit(2)
 }
 

@@ -8,7 +8,8 @@ import { startTestServer } from "../packages/server/src/testing/database.ts"
 import { checkLedger } from "./check-ledger.ts"
 
 const given = process.argv.slice(2)
-const files = given.length > 0 ? given : await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
+const files =
+  given.length > 0 ? given : await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
 
 const folder = mkdtempSync(join(tmpdir(), "svc-ledger-"))
 const ledger = join(folder, "statuses")

@@ -1,5 +1,11 @@
 import { performance } from "node:perf_hooks"
-import { acceptedMask, admits, expandScopes, heldMask, scopeNames } from "../../packages/contract/src/index.ts"
+import {
+  acceptedMask,
+  admits,
+  expandScopes,
+  heldMask,
+  scopeNames,
+} from "../../packages/contract/src/index.ts"
 import { isWellFormed, newSecret, secretHash } from "../../packages/server/src/core/keys/secret.ts"
 import { createBuckets } from "../../packages/server/src/kernel/buckets.ts"
 

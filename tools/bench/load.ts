@@ -23,7 +23,7 @@ const script = ({ headers, body }: Target): string =>
     'wrk.headers["content-type"] = "application/json"',
     ...Object.entries(headers).map(([name, value]) => `wrk.headers["${name}"] = ${JSON.stringify(value)}`),
     "done = function(summary, latency)",
-    '  local failed = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout',
+    "  local failed = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout",
     '  io.write(string.format("RESULT %f %f %f %d\\n", summary.requests / summary.duration * 1e6,',
     "    latency:percentile(50) / 1000, latency:percentile(99) / 1000, failed))",
     "end",
@@ -35,8 +35,17 @@ export const load = async (target: Target, connections: number, seconds: number)
   const file = join(folder, "post.lua")
   writeFileSync(file, script(target))
   try {
-    const { stdout } = await promisify(execFile)("wrk", ["-t1", `-c${connections}`, `-d${seconds}`, "-s", file, target.url])
-    const [requestsPerSecond = 0, p50Ms = 0, p99Ms = 0, failed = 0] = (/RESULT (.*)/.exec(stdout)?.[1] ?? "").split(" ").map(Number)
+    const { stdout } = await promisify(execFile)("wrk", [
+      "-t1",
+      `-c${connections}`,
+      `-d${seconds}`,
+      "-s",
+      file,
+      target.url,
+    ])
+    const [requestsPerSecond = 0, p50Ms = 0, p99Ms = 0, failed = 0] = (/RESULT (.*)/.exec(stdout)?.[1] ?? "")
+      .split(" ")
+      .map(Number)
     if (failed > 0) throw new Error(`${failed} requests to ${target.url} failed`)
     return { requestsPerSecond, p50Ms, p99Ms }
   } finally {

@@ -23,6 +23,12 @@ export const invoke = async (
   const input = { ...whole, ...taken.input }
   checkRequired(operation, input)
   const body = openBody(operation, globals, terminal)
+  if (
+    operation.content?.reply === "bytes" &&
+    globals.output === undefined &&
+    terminal.out.columns !== undefined
+  )
+    throw new UsageError("the reply is bytes: name a file with --output, or pipe it", commandOf(operation))
   const { svc, hasKey } = await connect(globals, terminal)
   if (!hasKey && operation.scope !== "public") throw new UsageError(NO_KEY)
   if (operation.effect === "destroy") await confirmDestroying(operation.summary, globals.yes, terminal)
@@ -70,8 +76,6 @@ const saveBytes = async (
 ): Promise<void> => {
   if (!body) return
   if (output !== undefined) return pipeline(body, createWriteStream(output))
-  if (out.columns !== undefined)
-    throw new UsageError("the reply is bytes: name a file with --output, or pipe it")
   for await (const chunk of body) await out.bytes(chunk)
 }
 

@@ -32,11 +32,18 @@ export const printJson = (value: unknown, out: Writer): void => {
 
 /** Notes about what is not shown go to `err`, so that `out` holds the reply alone. */
 export const printReply = (value: unknown, out: Writer, err: Writer): void => {
-  if (value === undefined) return err.line("done")
-  if (Array.isArray(value)) return printList(value, out, err)
-  if (!isFields(value)) return out.line(textOf(value))
+  if (value === undefined) err.line("done")
+  else if (Array.isArray(value)) printList(value, out, err)
+  else if (isFields(value)) printObject(value, out, err)
+  else out.line(textOf(value))
+}
+
+const printObject = (value: Fields, out: Writer, err: Writer): void => {
   const { list, others } = splitList(value)
-  if (!list) return printFields(value, out)
+  if (!list) {
+    printFields(value, out)
+    return
+  }
   printList(list, out, err)
   noteOthers(list, others, err)
 }
@@ -61,9 +68,9 @@ const noteOthers = (list: readonly unknown[], { total, offset, cursor }: Fields,
 }
 
 const printList = (list: readonly unknown[], out: Writer, err: Writer): void => {
-  if (list.length === 0) return err.line("none")
-  if (!list.every(isFields)) return list.forEach(item => out.line(textOf(item)))
-  printTable(list, out, err)
+  if (list.length === 0) err.line("none")
+  else if (list.every(isFields)) printTable(list, out, err)
+  else for (const item of list) out.line(textOf(item))
 }
 
 export const printTable = (rows: readonly Fields[], out: Writer, err: Writer): void => {
@@ -80,7 +87,7 @@ export const printTable = (rows: readonly Fields[], out: Writer, err: Writer): v
       .trimEnd()
 
   out.line(line(shown.map(({ name }) => name)))
-  rows.forEach((_, index) => out.line(line(shown.map(({ cells }) => cells[index] ?? ""))))
+  for (const index of rows.keys()) out.line(line(shown.map(({ cells }) => cells[index] ?? "")))
   const hidden = columns.slice(shown.length).map(({ name }) => name)
   if (hidden.length > 0) err.line(`not shown: ${hidden.join(", ")} (--json shows all)`)
 }

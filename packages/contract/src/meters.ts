@@ -14,7 +14,11 @@ export const meters = {
     unit: "request",
     description: "Requests made with a key, refused ones included",
   },
-  request_errors: { kind: "count", unit: "request", description: "Requests answered with a status of 400 or more" },
+  request_errors: {
+    kind: "count",
+    unit: "request",
+    description: "Requests answered with a status of 400 or more",
+  },
   ingress_bytes: { kind: "count", unit: "byte", description: "Bytes received in request bodies and uploads" },
   egress_bytes: { kind: "count", unit: "byte", description: "Bytes sent in replies and downloads" },
 

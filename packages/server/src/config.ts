@@ -19,7 +19,8 @@ const integer =
   (min: number, max: number, otherwise: number) =>
   (text = String(otherwise)): number => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < min || value > max) throw new RangeError(`must be a whole number from ${min} to ${max}`)
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new RangeError(`must be a whole number from ${min} to ${max}`)
     return value
   }
 
@@ -37,7 +38,8 @@ const url =
   (text: string | undefined): string | undefined => {
     if (text === undefined) return undefined
     const protocol = URL.canParse(text) ? new URL(text).protocol : ""
-    if (!protocols.includes(protocol)) throw new RangeError(`must be a URL that starts with ${protocols.join(" or ")}//`)
+    if (!protocols.includes(protocol))
+      throw new RangeError(`must be a URL that starts with ${protocols.join(" or ")}//`)
     return text.replace(/\/+$/, "")
   }
 
@@ -57,7 +59,12 @@ export const settings = {
       return text
     },
   },
-  port: { variable: "SVC_PORT", otherwise: "4800", meaning: "Port to listen on.", parse: integer(0, 65_535, 4800) },
+  port: {
+    variable: "SVC_PORT",
+    otherwise: "4800",
+    meaning: "Port to listen on.",
+    parse: integer(0, 65_535, 4800),
+  },
   baseUrl: {
     variable: "SVC_BASE_URL",
     otherwise: "http://localhost:<port>",
@@ -83,7 +90,8 @@ export const settings = {
     secret: true,
     // Not the parser of web addresses: a socket folder stands where a host would, as in postgres://user@/name?host=/run.
     parse: (text: string | undefined) => {
-      if (text !== undefined && !/^postgres(ql)?:\/\/./.test(text)) throw new RangeError("must start with postgres://")
+      if (text !== undefined && !/^postgres(ql)?:\/\/./.test(text))
+        throw new RangeError("must start with postgres://")
       return text
     },
   },
@@ -149,7 +157,9 @@ export const settings = {
 type Parsed = { readonly [Name in keyof typeof settings]: ReturnType<(typeof settings)[Name]["parse"]> }
 
 /** Where key-value entries live. */
-export type KvDriver = { readonly driver: "lmdb"; readonly path: string } | { readonly driver: "redis"; readonly url: string }
+export type KvDriver =
+  | { readonly driver: "lmdb"; readonly path: string }
+  | { readonly driver: "redis"; readonly url: string }
 
 export type Config = Omit<Parsed, "kvUrl" | "baseUrl"> & {
   readonly baseUrl: string
@@ -173,13 +183,20 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>>): C
       wrong.push(`${variable} is not a setting`)
     }
   }
-  if (wrong.length > 0) throw new StartupError(`The settings are not valid: ${wrong.join("; ")}.`, "See docs/generated/configuration.md.")
+  if (wrong.length > 0)
+    throw new StartupError(
+      `The settings are not valid: ${wrong.join("; ")}.`,
+      "See docs/generated/configuration.md.",
+    )
 
   const { kvUrl, ...config } = Object.fromEntries(parsed) as Parsed
   return {
     ...config,
     baseUrl: config.baseUrl ?? `http://localhost:${config.port}`,
-    kv: kvUrl === undefined ? { driver: "lmdb", path: resolve(config.dataDir, "kv") } : { driver: "redis", url: kvUrl },
+    kv:
+      kvUrl === undefined
+        ? { driver: "lmdb", path: resolve(config.dataDir, "kv") }
+        : { driver: "redis", url: kvUrl },
   }
 }
 

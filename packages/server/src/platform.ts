@@ -1,17 +1,18 @@
 /** The composition root: opens everything in order, closes it in reverse. */
-import { fileURLToPath } from "node:url"
+
 import type { AddressInfo } from "node:net"
+import { fileURLToPath } from "node:url"
 import { kvArea } from "./areas/kv/area.ts"
 import type { Config } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
-import { firstRun, type FirstRun } from "./core/first-run.ts"
+import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { loadMasterKey } from "./core/secrets/secret-box.ts"
 import type { AreaDefinition, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import { listenForChanges } from "./kernel/db/changes.ts"
 import { type Database, openDatabase } from "./kernel/db/database.ts"
-import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
 import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
+import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
 import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
 import { type MigrationSource, migrate } from "./kernel/db/migrate.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
@@ -30,11 +31,9 @@ const kernelMigrations: MigrationSource = {
   folder: fileURLToPath(new URL("kernel/db/migrations", import.meta.url)),
 }
 
-export const migrationSources = (areas: readonly AreaDefinition<Services>[] = areaDefinitions): MigrationSource[] => [
-  kernelMigrations,
-  coreMigrations,
-  ...areas.flatMap(area => area.migrations ?? []),
-]
+export const migrationSources = (
+  areas: readonly AreaDefinition<Services>[] = areaDefinitions,
+): MigrationSource[] => [kernelMigrations, coreMigrations, ...areas.flatMap(area => area.migrations ?? [])]
 
 /** What tests put in the place of the platform's own. */
 export interface Overrides {
@@ -133,7 +132,13 @@ export const startPlatform = async (config: Config, overrides: Overrides = {}): 
   inProcess = createInProcessCaller(pipeline, operations)
   const first = await firstRun({ config, database, passwords: core.passwords, now: new Date(clock.now()) })
 
-  const app = createHttpEdge({ pipeline, operations, log, baseUrl: config.baseUrl, trustedProxies: config.trustedProxies })
+  const app = createHttpEdge({
+    pipeline,
+    operations,
+    log,
+    baseUrl: config.baseUrl,
+    trustedProxies: config.trustedProxies,
+  })
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
   const url = `http://${config.host === "0.0.0.0" ? "localhost" : config.host}:${port}`

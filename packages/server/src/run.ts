@@ -27,7 +27,10 @@ const welcome = (platform: Platform, first: FirstRun): string => `${urls(platfor
 `
 
 const fail = (error: unknown) => {
-  const text = error instanceof StartupError ? `${error.message}\n${error.hint}` : String((error as Error)?.stack ?? error)
+  const text =
+    error instanceof StartupError
+      ? `${error.message}\n${error.hint}`
+      : String((error as Error)?.stack ?? error)
   process.stderr.write(`\n${text}\n`)
   process.exitCode = 1
 }

@@ -5,9 +5,9 @@ import { PASSWORD_HASHES_MAX } from "../config.ts"
 import type { Clock } from "../kernel/clock.ts"
 import type { Changes } from "../kernel/db/changes.ts"
 import type { Database } from "../kernel/db/database.ts"
+import type { MigrationSource } from "../kernel/db/migrate.ts"
 import type { InProcessCaller } from "../kernel/edges/in-process.ts"
 import type { BoundOperation } from "../kernel/implement.ts"
-import type { MigrationSource } from "../kernel/db/migrate.ts"
 import type { Logger } from "../kernel/log.ts"
 import type { Limits } from "../kernel/stages/limit.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
@@ -82,7 +82,10 @@ export const createCore = (needs: CoreNeeds) => {
   const timers = [
     clock.every(FLUSH_EVERY_MS, flush),
     clock.every(FLUSH_USE_EVERY_MS, logged("last-used times are lost", keyring.flushUse)),
-    clock.every(SWEEP_EVERY_MS, logged("approvals are not swept", () => approvals.sweep(inProcess(), clock.now()))),
+    clock.every(
+      SWEEP_EVERY_MS,
+      logged("approvals are not swept", () => approvals.sweep(inProcess(), clock.now())),
+    ),
   ]
 
   return {

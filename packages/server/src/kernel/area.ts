@@ -1,5 +1,5 @@
-import type { BoundOperation } from "./implement.ts"
 import type { MigrationSource } from "./db/migrate.ts"
+import type { BoundOperation } from "./implement.ts"
 
 export interface AreaState {
   readonly status: "available" | "degraded" | "not_configured"

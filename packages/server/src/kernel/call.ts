@@ -1,6 +1,6 @@
-import type { KeyType, Meter, Operation, PlanName, Role, Scope, ScopeMask } from "@svc/contract"
 import type { BlockList } from "node:net"
 import type { Readable } from "node:stream"
+import type { KeyType, Meter, Operation, PlanName, Role, Scope, ScopeMask } from "@svc/contract"
 import type { Logger } from "pino"
 import type { Db } from "./db/database.ts"
 

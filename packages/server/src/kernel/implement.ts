@@ -23,7 +23,9 @@ type Returned<R> = [R] extends [undefined] ? void : R
 
 type HandlerOf<O extends OperationSpec> = (input: Input<O>, call: CallOf<O>) => Awaitable<Returned<Result<O>>>
 
-export type Handlers<Ops extends Record<string, OperationSpec>> = { readonly [K in keyof Ops]: HandlerOf<Ops[K]> }
+export type Handlers<Ops extends Record<string, OperationSpec>> = {
+  readonly [K in keyof Ops]: HandlerOf<Ops[K]>
+}
 
 /** A handler with its types forgotten: what the pipeline runs. */
 export type AnyHandler = (input: Record<string, unknown>, call: Call) => unknown
@@ -54,13 +56,15 @@ const bindOperation = (operation: Operation, handler: unknown): BoundOperation =
   operation,
   handler: handler as AnyHandler,
   accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
-  atomic:
-    operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
+  atomic: operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
 })
 
 /** Binds an area's handlers to its contract. The map is total: a missing or a surplus handler does not compile. */
 export const implement =
-  <Ops extends Record<string, OperationSpec>, Needs>(area: Area<Ops>, make: (needs: Needs) => Handlers<Ops>) =>
+  <Ops extends Record<string, OperationSpec>, Needs>(
+    area: Area<Ops>,
+    make: (needs: Needs) => Handlers<Ops>,
+  ) =>
   (needs: Needs): BoundOperation[] => {
     const handlers = make(needs)
     return Object.entries(area.operations).map(([key, operation]) => bindOperation(operation, handlers[key]))

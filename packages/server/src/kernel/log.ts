@@ -17,4 +17,7 @@ const redact = [
 ]
 
 export const createLog = (level: string): Logger =>
-  pino({ level, base: null, redact, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: false }))
+  pino(
+    { level, base: null, redact, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ fd: 2, sync: false }),
+  )

@@ -10,7 +10,12 @@ export interface Credentials {
   /** The principal of a key by its secret. Throws the 401 fault that fits. Synchronous when the cache knows it. */
   key(secret: string, nowMs: number): Awaitable<Principal>
   /** The principal of a console session, in the organization that the request names or the first of its user's. */
-  session(token: string, organizationId: string | undefined, projectId: string | undefined, nowMs: number): Promise<Principal>
+  session(
+    token: string,
+    organizationId: string | undefined,
+    projectId: string | undefined,
+    nowMs: number,
+  ): Promise<Principal>
 }
 
 export interface Projects {

@@ -101,7 +101,10 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
   const refuse = (exchange: Exchange, error: unknown): Reply => {
     const known = error instanceof Fault ? error : fault("internal_error", undefined, { internal: error })
     if (known.status >= 500) {
-      log.error({ request_id: exchange.requestId, operation: exchange.operation.name, err: known.details.internal }, known.code)
+      log.error(
+        { request_id: exchange.requestId, operation: exchange.operation.name, err: known.details.internal },
+        known.code,
+      )
     }
     if (known.status === 403 && exchange.organization) {
       audit.count({ ...auditEntry(exchange, "failure", { code: known.code }), action: "access_denied" })
@@ -123,7 +126,10 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
       reply = refuse(exchange, error)
     }
     reply ??= refuse(exchange, new Error("no stage answered"))
-    if (exchange.replay) await conclude(exchange.replay, needs.database.db, reply).catch(error => log.error({ err: error }, "replay"))
+    if (exchange.replay)
+      await conclude(exchange.replay, needs.database.db, reply).catch(error =>
+        log.error({ err: error }, "replay"),
+      )
     meters.request(exchange, reply.status)
     return { reply, headers: exchange.headers, requestId: exchange.requestId }
   }

@@ -82,7 +82,11 @@ export const createReplays = (db: Db) => {
       if (held.status === null) return { state: "in_flight" }
       return {
         state: "done",
-        reply: { status: held.status, body: held.body ?? undefined, headers: (held.headers ?? {}) as Record<string, string> },
+        reply: {
+          status: held.status,
+          body: held.body ?? undefined,
+          headers: (held.headers ?? {}) as Record<string, string>,
+        },
       }
     },
 
@@ -110,10 +114,7 @@ export const createReplays = (db: Db) => {
 
     /** Forgets what has expired, in bounded steps. */
     async prune(nowMs: number): Promise<void> {
-      await db
-        .deleteFrom("kernel.replays")
-        .where("expires_at", "<=", new Date(nowMs))
-        .execute()
+      await db.deleteFrom("kernel.replays").where("expires_at", "<=", new Date(nowMs)).execute()
     },
   }
 }

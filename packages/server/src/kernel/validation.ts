@@ -1,6 +1,6 @@
+import type { Operation, TObject } from "@svc/contract"
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
-import type { Operation, TObject } from "@svc/contract"
 import type { InvalidField } from "./fault.ts"
 
 type Schema = Record<string, unknown>
@@ -39,7 +39,8 @@ const where = (part: string, error: ErrorObject): string => {
 const why = (error: ErrorObject): string => {
   if (error.keyword === "additionalProperties") return "is not a field of this request"
   if (error.keyword === "required") return "is required"
-  if (error.keyword === "enum") return `must be one of ${(error.params.allowedValues as unknown[]).join(", ")}`
+  if (error.keyword === "enum")
+    return `must be one of ${(error.params.allowedValues as unknown[]).join(", ")}`
   return error.message ?? "is not valid"
 }
 

@@ -11,7 +11,11 @@ import { migrationSources } from "../platform.ts"
 const SERVER_VARIABLE = "SVC_TEST_SERVER"
 const TEMPLATE = "svc_template"
 
-const onServer = async <Result>(server: string, database: string, work: (client: pg.Client) => Promise<Result>) => {
+const onServer = async <Result>(
+  server: string,
+  database: string,
+  work: (client: pg.Client) => Promise<Result>,
+) => {
   const client = new pg.Client({ connectionString: databaseUrl(server, database) })
   await client.connect()
   try {
@@ -30,7 +34,12 @@ export const databaseUrl = (server: string, database: string): string => {
 /** A PostgreSQL for tests, without fsync, with the migrated template that every test clones. */
 export const startTestServer = async (): Promise<{ url: string } & AsyncDisposable> => {
   const dataDir = await mkdtemp(join(tmpdir(), "svc-test-"))
-  const postgres = await startEmbeddedPostgres({ dataDir, durable: false, maxConnections: 200, log: () => undefined })
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    durable: false,
+    maxConnections: 200,
+    log: () => undefined,
+  })
   const url = postgres.connectionString
   await onServer(url, "postgres", client => client.query(`CREATE DATABASE ${TEMPLATE}`))
   const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })

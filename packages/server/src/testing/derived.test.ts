@@ -52,11 +52,17 @@ test("a key without the scope is refused, and told which one is missing", async 
   const scoped = guarded.filter(operation => scopesOf(operation).length > 0)
   for (const operation of scoped) {
     const without = everyScope.filter(
-      scope => scope !== "admin:full" && !scopesOf(operation).some(needed => needed.split(":")[0] === scope.split(":")[0]),
+      scope =>
+        scope !== "admin:full" &&
+        !scopesOf(operation).some(needed => needed.split(":")[0] === scope.split(":")[0]),
     )
     const { secret } = await p.key("acme", without)
     const refused = await knock(p, operation, bearer(secret))
-    assert.deepEqual(refused, { status: 403, code: "missing_scope", error: `missing scope: ${scopesOf(operation).join(" or ")}` })
+    assert.deepEqual(refused, {
+      status: 403,
+      code: "missing_scope",
+      error: `missing scope: ${scopesOf(operation).join(" or ")}`,
+    })
   }
 })
 
@@ -112,7 +118,9 @@ test("an operation that needs a project refuses a key of the whole organization 
 })
 
 test("every operation that changes state has a sample, or a reason to have none", () => {
-  const missing = mutations.filter(({ name }) => !(name in samples) && !(name in unsampled)).map(({ name }) => name)
+  const missing = mutations
+    .filter(({ name }) => !(name in samples) && !(name in unsampled))
+    .map(({ name }) => name)
   assert.deepEqual(missing, [], "add them to testing/samples.ts")
 })
 
@@ -160,14 +168,18 @@ test("every change leaves an audit entry that names the caller and the request",
       .where("outcome", "=", "success")
       .orderBy("occurred_at", "desc")
       .execute()
-    const found = entries.find(entry => (entry.context as { request_id: string }).request_id === reply.requestId)
+    const found = entries.find(
+      entry => (entry.context as { request_id: string }).request_id === reply.requestId,
+    )
     assert.ok(found, `${name} left no audit entry`)
     if (operation.scope !== "session") assert.equal(found.tenant_id, organizationId)
   }
 })
 
 describe("a thing of another tenant answers exactly like one that never existed", () => {
-  const named = sampled(allOperations).filter(({ operation }) => operation.params && operation.scope !== "public")
+  const named = sampled(allOperations).filter(
+    ({ operation }) => operation.params && operation.scope !== "public",
+  )
   let world: SampleWorld
   let stranger: SampleWorld
 
@@ -181,7 +193,10 @@ describe("a thing of another tenant answers exactly like one that never existed"
     for (const { operation, sample, name } of named) {
       const input = await sample(world)
       const never = Object.fromEntries(
-        Object.entries(input).map(([field, value]) => [field, operation.params && field in operation.params.properties ? NOBODY : value]),
+        Object.entries(input).map(([field, value]) => [
+          field,
+          operation.params && field in operation.params.properties ? NOBODY : value,
+        ]),
       )
       const refusal = async (attempt: Record<string, unknown>) => {
         const error = await callerOf(stranger, operation)

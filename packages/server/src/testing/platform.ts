@@ -7,8 +7,8 @@ import type { TestContext } from "node:test"
 import { type KeyType, type PlanName, type Role, type Scope, scopeNames } from "@svc/contract"
 import { createSvc, type Svc, type SvcOptions } from "@svc/sdk"
 import { readConfig } from "../config.ts"
-import { accountStore } from "../core/accounts/store.ts"
 import { createPasswords } from "../core/accounts/passwords.ts"
+import { accountStore } from "../core/accounts/store.ts"
 import { mintKey } from "../core/keys/mint.ts"
 import type { KeyRow } from "../core/keys/store.ts"
 import { foundOrganization } from "../core/organizations/service.ts"
@@ -167,7 +167,13 @@ export const platform = async (t: TestContext, options: PlatformOptions = {}): P
     const user = await insertUser()
     await db
       .insertInto("core.members")
-      .values({ organization_id: organizationId, user_id: user.id, role, project_ids: null, joined_at: now() })
+      .values({
+        organization_id: organizationId,
+        user_id: user.id,
+        role,
+        project_ids: null,
+        joined_at: now(),
+      })
       .execute()
     const response = await request("/v1/account/login", {
       method: "POST",

@@ -17,9 +17,11 @@ type Sample = (world: SampleWorld) => Promise<Record<string, unknown>>
 const newKey = async ({ person }: SampleWorld) =>
   (await person.keys.create({ name: uniqueName(), type: "secret", scopes: ["kv:read", "kv:write"] })).id
 
-const newProject = async ({ person }: SampleWorld) => (await person.projects.create({ name: uniqueName() })).id
+const newProject = async ({ person }: SampleWorld) =>
+  (await person.projects.create({ name: uniqueName() })).id
 
-const organizationId = async ({ platform, tenant }: SampleWorld) => (await platform.tenant(tenant)).organizationId
+const organizationId = async ({ platform, tenant }: SampleWorld) =>
+  (await platform.tenant(tenant)).organizationId
 
 /** A member beside the owner. */
 const newMember = async (world: SampleWorld) => {
@@ -29,7 +31,11 @@ const newMember = async (world: SampleWorld) => {
 
 const newInvitation = async (world: SampleWorld) => {
   const org_id = await organizationId(world)
-  const { id } = await world.person.organizations.invite({ org_id, email: `${randomUUID()}@example.com`, role: "member" })
+  const { id } = await world.person.organizations.invite({
+    org_id,
+    email: `${randomUUID()}@example.com`,
+    role: "member",
+  })
   return { org_id, id }
 }
 

@@ -42,7 +42,8 @@ const checkReply = (operation: Operation, status: number, body: unknown) => {
   if (status >= 400) {
     check(errorSchema, body, where)
     assert.ok(
-      impliedStatuses(operation).has(status) || operation.faults?.some(code => faults[code].status === status),
+      impliedStatuses(operation).has(status) ||
+        operation.faults?.some(code => faults[code].status === status),
       `${where}: answers a status that it does not declare; add the fault to its declaration`,
     )
     return

@@ -19,7 +19,8 @@ const checkKey = (key: string): string => {
 
 const toWrite = (input: SetInput, now: Date): KvWrite => {
   const value = JSON.stringify(input.value)
-  if (Buffer.byteLength(value) > KV_VALUE_BYTES_MAX) throw fault("kv_value_too_large", { bytes: KV_VALUE_BYTES_MAX })
+  if (Buffer.byteLength(value) > KV_VALUE_BYTES_MAX)
+    throw fault("kv_value_too_large", { bytes: KV_VALUE_BYTES_MAX })
   return {
     value,
     expiresAt: input.ttl_seconds === undefined ? null : now.getTime() + input.ttl_seconds * 1000,

@@ -165,10 +165,16 @@ test("signing out ends the session itself and not only its cookie", async t => {
 test("the session cookie is out of reach of scripts and foreign pages, and of plain HTTP where there is HTTPS", async t => {
   const plain = await platform(t)
   const { setCookie } = await signUp(plain)
-  assert.match(setCookie, /^svc_session=svc_sess_[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/)
+  assert.match(
+    setCookie,
+    /^svc_session=svc_sess_[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/,
+  )
 
   const secure = await platform(t, { env: { SVC_BASE_URL: "https://cloud.example.com" } })
-  const { headers } = await stranger(secure).request("account.signup", { email: newEmail(), password: PASSWORD })
+  const { headers } = await stranger(secure).request("account.signup", {
+    email: newEmail(),
+    password: PASSWORD,
+  })
   assert.match(
     headers.get("set-cookie") ?? "",
     /^__Host-svc_session=svc_sess_[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax; Secure$/,

@@ -5,7 +5,10 @@ import { createPasswords } from "./passwords.ts"
 
 test("a password is stored as Argon2id with a salt of its own, and only that password verifies", async () => {
   const passwords = createPasswords(2)
-  const [first, second] = await Promise.all([passwords.hash("correct horse"), passwords.hash("correct horse")])
+  const [first, second] = await Promise.all([
+    passwords.hash("correct horse"),
+    passwords.hash("correct horse"),
+  ])
 
   assert.match(first, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
   assert.notEqual(first, second)

@@ -6,14 +6,29 @@ import { checkPassword, isLive, lockSecondsAfter, SESSION_IDLE_MS, SESSION_LIFET
 const isWeak = (error: unknown) => isFault(error, "weak_password")
 
 test("a password that anybody would try first is refused", () => {
-  for (const password of ["", "short12", "1234567", "日本語日本語日", "Password1", "QWERTYUIOP", "ada.love@example.com", "ADA.LOVE"]) {
+  for (const password of [
+    "",
+    "short12",
+    "1234567",
+    "日本語日本語日",
+    "Password1",
+    "QWERTYUIOP",
+    "ada.love@example.com",
+    "ADA.LOVE",
+  ]) {
     assert.throws(() => checkPassword(password, "Ada.Love@example.com"), isWeak, password)
   }
 })
 
 test("a password has 8 characters or more and at most 1024 bytes, and nothing else is demanded of it", () => {
   assert.throws(() => checkPassword("é".repeat(513), "ada@example.com"), isWeak)
-  for (const password of ["x".repeat(8), "日本語日本語日本", "é".repeat(512), "no digits nor capitals", " spaces "]) {
+  for (const password of [
+    "x".repeat(8),
+    "日本語日本語日本",
+    "é".repeat(512),
+    "no digits nor capitals",
+    " spaces ",
+  ]) {
     checkPassword(password, "ada@example.com")
   }
 })

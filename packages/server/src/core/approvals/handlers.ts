@@ -32,7 +32,12 @@ interface Needs {
 }
 
 export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProcess }: Needs) => {
-  const decide = async (call: Call, id: string, status: "approved" | "rejected" | "cancelled", comment?: string) => {
+  const decide = async (
+    call: Call,
+    id: string,
+    status: "approved" | "rejected" | "cancelled",
+    comment?: string,
+  ) => {
     checkOpen(await getApproval(call, id), call.now)
     const moved = await approvalStore(call.db).move(id, "pending", {
       status,
@@ -58,7 +63,10 @@ export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProc
         limit: input.limit ?? 50,
         offset: input.offset ?? 0,
       })
-      return page({ rows: listed.rows.map(row => approvals.toApproval(row, now)), total: listed.total }, input)
+      return page(
+        { rows: listed.rows.map(row => approvals.toApproval(row, now)), total: listed.total },
+        input,
+      )
     },
 
     get: ({ id }, call) => show(call, id),
@@ -79,7 +87,8 @@ export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProc
 
     async cancel({ id }, call) {
       const row = await getApproval(call, id)
-      if (call.principal.type === "session" && !DECIDERS.has(call.principal.role ?? "")) throw fault("approval_not_found")
+      if (call.principal.type === "session" && !DECIDERS.has(call.principal.role ?? ""))
+        throw fault("approval_not_found")
       await decide(call, row.id, "cancelled")
       return show(call, id)
     },

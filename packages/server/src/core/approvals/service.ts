@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { type Output, areas, reply, type Reply } from "@svc/contract"
+import { type areas, type Output, type Reply, reply } from "@svc/contract"
 import { canonicalJson } from "../../kernel/canonical-json.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
@@ -54,14 +54,21 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
         ? null
         : {
             status: row.result_status,
-            body: row.result_body && JSON.parse(box.open(row.organization_id, resultContext(row.id), row.result_body)),
+            body:
+              row.result_body &&
+              JSON.parse(box.open(row.organization_id, resultContext(row.id), row.result_body)),
           },
   })
 
   const toRow = (exchange: Exchange, id: string, now: Date): ApprovalRow => {
     const { operation, incoming, principal, project, input } = exchange
     const organizationId = exchange.organization?.id ?? ""
-    const request = canonicalJson({ operation: operation.name, path: incoming.path, project_id: project?.id, input })
+    const request = canonicalJson({
+      operation: operation.name,
+      path: incoming.path,
+      project_id: project?.id,
+      input,
+    })
     return {
       id,
       organization_id: organizationId,
@@ -73,7 +80,11 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
       path: incoming.path,
       summary: operation.summary,
       request_digest: `sha256:${createHash("sha256").update(request).digest("hex")}`,
-      sealed_request: box.seal(organizationId, requestContext(id), JSON.stringify({ operation: operation.name, input })),
+      sealed_request: box.seal(
+        organizationId,
+        requestContext(id),
+        JSON.stringify({ operation: operation.name, input }),
+      ),
       ip: incoming.ip,
       status: "pending",
       requested_at: now,
@@ -91,16 +102,25 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
     const now = new Date(exchange.nowMs)
     const row = toRow(exchange, newId(exchange.nowMs), now)
     await database.transaction(async tx => {
-      if ((await approvalStore(tx).countPending(row.key_id)) >= PENDING_MAX) throw fault("too_many_pending_approvals")
+      if ((await approvalStore(tx).countPending(row.key_id)) >= PENDING_MAX)
+        throw fault("too_many_pending_approvals")
       await approvalStore(tx).insert(row)
       const entry = auditEntry(exchange, "success", { operation: row.operation })
-      await audit.append(tx, { ...entry, action: "approval_requested", targets: [{ type: "approval", id: row.id }] })
+      await audit.append(tx, {
+        ...entry,
+        action: "approval_requested",
+        targets: [{ type: "approval", id: row.id }],
+      })
     })
     const approval = toApproval({ ...row, decider_email: null }, now)
-    return reply(202, { status: "pending_approval", approval }, {
-      location: `/v1/approvals/${row.id}`,
-      "retry-after": String(POLL_SECONDS),
-    })
+    return reply(
+      202,
+      { status: "pending_approval", approval },
+      {
+        location: `/v1/approvals/${row.id}`,
+        "retry-after": String(POLL_SECONDS),
+      },
+    )
   }
 
   /** Everything is checked again: the key may have been revoked or narrowed since it asked. */
@@ -108,7 +128,9 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
     const sealed = box.open(row.organization_id, requestContext(row.id), row.sealed_request)
     const { operation, input } = JSON.parse(sealed) as { operation: string; input: Record<string, unknown> }
     const principal = await keyring.byId(row.key_id, nowMs)
-    const project = row.project_id ? ((await projects.find(row.organization_id, row.project_id)) ?? null) : null
+    const project = row.project_id
+      ? ((await projects.find(row.organization_id, row.project_id)) ?? null)
+      : null
     if (row.project_id && !project) throw fault("project_not_found")
     const answer = await call({ operation, input, principal, project, ip: row.ip, approvalId: row.id })
     return answer.reply
@@ -131,7 +153,9 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
       status: result.status < 400 ? "executed" : "failed",
       result_status: result.status,
       result_body:
-        result.body === undefined ? null : box.seal(row.organization_id, resultContext(id), JSON.stringify(result.body)),
+        result.body === undefined
+          ? null
+          : box.seal(row.organization_id, resultContext(id), JSON.stringify(result.body)),
     })
   }
 

@@ -112,7 +112,11 @@ export const verifyChain = async (db: Db, tenantId: string): Promise<Verdict> =>
     }
     if (rows.length < VERIFY_PAGE) break
   }
-  const head = await db.selectFrom("core.audit_heads").selectAll().where("tenant_id", "=", tenantId).executeTakeFirst()
+  const head = await db
+    .selectFrom("core.audit_heads")
+    .selectAll()
+    .where("tenant_id", "=", tenantId)
+    .executeTakeFirst()
   // Entries cut off the end leave a shorter chain that is consistent in itself; the head still knows its length.
   const whole = (head?.sequence ?? 0) === sequence && (head?.hash ?? START).equals(hash)
   return { valid: whole, checked: sequence, firstInvalid: whole ? null : sequence + 1 }

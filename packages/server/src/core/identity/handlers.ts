@@ -1,6 +1,6 @@
 import { areas, plans, scopes } from "@svc/contract"
-import { implement } from "../../kernel/implement.ts"
 import type { AreaState } from "../../kernel/area.ts"
+import { implement } from "../../kernel/implement.ts"
 import type { Limits } from "../../kernel/stages/limit.ts"
 import { usageStore } from "../meters/store.ts"
 

@@ -7,7 +7,15 @@ import { implement } from "../../kernel/implement.ts"
 import type { Projects } from "../../kernel/needs.ts"
 import { approvalStore } from "../approvals/store.ts"
 import { mintKey } from "./mint.ts"
-import { checkCidrs, checkMayCreate, checkMayManage, expiryOf, scopesFor, shrunkScopes, statusOf } from "./rules.ts"
+import {
+  checkCidrs,
+  checkMayCreate,
+  checkMayManage,
+  expiryOf,
+  scopesFor,
+  shrunkScopes,
+  statusOf,
+} from "./rules.ts"
 import { type KeyRecord, type KeyRow, keyStore } from "./store.ts"
 
 type KeyPayload = Output<(typeof areas.keys.specs)["get"]>
@@ -46,130 +54,153 @@ const target = ({ id, name }: Pick<KeyRow, "id" | "name">) => ({ type: "api_key"
 const checkPlan = async ({ db, organization, now }: Call) => {
   const limit = plans[organization.plan].api_keys
   if (limit === null) return
-  await db.selectFrom("core.organizations").select("id").where("id", "=", organization.id).forUpdate().execute()
+  await db
+    .selectFrom("core.organizations")
+    .select("id")
+    .where("id", "=", organization.id)
+    .forUpdate()
+    .execute()
   if ((await keyStore(db).countLive(organization.id, now)) >= limit) {
     throw fault("plan_limit_reached", { limit, resources: limit === 1 ? "API key" : "API keys" })
   }
 }
 
-export const keysHandlers = implement(areas.keys, ({ projects, changes }: { projects: Projects; changes: Changes }) => {
-  /** Tells every process that what it knows of this key is old. */
-  const announce = async (call: Call, id: string) => {
-    await changes.announce(call.db, "key", id)
-    call.committed(() => changes.applied("key", id))
-  }
-
-  const revoke = async (input: { id: string; cascade?: boolean }, call: Call) => {
-    const { db, organization, now } = call
-    const key = await getKey(call, input.id)
-    if (key.revoked_at) throw fault("key_already_revoked")
-    const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
-    for (const id of [key.id, ...pair]) {
-      await keyStore(db).update(organization.id, id, { revoked_at: now })
-      await approvalStore(db).cancelOfKey(id)
-      await announce(call, id)
+export const keysHandlers = implement(
+  areas.keys,
+  ({ projects, changes }: { projects: Projects; changes: Changes }) => {
+    /** Tells every process that what it knows of this key is old. */
+    const announce = async (call: Call, id: string) => {
+      await changes.announce(call.db, "key", id)
+      call.committed(() => changes.applied("key", id))
     }
-    call.describe({ action: "api_key_revoked", targets: [target(key)] })
-    return toKey({ ...key, revoked_at: now }, now)
-  }
 
-  return {
-    async list(input, { db, organization, principal, now }) {
-      const listed = await keyStore(db).list(organization.id, {
-        projectIds: principal.projectIds,
-        projectId: input.project_id,
-        status: input.status,
-        now,
-        limit: input.limit ?? 50,
-        offset: input.offset ?? 0,
-      })
-      return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
-    },
-
-    async create(input, call) {
-      const { organization, principal, now } = call
-      const project_id = input.project_id ?? null
-      if (input.type === "oauth") throw fault("invalid_parameter", { reason: "keys of type oauth come from a consent" })
-      checkMayCreate(principal, project_id)
-      if (input.type === "publishable" && project_id === null) throw fault("project_required")
-      if (project_id !== null && !(await projects.find(organization.id, project_id))) {
-        throw fault("project_not_in_organization")
-      }
-      checkCidrs(input.ip_allowlist ?? [])
-      const scopes = scopesFor(input.type, input.scopes, principal)
-      const expires_at = input.type === "publishable" ? null : expiryOf(input, now)
-      if (input.type !== "publishable") await checkPlan(call)
-
-      const { row, secret } = await mintKey(call.db, now, {
-        organization_id: organization.id,
-        project_id,
-        type: input.type,
-        name: input.name,
-        scopes,
-        read_only: input.read_only ?? false,
-        require_approval: input.require_approval ?? false,
-        ip_allowlist: input.ip_allowlist ?? [],
-        created_by: principal.user?.id ?? null,
-        expires_at,
-        last_used_at: null,
-        rotated_from_id: null,
-        grace_expires_at: null,
-        revoked_at: null,
-      })
-      call.describe({ action: "api_key_created", targets: [target(row)] })
-      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
-    },
-
-    async get({ id }, { db, organization, principal, now }) {
-      const key = await keyStore(db).find(organization.id, id)
-      if (!key || (principal.projectIds && !principal.projectIds.has(key.project_id ?? ""))) throw fault("key_not_found")
-      return toKey(key, now)
-    },
-
-    async update({ id, scopes, ...input }, call) {
-      const key = await getKey(call, id)
+    const revoke = async (input: { id: string; cascade?: boolean }, call: Call) => {
+      const { db, organization, now } = call
+      const key = await getKey(call, input.id)
       if (key.revoked_at) throw fault("key_already_revoked")
-      if (input.read_only === false && key.read_only) throw fault("invalid_parameter", { reason: "read_only cannot be turned off" })
-      if (input.require_approval === false && key.require_approval) {
-        throw fault("invalid_parameter", { reason: "require_approval cannot be turned off" })
+      const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
+      for (const id of [key.id, ...pair]) {
+        await keyStore(db).update(organization.id, id, { revoked_at: now })
+        await approvalStore(db).cancelOfKey(id)
+        await announce(call, id)
       }
-      if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
-      const change: Partial<KeyRow> = { ...input, ...(scopes && { scopes: shrunkScopes(key.scopes, scopes) }) }
-      if (Object.keys(change).length > 0) await keyStore(call.db).update(call.organization.id, id, change)
-      await announce(call, id)
-      call.describe({ action: "api_key_updated", targets: [target(key)], metadata: { fields: Object.keys(change) } })
-      return toKey({ ...key, ...change }, call.now)
-    },
+      call.describe({ action: "api_key_revoked", targets: [target(key)] })
+      return toKey({ ...key, revoked_at: now }, now)
+    }
 
-    async rotate({ id, ...input }, call) {
-      const { db, organization, principal, now } = call
-      const old = await getKey(call, id)
-      if (old.revoked_at) throw fault("key_already_revoked")
-      if (old.grace_expires_at) throw fault("key_already_rotated")
-      if (statusOf(old, now) === "expired") throw fault("invalid_expiry", { reason: "the key has expired; create another" })
-      const lifetimeMs = old.expires_at ? old.expires_at.getTime() - old.created_at.getTime() : null
-      const grace_expires_at = new Date(now.getTime() + (input.grace_period_seconds ?? 0) * 1000)
-      try {
-        const { creator_email: _, ...facts } = old
-        const { row, secret } = await mintKey(call.db, now, {
-          ...facts,
-          // The replacement lives as long as the old key was made to.
-          expires_at: input.expires_at ? expiryOf(input, now) : lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs),
-          created_by: principal.user?.id ?? null,
-          last_used_at: null,
-          rotated_from_id: old.id,
+    return {
+      async list(input, { db, organization, principal, now }) {
+        const listed = await keyStore(db).list(organization.id, {
+          projectIds: principal.projectIds,
+          projectId: input.project_id,
+          status: input.status,
+          now,
+          limit: input.limit ?? 50,
+          offset: input.offset ?? 0,
         })
-        await keyStore(db).update(organization.id, old.id, { grace_expires_at })
-        await announce(call, old.id)
-        call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
-        return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
-      } catch (error) {
-        if (isUniqueViolation(error, "api_keys_rotated_from_id")) throw fault("key_already_rotated")
-        throw error
-      }
-    },
+        return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
+      },
 
-    revoke,
-    delete: revoke,
-  }
-})
+      async create(input, call) {
+        const { organization, principal, now } = call
+        const project_id = input.project_id ?? null
+        if (input.type === "oauth")
+          throw fault("invalid_parameter", { reason: "keys of type oauth come from a consent" })
+        checkMayCreate(principal, project_id)
+        if (input.type === "publishable" && project_id === null) throw fault("project_required")
+        if (project_id !== null && !(await projects.find(organization.id, project_id))) {
+          throw fault("project_not_in_organization")
+        }
+        checkCidrs(input.ip_allowlist ?? [])
+        const scopes = scopesFor(input.type, input.scopes, principal)
+        const expires_at = input.type === "publishable" ? null : expiryOf(input, now)
+        if (input.type !== "publishable") await checkPlan(call)
+
+        const { row, secret } = await mintKey(call.db, now, {
+          organization_id: organization.id,
+          project_id,
+          type: input.type,
+          name: input.name,
+          scopes,
+          read_only: input.read_only ?? false,
+          require_approval: input.require_approval ?? false,
+          ip_allowlist: input.ip_allowlist ?? [],
+          created_by: principal.user?.id ?? null,
+          expires_at,
+          last_used_at: null,
+          rotated_from_id: null,
+          grace_expires_at: null,
+          revoked_at: null,
+        })
+        call.describe({ action: "api_key_created", targets: [target(row)] })
+        return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+      },
+
+      async get({ id }, { db, organization, principal, now }) {
+        const key = await keyStore(db).find(organization.id, id)
+        if (!key || (principal.projectIds && !principal.projectIds.has(key.project_id ?? "")))
+          throw fault("key_not_found")
+        return toKey(key, now)
+      },
+
+      async update({ id, scopes, ...input }, call) {
+        const key = await getKey(call, id)
+        if (key.revoked_at) throw fault("key_already_revoked")
+        if (input.read_only === false && key.read_only)
+          throw fault("invalid_parameter", { reason: "read_only cannot be turned off" })
+        if (input.require_approval === false && key.require_approval) {
+          throw fault("invalid_parameter", { reason: "require_approval cannot be turned off" })
+        }
+        if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
+        const change: Partial<KeyRow> = {
+          ...input,
+          ...(scopes && { scopes: shrunkScopes(key.scopes, scopes) }),
+        }
+        if (Object.keys(change).length > 0) await keyStore(call.db).update(call.organization.id, id, change)
+        await announce(call, id)
+        call.describe({
+          action: "api_key_updated",
+          targets: [target(key)],
+          metadata: { fields: Object.keys(change) },
+        })
+        return toKey({ ...key, ...change }, call.now)
+      },
+
+      async rotate({ id, ...input }, call) {
+        const { db, organization, principal, now } = call
+        const old = await getKey(call, id)
+        if (old.revoked_at) throw fault("key_already_revoked")
+        if (old.grace_expires_at) throw fault("key_already_rotated")
+        if (statusOf(old, now) === "expired")
+          throw fault("invalid_expiry", { reason: "the key has expired; create another" })
+        const lifetimeMs = old.expires_at ? old.expires_at.getTime() - old.created_at.getTime() : null
+        const grace_expires_at = new Date(now.getTime() + (input.grace_period_seconds ?? 0) * 1000)
+        try {
+          const { creator_email: _, ...facts } = old
+          const { row, secret } = await mintKey(call.db, now, {
+            ...facts,
+            // The replacement lives as long as the old key was made to.
+            expires_at: input.expires_at
+              ? expiryOf(input, now)
+              : lifetimeMs === null
+                ? null
+                : new Date(now.getTime() + lifetimeMs),
+            created_by: principal.user?.id ?? null,
+            last_used_at: null,
+            rotated_from_id: old.id,
+          })
+          await keyStore(db).update(organization.id, old.id, { grace_expires_at })
+          await announce(call, old.id)
+          call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
+          return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+        } catch (error) {
+          if (isUniqueViolation(error, "api_keys_rotated_from_id")) throw fault("key_already_rotated")
+          throw error
+        }
+      },
+
+      revoke,
+      delete: revoke,
+    }
+  },
+)

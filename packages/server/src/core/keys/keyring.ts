@@ -1,12 +1,20 @@
-import { expandScopes, type FaultCode, heldMask, isScope, type KeyType, type PlanName, plans } from "@svc/contract"
+import {
+  expandScopes,
+  type FaultCode,
+  heldMask,
+  isScope,
+  type KeyType,
+  type PlanName,
+  plans,
+} from "@svc/contract"
 import type { Principal } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { parseCidrs } from "../../kernel/edges/client-address.ts"
 import { fault } from "../../kernel/fault.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
-import { type KeyWithTenant, keyStore } from "./store.ts"
 import { isWellFormed, secretHash } from "./secret.ts"
+import { type KeyWithTenant, keyStore } from "./store.ts"
 
 const CACHED_MAX = 20_000
 
@@ -36,7 +44,10 @@ const toPrincipal = (row: KeyWithTenant): Principal => {
       expiresAt: row.expires_at,
       createdAt: row.created_at,
     },
-    user: row.user_id === null ? null : { id: row.user_id, email: row.user_email ?? "", name: row.user_name ?? "" },
+    user:
+      row.user_id === null
+        ? null
+        : { id: row.user_id, email: row.user_email ?? "", name: row.user_name ?? "" },
     session: null,
     organization: {
       id: row.organization_id,

@@ -19,7 +19,10 @@ const EXPIRY_YEARS_MAX = 10
 export type KeyStatus = "active" | "rotating" | "expired" | "revoked"
 
 /** Specification 3.5. */
-export const statusOf = (key: Pick<KeyRow, "revoked_at" | "expires_at" | "grace_expires_at">, now: Date): KeyStatus => {
+export const statusOf = (
+  key: Pick<KeyRow, "revoked_at" | "expires_at" | "grace_expires_at">,
+  now: Date,
+): KeyStatus => {
   if (key.revoked_at) return "revoked"
   if ([key.expires_at, key.grace_expires_at].some(at => at !== null && at <= now)) return "expired"
   return key.grace_expires_at ? "rotating" : "active"
@@ -33,7 +36,9 @@ interface Expiry {
 
 /** 90 days unless told (specification 5.7); at least an hour and at most ten years from now. */
 export const expiryOf = (asked: Expiry, now: Date): Date | null => {
-  const given = [asked.expires_in_days, asked.expires_at, asked.never_expires || undefined].filter(value => value !== undefined)
+  const given = [asked.expires_in_days, asked.expires_at, asked.never_expires || undefined].filter(
+    value => value !== undefined,
+  )
   if (given.length > 1) {
     throw fault("invalid_expiry", { reason: "send one of expires_in_days, expires_at and never_expires" })
   }
@@ -42,7 +47,8 @@ export const expiryOf = (asked: Expiry, now: Date): Date | null => {
     asked.expires_at !== undefined
       ? new Date(asked.expires_at)
       : new Date(now.getTime() + (asked.expires_in_days ?? KEY_EXPIRY_DAYS_DEFAULT) * DAY_MS)
-  if (at.getTime() < now.getTime() + HOUR_MS) throw fault("invalid_expiry", { reason: "it must be an hour away or more" })
+  if (at.getTime() < now.getTime() + HOUR_MS)
+    throw fault("invalid_expiry", { reason: "it must be an hour away or more" })
   if (at.getTime() > now.getTime() + EXPIRY_YEARS_MAX * 366 * DAY_MS) {
     throw fault("invalid_expiry", { reason: `it must be at most ${EXPIRY_YEARS_MAX} years away` })
   }
@@ -56,7 +62,11 @@ const knownScopes = (names: readonly string[]): Scope[] => {
 }
 
 /** The scopes a key of this type gets (specification 5.2), never more than its creator's (5.1). */
-export const scopesFor = (type: KeyType, asked: readonly string[] | undefined, creator: Principal): Scope[] => {
+export const scopesFor = (
+  type: KeyType,
+  asked: readonly string[] | undefined,
+  creator: Principal,
+): Scope[] => {
   const ceiling = creator.role ? roleCeiling(creator.role) : new Set<Scope>()
   if (type === "publishable" || type === "full_access") {
     if (asked !== undefined && asked.length > 0) {
@@ -81,7 +91,8 @@ export const shrunkScopes = (current: readonly string[], asked: readonly string[
   const had = expandScopes(current.filter(isScope))
   const scopes = knownScopes(asked)
   const added = scopes.filter(scope => !had.has(scope))
-  if (added.length > 0) throw fault("invalid_scope", { scopes: `a key cannot gain ${added.join(", ")}; create another` })
+  if (added.length > 0)
+    throw fault("invalid_scope", { scopes: `a key cannot gain ${added.join(", ")}; create another` })
   if (scopes.length === 0) throw fault("invalid_scope", { scopes: "name at least one, or revoke the key" })
   return scopes
 }
@@ -103,12 +114,14 @@ export const checkMayManage = (principal: Principal, key: Pick<KeyRow, "project_
   if (principal.role !== null && MANAGERS.has(principal.role)) return
   if (principal.role !== "member") throw fault("role_insufficient", { roles: "owner, admin or member" })
   const inReach = key.project_id !== null && (principal.projectIds?.has(key.project_id) ?? true)
-  if (key.created_by !== principal.user?.id && !inReach) throw fault("role_insufficient", { roles: "owner or admin" })
+  if (key.created_by !== principal.user?.id && !inReach)
+    throw fault("role_insufficient", { roles: "owner or admin" })
 }
 
 /** Org-wide keys are for owners and admins (specification 5.1); a restricted member stays in its projects. */
 export const checkMayCreate = (principal: Principal, projectId: string | null) => {
-  if (principal.role === "viewer" || principal.role === null) throw fault("role_insufficient", { roles: "owner, admin or member" })
+  if (principal.role === "viewer" || principal.role === null)
+    throw fault("role_insufficient", { roles: "owner, admin or member" })
   if (projectId === null && !MANAGERS.has(principal.role)) throw fault("org_wide_key_forbidden")
   if (projectId !== null && principal.projectIds && !principal.projectIds.has(projectId)) {
     throw fault("project_not_in_organization")

@@ -129,7 +129,9 @@ export const keyStore = (db: Db) => {
         .select("id")
         .where("organization_id", "=", organizationId)
         .where("revoked_at", "is", null)
-        .where(eb => eb.or([eb("rotated_from_id", "=", key.id), eb("id", "=", key.rotated_from_id ?? NO_PROJECT)]))
+        .where(eb =>
+          eb.or([eb("rotated_from_id", "=", key.id), eb("id", "=", key.rotated_from_id ?? NO_PROJECT)]),
+        )
         .execute()
       return found.map(({ id }) => id)
     },
@@ -161,6 +163,7 @@ const statusIs = (status: string, now: Date) => {
   const ended = sql`coalesce(least(key.expires_at, key.grace_expires_at) <= ${now}, false)`
   if (status === "revoked") return sql<boolean>`key.revoked_at IS NOT NULL`
   if (status === "expired") return sql<boolean>`key.revoked_at IS NULL AND ${ended}`
-  if (status === "rotating") return sql<boolean>`key.revoked_at IS NULL AND NOT ${ended} AND key.grace_expires_at IS NOT NULL`
+  if (status === "rotating")
+    return sql<boolean>`key.revoked_at IS NULL AND NOT ${ended} AND key.grace_expires_at IS NOT NULL`
   return sql<boolean>`key.revoked_at IS NULL AND NOT ${ended} AND key.grace_expires_at IS NULL`
 }

@@ -1,5 +1,5 @@
-import { sql } from "kysely"
 import type { Meter } from "@svc/contract"
+import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Exchange } from "../../kernel/exchange.ts"
 import type { Meters } from "../../kernel/needs.ts"
@@ -36,7 +36,8 @@ const dayOf = (() => {
   }
 })()
 
-const add = (db: Db, counts: readonly Count[]) => sql`
+const add = (db: Db, counts: readonly Count[]) =>
+  sql`
   INSERT INTO core.usage (organization_id, project_id, key_id, metric, day, quantity)
   SELECT * FROM unnest(
     ${counts.map(count => count.organizationId)}::uuid[], ${counts.map(count => count.projectId)}::uuid[],
@@ -82,7 +83,10 @@ export const createMeters = (db: Db): UsageMeters => {
       counts = new Map()
       try {
         // Sorted: two processes that flush at once lock the rows in the same order.
-        await add(db, [...gathered].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value))
+        await add(
+          db,
+          [...gathered].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value),
+        )
       } catch (error) {
         for (const [name, value] of gathered) keep(name, value)
         throw error

@@ -25,9 +25,18 @@ test("only owners make or unmake owners and administrators; administrators see t
 })
 
 test("a change of role needs the right to both the old role and the new one", () => {
-  assert.equal(allowed(() => checkMayManage("admin", "member", "viewer")), true)
-  assert.equal(allowed(() => checkMayManage("admin", "member", "admin")), false)
-  assert.equal(allowed(() => checkMayManage("admin", "owner", "member")), false)
+  assert.equal(
+    allowed(() => checkMayManage("admin", "member", "viewer")),
+    true,
+  )
+  assert.equal(
+    allowed(() => checkMayManage("admin", "member", "admin")),
+    false,
+  )
+  assert.equal(
+    allowed(() => checkMayManage("admin", "owner", "member")),
+    false,
+  )
 })
 
 test("members and viewers can be held to projects, those who lead cannot", () => {

@@ -18,13 +18,19 @@ const TAG_BYTES = 16
 
 /** AES-256-GCM under a key of the tenant's own, derived from the master key (HKDF-SHA256). */
 export const createSecretBox = (masterKey: Buffer): SecretBox => {
-  const tenantKey = (tenantId: string) => Buffer.from(hkdfSync("sha256", masterKey, "svc:box1", tenantId, KEY_BYTES))
+  const tenantKey = (tenantId: string) =>
+    Buffer.from(hkdfSync("sha256", masterKey, "svc:box1", tenantId, KEY_BYTES))
 
   return {
     seal(tenantId, context, plaintext) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv("aes-256-gcm", tenantKey(tenantId), nonce).setAAD(Buffer.from(context))
-      const sealed = Buffer.concat([nonce, cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()])
+      const sealed = Buffer.concat([
+        nonce,
+        cipher.update(plaintext, "utf8"),
+        cipher.final(),
+        cipher.getAuthTag(),
+      ])
       return PREFIX + sealed.toString("base64url")
     },
 
@@ -34,7 +40,9 @@ export const createSecretBox = (masterKey: Buffer): SecretBox => {
       const decipher = createDecipheriv("aes-256-gcm", tenantKey(tenantId), bytes.subarray(0, NONCE_BYTES))
         .setAAD(Buffer.from(context))
         .setAuthTag(bytes.subarray(-TAG_BYTES))
-      return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8")
+      return (
+        decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8")
+      )
     },
   }
 }
@@ -42,7 +50,10 @@ export const createSecretBox = (masterKey: Buffer): SecretBox => {
 const parse = (text: string, source: string): Buffer => {
   const key = Buffer.from(text.trim(), "base64")
   if (key.length === KEY_BYTES) return key
-  throw new StartupError(`The master key in ${source} is not 32 bytes of base64.`, "Make one with: openssl rand -base64 32")
+  throw new StartupError(
+    `The master key in ${source} is not 32 bytes of base64.`,
+    "Make one with: openssl rand -base64 32",
+  )
 }
 
 /** The master key: the setting's, or the one in `master.key`, made on the first start and readable by its owner only. */

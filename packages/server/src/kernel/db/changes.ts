@@ -38,7 +38,12 @@ export const listenForChanges = async (connectionString: string, log: Logger): P
   }
 
   const connect = async () => {
-    const next = new pg.Client({ connectionString, application_name: "svc-changes", keepAlive: true, query_timeout: PROBE_MS })
+    const next = new pg.Client({
+      connectionString,
+      application_name: "svc-changes",
+      keepAlive: true,
+      query_timeout: PROBE_MS,
+    })
     next.on("notification", ({ payload = "" }) => {
       const [topic = "", id] = payload.split(":")
       tell(topic, id)

@@ -44,7 +44,9 @@ const load = async (sources: readonly MigrationSource[]): Promise<Migration[]> =
 }
 
 const readLedger = async (client: pg.ClientBase) => {
-  const { rows } = await client.query<{ exists: boolean }>("SELECT to_regclass('kernel.migrations') IS NOT NULL AS exists")
+  const { rows } = await client.query<{ exists: boolean }>(
+    "SELECT to_regclass('kernel.migrations') IS NOT NULL AS exists",
+  )
   if (!rows[0]?.exists) return new Map<string, string>()
   const applied = await client.query<{ schema: string; name: string; sha256: string }>(
     "SELECT schema, name, sha256 FROM kernel.migrations",
@@ -98,10 +100,16 @@ const run = async (client: pg.ClientBase, { schema, name, sql, sha256 }: Migrati
   try {
     await client.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`)
     await client.query(sql)
-    await client.query("INSERT INTO kernel.migrations (schema, name, sha256) VALUES ($1, $2, $3)", [schema, name, sha256])
+    await client.query("INSERT INTO kernel.migrations (schema, name, sha256) VALUES ($1, $2, $3)", [
+      schema,
+      name,
+      sha256,
+    ])
     await client.query("COMMIT")
   } catch (error) {
     await client.query("ROLLBACK")
-    throw new StartupError(`Migration ${schema}/${name} failed: ${error}.`, "Nothing of it was applied.", { cause: error })
+    throw new StartupError(`Migration ${schema}/${name} failed: ${error}.`, "Nothing of it was applied.", {
+      cause: error,
+    })
   }
 }

@@ -51,9 +51,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 /** Reads and parses a JSON body; undefined when the request has none. */
 export const readJson = async (request: IncomingMessage, bytesMax: number): Promise<unknown> => {
   const declared = request.headers["content-length"]
-  if (request.headers["transfer-encoding"] === undefined && (declared === undefined || declared === "0")) return undefined
+  if (request.headers["transfer-encoding"] === undefined && (declared === undefined || declared === "0"))
+    return undefined
   checkType(request)
-  if (declared !== undefined && Number(declared) > bytesMax) throw fault("payload_too_large", { bytes: bytesMax })
+  if (declared !== undefined && Number(declared) > bytesMax)
+    throw fault("payload_too_large", { bytes: bytesMax })
   const body = await collect(request, bytesMax)
   if (body.length === 0) return undefined
   try {

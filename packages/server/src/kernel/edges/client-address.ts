@@ -17,7 +17,8 @@ export const parseCidrs = (cidrs: readonly string[]): BlockList => {
 }
 
 const MAPPED = "::ffff:"
-const unmap = (ip: string): string => (ip.startsWith(MAPPED) && ip.includes(".") ? ip.slice(MAPPED.length) : ip)
+const unmap = (ip: string): string =>
+  ip.startsWith(MAPPED) && ip.includes(".") ? ip.slice(MAPPED.length) : ip
 
 const trusts = (proxies: BlockList, ip: string): boolean => {
   const family = isIP(ip)

@@ -55,7 +55,8 @@ const checkDuplicates = ({ rawHeaders }: IncomingMessage) => {
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string
-    if (name.length === 13 && name.toLowerCase() === "authorization" && ++seen > 1) throw fault("header_duplicated")
+    if (name.length === 13 && name.toLowerCase() === "authorization" && ++seen > 1)
+      throw fault("header_duplicated")
   }
 }
 
@@ -83,10 +84,21 @@ const createIncoming = (request: FastifyRequest, ip: string): Incoming => {
 }
 
 /** HTTP in front of the pipeline: routing, bytes and status lines; no rule of the platform lives here. */
-export const createHttpEdge = ({ pipeline, operations, log, baseUrl, trustedProxies }: HttpEdgeNeeds): FastifyInstance => {
+export const createHttpEdge = ({
+  pipeline,
+  operations,
+  log,
+  baseUrl,
+  trustedProxies,
+}: HttpEdgeNeeds): FastifyInstance => {
   const clientAddress = createClientAddress(trustedProxies)
 
-  const refuse = (request: IncomingMessage, response: ServerResponse, error: Fault, extra: Record<string, string> = {}) => {
+  const refuse = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: Fault,
+    extra: Record<string, string> = {},
+  ) => {
     const given = request.headers["x-request-id"]
     const requestId = requestIdFor(typeof given === "string" ? given : undefined)
     const { status, body, headers } = refusal(error, baseUrl, requestId)
@@ -114,7 +126,9 @@ export const createHttpEdge = ({ pipeline, operations, log, baseUrl, trustedProx
   app.setErrorHandler((error, request, reply) => {
     reply.hijack()
     const status = (error as { statusCode?: number }).statusCode
-    const known = isFault(error) ? error : fault(status === 415 ? "unsupported_media_type" : "internal_error", undefined, { internal: error })
+    const known = isFault(error)
+      ? error
+      : fault(status === 415 ? "unsupported_media_type" : "internal_error", undefined, { internal: error })
     if (known.status >= 500) log.error({ err: error }, "http edge")
     refuse(request.raw, reply.raw, known)
   })
@@ -127,12 +141,23 @@ export const createHttpEdge = ({ pipeline, operations, log, baseUrl, trustedProx
   const answer = async (bound: BoundOperation, request: FastifyRequest, response: ServerResponse) => {
     checkDuplicates(request.raw)
     const result = await pipeline(bound, createIncoming(request, clientAddress(request.raw)))
-    const headers: Record<string, string> = { "x-request-id": result.requestId, ...result.headers, ...result.reply.headers }
+    const headers: Record<string, string> = {
+      "x-request-id": result.requestId,
+      ...result.headers,
+      ...result.reply.headers,
+    }
     if (isCrossOrigin(bound.operation)) headers["access-control-allow-origin"] = "*"
-    send(response, result.reply.status, isBodyless(result.reply) ? undefined : wrap(bound.operation, result), headers)
+    send(
+      response,
+      result.reply.status,
+      isBodyless(result.reply) ? undefined : wrap(bound.operation, result),
+      headers,
+    )
   }
 
-  const ownHead = new Set(operations.filter(({ operation }) => operation.method === "HEAD").map(({ operation }) => operation.path))
+  const ownHead = new Set(
+    operations.filter(({ operation }) => operation.method === "HEAD").map(({ operation }) => operation.path),
+  )
   for (const bound of operations) {
     const { method, path } = bound.operation
     app.route({
@@ -141,7 +166,11 @@ export const createHttpEdge = ({ pipeline, operations, log, baseUrl, trustedProx
       handler: (request, reply) => {
         reply.hijack()
         return answer(bound, request, reply.raw).catch(error => {
-          refuse(request.raw, reply.raw, isFault(error) ? error : fault("internal_error", undefined, { internal: error }))
+          refuse(
+            request.raw,
+            reply.raw,
+            isFault(error) ? error : fault("internal_error", undefined, { internal: error }),
+          )
         })
       },
     })
@@ -150,7 +179,12 @@ export const createHttpEdge = ({ pipeline, operations, log, baseUrl, trustedProx
   return app
 }
 
-type Refuse = (request: IncomingMessage, response: ServerResponse, error: Fault, extra?: Record<string, string>) => void
+type Refuse = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: Fault,
+  extra?: Record<string, string>,
+) => void
 
 /** OPTIONS for all, and 405 with `Allow` for methods that a path does not have. */
 const addOtherMethods = (app: FastifyInstance, operations: readonly BoundOperation[], refuse: Refuse) => {
@@ -165,8 +199,13 @@ const addOtherMethods = (app: FastifyInstance, operations: readonly BoundOperati
       url,
       handler: (request, reply) => {
         reply.hijack()
-        if (request.method !== "OPTIONS") return refuse(request.raw, reply.raw, fault("method_not_allowed"), { allow })
-        send(reply.raw, 204, undefined, { allow, "x-request-id": requestIdFor(undefined), ...(crossOrigin && corsHeaders(allow)) })
+        if (request.method !== "OPTIONS")
+          return refuse(request.raw, reply.raw, fault("method_not_allowed"), { allow })
+        send(reply.raw, 204, undefined, {
+          allow,
+          "x-request-id": requestIdFor(undefined),
+          ...(crossOrigin && corsHeaders(allow)),
+        })
       },
     })
   }
@@ -176,7 +215,8 @@ const corsHeaders = (allow: string): Record<string, string> => ({
   "access-control-allow-origin": "*",
   "access-control-allow-methods": allow,
   "access-control-allow-headers": "authorization, content-type, apikey, idempotency-key, x-request-id",
-  "access-control-expose-headers": "x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after",
+  "access-control-expose-headers":
+    "x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after",
   "access-control-max-age": "600",
 })
 

@@ -22,7 +22,11 @@ export type InProcessCaller = (request: InProcessRequest) => Promise<Answer>
 
 type Part = "params" | "query" | "body"
 
-const pick = (operation: Operation, part: Part, input: InProcessRequest["input"]): Record<string, unknown> => {
+const pick = (
+  operation: Operation,
+  part: Part,
+  input: InProcessRequest["input"],
+): Record<string, unknown> => {
   const fields = operation[part]?.properties ?? {}
   return Object.fromEntries(Object.entries(input).filter(([name]) => name in fields))
 }
@@ -37,7 +41,10 @@ const fillPath = (operation: Operation, params: Record<string, unknown>): string
   operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])))
 
 /** Calls operations from inside the process, through the same stages as HTTP but for the credential itself. */
-export const createInProcessCaller = (pipeline: Pipeline, operations: readonly BoundOperation[]): InProcessCaller => {
+export const createInProcessCaller = (
+  pipeline: Pipeline,
+  operations: readonly BoundOperation[],
+): InProcessCaller => {
   const byName = new Map(operations.map(bound => [bound.operation.name, bound]))
 
   return request => {

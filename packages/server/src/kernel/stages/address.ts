@@ -6,6 +6,7 @@ import { fault } from "../fault.ts"
 export const address: Stage = ({ principal, incoming }) => {
   if (principal.allowlist === null) return undefined
   const family = isIP(incoming.ip)
-  if (family === 0 || !principal.allowlist.check(incoming.ip, family === 6 ? "ipv6" : "ipv4")) throw fault("ip_not_allowed")
+  if (family === 0 || !principal.allowlist.check(incoming.ip, family === 6 ? "ipv6" : "ipv4"))
+    throw fault("ip_not_allowed")
   return undefined
 }

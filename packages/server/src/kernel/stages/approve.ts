@@ -6,6 +6,7 @@ export const approve =
   (approvals: Approvals): Stage =>
   exchange => {
     const { operation, principal, incoming } = exchange
-    if (operation.risk !== "high" || !principal.requireApproval || incoming.approvalId !== undefined) return undefined
+    if (operation.risk !== "high" || !principal.requireApproval || incoming.approvalId !== undefined)
+      return undefined
     return approvals.request(exchange)
   }

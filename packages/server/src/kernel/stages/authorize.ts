@@ -7,7 +7,8 @@ import type { Projects } from "../needs.ts"
 
 /** A tenant id in the request must be the caller's, and is compared before anything is looked up by it. */
 export const checkTenant = ({ organization }: Exchange, tenantId: unknown) => {
-  if (typeof tenantId === "string" && tenantId.toLowerCase() !== organization?.id) throw fault("tenant_mismatch")
+  if (typeof tenantId === "string" && tenantId.toLowerCase() !== organization?.id)
+    throw fault("tenant_mismatch")
 }
 
 const namedProject = ({ incoming }: Exchange): string | undefined => {
@@ -48,7 +49,9 @@ export const authorize =
     if (named !== undefined) {
       if (!isUuid(named)) throw fault("project_not_in_organization")
       const found = projects.find(organization.id, named)
-      return found instanceof Promise ? found.then(project => enter(exchange, project)) : enter(exchange, found)
+      return found instanceof Promise
+        ? found.then(project => enter(exchange, project))
+        : enter(exchange, found)
     }
     if (operation.project === "required" || principal.projectIds) throw fault("project_required")
     return undefined

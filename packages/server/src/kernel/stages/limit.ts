@@ -54,7 +54,8 @@ export const createLimits = (mode: "plan" | "off", buckets: Buckets = createBuck
     const [name, rate] = bucketOf(exchange)
     const taken = buckets[mode === "plan" ? "take" : "peek"](name, rate, exchange.nowMs)
     announce(exchange.headers, taken)
-    if (!taken.allowed) throw tooMany(exchange.operation.limit === "auth" ? "auth_rate_limited" : "rate_limited", taken)
+    if (!taken.allowed)
+      throw tooMany(exchange.operation.limit === "auth" ? "auth_rate_limited" : "rate_limited", taken)
     return undefined
   },
 
@@ -65,5 +66,6 @@ export const createLimits = (mode: "plan" | "off", buckets: Buckets = createBuck
     return taken.allowed ? undefined : tooMany("rate_limited", taken)
   },
 
-  peek: (organizationId, perSecond, nowMs) => buckets.peek(organizationId, organizationRate(perSecond), nowMs),
+  peek: (organizationId, perSecond, nowMs) =>
+    buckets.peek(organizationId, organizationRate(perSecond), nowMs),
 })

@@ -59,7 +59,11 @@ const toReply = ({ operation }: Exchange, result: unknown): Reply => {
   return { status: Number(statuses[0]), body: result }
 }
 
-export const auditEntry = (exchange: Exchange, outcome: AuditEntry["outcome"], metadata: object = {}): AuditEntry => {
+export const auditEntry = (
+  exchange: Exchange,
+  outcome: AuditEntry["outcome"],
+  metadata: object = {},
+): AuditEntry => {
   const { operation, principal, incoming, note } = exchange
   return {
     tenantId: note.tenantId ?? exchange.organization?.id ?? principal.user?.id ?? "",
@@ -80,7 +84,13 @@ export const auditEntry = (exchange: Exchange, outcome: AuditEntry["outcome"], m
   }
 }
 
-const append = async (audit: Audit, db: Db, exchange: Exchange, outcome: AuditEntry["outcome"], metadata?: object) => {
+const append = async (
+  audit: Audit,
+  db: Db,
+  exchange: Exchange,
+  outcome: AuditEntry["outcome"],
+  metadata?: object,
+) => {
   const entry = auditEntry(exchange, outcome, metadata)
   // A stranger's failed sign-up belongs to no tenant; the log and the meters have it.
   if (entry.tenantId !== "") await audit.append(db, entry)
@@ -145,7 +155,9 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
 
   const run = (exchange: Exchange): Reply | Promise<Reply> => {
     if (exchange.bound.atomic) return atomic(exchange)
-    return mutates(exchange.operation) && exchange.operation.audit === "each" ? recorded(exchange) : direct(exchange)
+    return mutates(exchange.operation) && exchange.operation.audit === "each"
+      ? recorded(exchange)
+      : direct(exchange)
   }
 
   return run

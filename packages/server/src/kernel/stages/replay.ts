@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
 import { mutates, type Operation, type Reply } from "@svc/contract"
+import { canonicalJson } from "../canonical-json.ts"
 import type { Db } from "../db/database.ts"
 import type { Exchange, ReplayClaim, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
-import { canonicalJson } from "../canonical-json.ts"
 import type { ClaimKey, Replays } from "../replays.ts"
 
 const VALID_KEY = /^[\x21-\x7e]{1,255}$/
@@ -20,7 +20,8 @@ export const replay =
   exchange => {
     const { operation, incoming, principal } = exchange
     const idempotencyKey = incoming.header("idempotency-key")
-    if (idempotencyKey === undefined || !mutates(operation) || principal.type === "anonymous") return undefined
+    if (idempotencyKey === undefined || !mutates(operation) || principal.type === "anonymous")
+      return undefined
     if (!VALID_KEY.test(idempotencyKey)) throw fault("idempotency_key_invalid")
     const key: ClaimKey = {
       tenantId: exchange.organization?.id ?? principal.id,
@@ -33,7 +34,9 @@ export const replay =
   }
 
 const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promise<Reply | undefined> => {
-  const digest = createHash("sha256").update(canonicalJson([exchange.project?.id ?? null, exchange.input])).digest()
+  const digest = createHash("sha256")
+    .update(canonicalJson([exchange.project?.id ?? null, exchange.input]))
+    .digest()
   const claimed = await replays.claim(key, digest, exchange.nowMs)
   if (claimed.state === "mismatch") throw fault("idempotency_key_mismatch")
   if (claimed.state === "in_flight") {
@@ -45,7 +48,10 @@ const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promi
   exchange.replay = {
     settled: false,
     settle: (db, reply) =>
-      replays.settle(db, key, claimed.token, { ...reply, body: withoutSecrets(exchange.operation, reply.body) }),
+      replays.settle(db, key, claimed.token, {
+        ...reply,
+        body: withoutSecrets(exchange.operation, reply.body),
+      }),
     release: () => replays.release(key, claimed.token),
   }
   return undefined

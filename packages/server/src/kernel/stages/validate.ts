@@ -33,7 +33,8 @@ const check = (validator: Validator, value: unknown) => {
 const unalias = (body: Record<string, unknown>, aliases: Readonly<Record<string, string>>) => {
   for (const [alias, name] of Object.entries(aliases)) {
     if (!(alias in body)) continue
-    if (name in body) refuse([{ location: `body.${alias}`, message: `means the same as ${name}; send one of them` }])
+    if (name in body)
+      refuse([{ location: `body.${alias}`, message: `means the same as ${name}; send one of them` }])
     body[name] = body[alias]
     delete body[alias]
   }
@@ -48,7 +49,8 @@ const checkBody = (operation: Operation, validator: Validator, body: unknown): R
   if (depthExceeds(fields, DEPTH_MAX)) throw fault("json_too_deep")
   check(validator, fields)
   // PostgreSQL's text and jsonb cannot hold it; areas that keep bytes say so.
-  if (!operation.allowsNul && hasNul(fields)) refuse([{ location: "body", message: "must not contain null characters" }])
+  if (!operation.allowsNul && hasNul(fields))
+    refuse([{ location: "body", message: "must not contain null characters" }])
   return fields
 }
 
@@ -60,7 +62,8 @@ export const validate: Stage = exchange => {
   const query = { ...incoming.query }
   if (validators.params) check(validators.params, params)
   check(validators.query, query)
-  if (hasNul(params) || hasNul(query)) refuse([{ location: "path", message: "must not contain null characters" }])
+  if (hasNul(params) || hasNul(query))
+    refuse([{ location: "path", message: "must not contain null characters" }])
   if (!validators.body) {
     exchange.input = { ...query, ...params }
     return undefined
@@ -68,7 +71,11 @@ export const validate: Stage = exchange => {
   return readBody(exchange, validators.body, { ...query, ...params })
 }
 
-const readBody = async (exchange: Exchange, validator: Validator, outer: Record<string, unknown>): Promise<undefined> => {
+const readBody = async (
+  exchange: Exchange,
+  validator: Validator,
+  outer: Record<string, unknown>,
+): Promise<undefined> => {
   const { operation, incoming } = exchange
   const body = checkBody(operation, validator, (await incoming.json(operation.bodyBytesMax)) ?? {})
   if ("tenant_id" in body) checkTenant(exchange, body.tenant_id)

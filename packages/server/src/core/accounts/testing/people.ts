@@ -1,7 +1,6 @@
 /** People who sign themselves up, for tests that tell one from another. */
 import assert from "node:assert/strict"
-import { createSvc, type Svc } from "@svc/sdk"
-import { SvcError } from "@svc/sdk"
+import { createSvc, type Svc, SvcError } from "@svc/sdk"
 import { PASSWORD, type TestPlatform } from "../../../testing/platform.ts"
 import { watchedFetch } from "../../../testing/watch.ts"
 
@@ -21,7 +20,8 @@ let people = 0
 export const newEmail = (): string => `person-${++people}@example.com`
 
 /** A client without credentials. */
-export const stranger = (p: TestPlatform): Svc => createSvc({ baseUrl: p.url, fetch: watchedFetch, retries: 0 })
+export const stranger = (p: TestPlatform): Svc =>
+  createSvc({ baseUrl: p.url, fetch: watchedFetch, retries: 0 })
 
 const signedIn = (p: TestPlatform, headers: Headers) => {
   const setCookie = headers.get("set-cookie") ?? ""

@@ -34,7 +34,8 @@ export type StoredOp = KvOp | { readonly op: "reclaim" | "forget"; readonly key:
 export const applyScript = defineScript(`
 local heads, keys, expiries, owner = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, linger = tonumber(ARGV[1]), tonumber(ARGV[2])
-local version = tonumber(redis.call('HGET', owner, 'version') or '0')
+local lastVersion = tonumber(redis.call('HGET', owner, 'version') or '0')
+local version = lastVersion
 local was, is, slots, results = {}, {}, {}, {}
 
 -- Lua would write a large number as 1e+15.
@@ -72,7 +73,11 @@ for i = 0, (#ARGV - 2) / 8 - 1 do
     is[key] = false
     results[i + 1] = entry and 1 or 0
   elseif op == 'reclaim' then
-    if found and not entry then is[key] = false end
+    -- Always off this list, or a sweep would find it there for ever.
+    if not entry then
+      is[key] = false
+      redis.call('ZREM', expiries, key)
+    end
     results[i + 1] = 0
   elseif op == 'set' then
     if not holds(entry, absent, present, ifVersion) then
@@ -115,9 +120,9 @@ for key, before in pairs(was) do
     end
   end
 end
-redis.call('HSET', owner, 'version', whole(version))
-redis.call('HINCRBY', owner, 'keys', keyCount)
-redis.call('HINCRBY', owner, 'bytes', byteCount)
+if version > lastVersion then redis.call('HSET', owner, 'version', whole(version)) end
+if keyCount ~= 0 then redis.call('HINCRBY', owner, 'keys', keyCount) end
+if byteCount ~= 0 then redis.call('HINCRBY', owner, 'bytes', byteCount) end
 if ARGV[3] == 'forget' and redis.call('HLEN', heads) == 0 then redis.call('DEL', owner) end
 return { -1, results }
 `)

@@ -1,6 +1,5 @@
 /** One connection to a Valkey or Redis that answers soon or fails soon, and comes back by itself. */
 import { createHash } from "node:crypto"
-import { setTimeout as delay } from "node:timers/promises"
 import { createClient } from "@redis/client"
 import { PortError } from "../../../port-error.ts"
 
@@ -27,7 +26,6 @@ export interface Connection extends AsyncDisposable {
   send(command: readonly (string | Buffer)[]): Promise<Reply>
   /** Runs a script by its hash, and by its text on a server that has not seen it yet. */
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<Reply>
-  isReady(): boolean
 }
 
 const parseAddress = (url: string) => {
@@ -70,27 +68,19 @@ export const connect = async (url: string, timeoutMs: number): Promise<Connectio
   client.on("error", error => {
     lastError = error
   })
-  const waited = new AbortController()
-  await Promise.race([
-    client.connect().catch(() => undefined),
-    delay(timeoutMs, undefined, { signal: waited.signal }).catch(() => undefined),
-  ])
-  waited.abort()
+
+  const within = <T>(answer: Promise<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+      answer.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
 
   const ask = async (command: readonly (string | Buffer)[]): Promise<Reply> => {
     if (!client.isReady) throw lastError ?? new Error("not connected")
-    const late = new AbortController()
-    const deadline = delay(timeoutMs, undefined, { signal: late.signal }).then(() => {
-      throw new Error(`no answer within ${timeoutMs} ms`)
-    })
-    try {
-      return await Promise.race([client.sendCommand<Reply>([...command]), deadline])
-    } finally {
-      deadline.catch(() => undefined)
-      late.abort()
-    }
+    return within(client.sendCommand<Reply>([...command]))
   }
 
+  await within(client.connect()).catch(() => undefined)
   return {
     send: command => ask(command).catch(error => Promise.reject(unavailable(error))),
     async run({ source, sha1 }, keys, args) {
@@ -104,9 +94,9 @@ export const connect = async (url: string, timeoutMs: number): Promise<Connectio
         throw unavailable(error)
       }
     },
-    isReady: () => client.isReady,
+    /** Lets the calls under way finish. */
     async [Symbol.asyncDispose]() {
-      if (client.isReady) await Promise.race([client.close(), delay(timeoutMs, undefined, { ref: false })])
+      if (client.isReady) await within(client.close()).catch(() => undefined)
       client.destroy()
     },
   }
