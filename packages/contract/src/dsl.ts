@@ -86,6 +86,15 @@ export interface AreaSpec {
   readonly project: ProjectRule
   readonly envelope?: Envelope
   readonly audit?: AuditRule
+  /** Faults with the area's own wording, where the specification gives one. */
+  readonly refusals?: AreaRefusals
+}
+
+export interface AreaRefusals {
+  /** A key calls what takes a signed-in person. */
+  readonly session?: FaultCode
+  /** A key of the whole organization names no project. */
+  readonly project?: FaultCode
 }
 
 /** An operation with its area's defaults filled in. */
@@ -99,6 +108,7 @@ export type Operation = Omit<OperationSpec, "project" | "envelope" | "audit"> & 
   readonly project: ProjectRule
   readonly envelope: Envelope
   readonly audit: AuditRule
+  readonly refusals: Required<AreaRefusals>
   readonly bodyBytesMax: number
 }
 
@@ -123,6 +133,7 @@ const complete = (areaName: string, area: AreaSpec, key: string, spec: Operation
     project: spec.project ?? area.project,
     envelope: spec.envelope ?? area.envelope ?? "data",
     audit: spec.audit ?? area.audit ?? "each",
+    refusals: { session: "session_required", project: "project_required", ...area.refusals },
     bodyBytesMax: spec.bodyBytesMax ?? MIB,
   }
 }

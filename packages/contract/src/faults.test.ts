@@ -24,13 +24,14 @@ test("the literal strings of the specification are given exactly", () => {
     faultText("missing_scope", { scopes: "database:read or database:query" }),
     "missing scope: database:read or database:query",
   )
-  assert.equal(faultText("session_required"), "key management requires a signed-in user session")
+  assert.equal(faultText("key_session_required"), "key management requires a signed-in user session")
 })
 
-test("both project refusals carry one code, and every other fault its own", () => {
+test("an area's own wording of a refusal carries the code of the general one", () => {
   assert.equal(wireCode("storage_project_required"), "project_required")
+  assert.equal(wireCode("key_session_required"), "session_required")
   const shared = faultCodes.filter(code => wireCode(code) !== code)
-  assert.deepEqual(shared, ["storage_project_required"])
+  assert.deepEqual(shared.sort(), ["key_session_required", "storage_project_required"])
 })
 
 test("every code is a snake_case word with an allowed status", () => {

@@ -132,6 +132,12 @@ export const permissionFaults = {
   },
   session_required: {
     status: 403,
+    text: "this operation requires a signed-in user session",
+    help: "People, organizations and decisions are not for keys. Sign in to the console and do it there.",
+  },
+  key_session_required: {
+    status: 403,
+    code: "session_required",
     text: "key management requires a signed-in user session",
     help: "A key can create, rotate, revoke or approve nothing, not even something weaker than itself. Sign in to the console and do it there.",
   },

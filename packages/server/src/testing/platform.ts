@@ -165,6 +165,8 @@ export const platform = async (t: TestContext, options: PlatformOptions = {}): P
   const session: TestPlatform["session"] = async (name, role = "owner") => {
     const { organizationId } = await tenant(name)
     const user = await insertUser()
+    // Earlier than whatever the test makes: a person's session opens in the oldest of their organizations.
+    const joined_at = new Date(clock.now() - 60_000)
     await db
       .insertInto("core.members")
       .values({
@@ -172,7 +174,7 @@ export const platform = async (t: TestContext, options: PlatformOptions = {}): P
         user_id: user.id,
         role,
         project_ids: null,
-        joined_at: now(),
+        joined_at,
       })
       .execute()
     const response = await request("/v1/account/login", {

@@ -53,6 +53,6 @@ export const authorize =
         ? found.then(project => enter(exchange, project))
         : enter(exchange, found)
     }
-    if (operation.project === "required" || principal.projectIds) throw fault("project_required")
+    if (operation.project === "required" || principal.projectIds) throw fault(operation.refusals.project)
     return undefined
   }

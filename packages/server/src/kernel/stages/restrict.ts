@@ -11,7 +11,7 @@ export const restrict =
     if (principal.key?.type === "publishable" && operation.scope !== "publishable") {
       throw fault("publishable_key_not_allowed")
     }
-    if (operation.scope === "session" && principal.type !== "session") throw fault("session_required")
+    if (operation.scope === "session" && principal.type !== "session") throw fault(operation.refusals.session)
     if (principal.readOnly && mutates(operation)) throw fault("key_read_only")
     if (principal.type === "session" && operation.method !== "GET") checkOrigin(exchange, isOwnOrigin)
     return undefined

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto"
 import { describe, test } from "node:test"
 import { conditionTests, timeTests, valueTests } from "./conformance/entries.ts"
 import { NOW, type OpenKv, rejectsAs, text } from "./conformance/fixture.ts"
-import { batchTests, listTests, ownerTests } from "./conformance/many.ts"
+import { batchTests, boundTests, listTests, ownerTests, raceTests } from "./conformance/many.ts"
 
 const lifeTests = (open: OpenKv): void => {
   test("a store that is open is healthy and says how durable it is", async t => {
@@ -28,19 +28,21 @@ const lifeTests = (open: OpenKv): void => {
   })
 }
 
+const promises = [
+  valueTests,
+  conditionTests,
+  timeTests,
+  ownerTests,
+  listTests,
+  boundTests,
+  batchTests,
+  raceTests,
+  lifeTests,
+]
+
 /** `open` gives each test an empty store. */
 export const kvConformance = (driver: string, open: OpenKv): void => {
   describe(`${driver} keeps the promises of the key-value port`, () => {
-    for (const register of [
-      valueTests,
-      conditionTests,
-      timeTests,
-      ownerTests,
-      listTests,
-      batchTests,
-      lifeTests,
-    ]) {
-      register(open)
-    }
+    for (const register of promises) register(open)
   })
 }

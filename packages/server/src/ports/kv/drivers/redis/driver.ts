@@ -200,7 +200,8 @@ export const openRedisKv = async ({ url, timeoutMs = 2_000 }: RedisOptions): Pro
     ...createUpkeep(connection, apply),
     async health() {
       try {
-        await connection.send(["PING"])
+        // A read, where a ping would do well even on a node of a cluster that is down.
+        await connection.send(["EXISTS", EXPIRING])
       } catch (error) {
         return { ok: false, reason: error instanceof Error ? error.message : String(error) }
       }
