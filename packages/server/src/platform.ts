@@ -9,7 +9,7 @@ import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { loadMasterKey } from "./core/secrets/secret-box.ts"
 import type { AreaDefinition, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
-import { listenForChanges } from "./kernel/db/changes.ts"
+import { type Changes, listenForChanges } from "./kernel/db/changes.ts"
 import { type Database, openDatabase } from "./kernel/db/database.ts"
 import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
 import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
@@ -17,7 +17,10 @@ import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
 import { type MigrationSource, migrate } from "./kernel/db/migrate.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
+import { renderOpenApi } from "./kernel/edges/openapi.ts"
+import { addPages, type Readiness } from "./kernel/edges/pages.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
+import { createMetrics } from "./kernel/metrics.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
@@ -118,6 +121,7 @@ export const startPlatform = async (config: Config, overrides: Overrides = {}): 
 
   const operations = [...core.operations, ...[...running.values()].flatMap(area => area.operations)]
   const replays = createReplays(database.db)
+  const metrics = opened.use(createMetrics())
   const ownOrigins = new Set([config.baseUrl])
   const pipeline = createPipeline({
     ...core,
@@ -126,6 +130,7 @@ export const startPlatform = async (config: Config, overrides: Overrides = {}): 
     database,
     limits,
     replays,
+    metrics,
     baseUrl: config.baseUrl,
     isOwnOrigin: origin => ownOrigins.has(origin),
   })
@@ -138,6 +143,17 @@ export const startPlatform = async (config: Config, overrides: Overrides = {}): 
     log,
     baseUrl: config.baseUrl,
     trustedProxies: config.trustedProxies,
+  })
+  addPages(app, {
+    baseUrl: config.baseUrl,
+    openapi: () =>
+      renderOpenApi(
+        operations.map(({ operation }) => operation),
+        { baseUrl: config.baseUrl },
+      ),
+    ready: () => readiness(database, changes),
+    metrics: metrics.text,
+    metricsToken: config.metricsToken,
   })
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
@@ -155,6 +171,21 @@ export const startPlatform = async (config: Config, overrides: Overrides = {}): 
     firstRun: first,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
+}
+
+const READY_MS_MAX = 1_000
+
+/** Whether requests would be served right now: the control database answers, and news of revocations arrive. */
+const readiness = async (database: Database, changes: Changes): Promise<Readiness> => {
+  const answered = await Promise.race([
+    database.pool.query("SELECT 1").then(
+      () => true,
+      () => false,
+    ),
+    new Promise<boolean>(resolve => setTimeout(resolve, READY_MS_MAX, false).unref()),
+  ])
+  if (!answered) return { ready: false, reason: "the control database does not answer" }
+  return changes.listening ? { ready: true } : { ready: false, reason: "news of changed keys do not arrive" }
 }
 
 const unavailable = (): never => {

@@ -6,6 +6,7 @@ import { Fault, fault } from "./fault.ts"
 import { newId } from "./id.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
+import type { Metrics } from "./metrics.ts"
 import type { Admission, Approvals, Audit, Credentials, Meters, Projects } from "./needs.ts"
 import type { Replays } from "./replays.ts"
 import { address } from "./stages/address.ts"
@@ -30,6 +31,7 @@ export interface KernelNeeds {
   readonly admission: Admission
   readonly audit: Audit
   readonly meters: Meters
+  readonly metrics: Pick<Metrics, "observe">
   readonly baseUrl: string
   readonly isOwnOrigin: (origin: string) => boolean
 }
@@ -64,7 +66,7 @@ export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply
 })
 
 export const createPipeline = (needs: KernelNeeds): Pipeline => {
-  const { clock, log, meters, audit, baseUrl } = needs
+  const { clock, log, meters, metrics, audit, baseUrl } = needs
 
   /** The order is part of the interface: docs/decisions/0006-stage-order.md says why. */
   const stages: readonly Stage[] = [
@@ -113,6 +115,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
   }
 
   return async (bound, incoming) => {
+    const startedMs = performance.now()
     const exchange = identify(bound, incoming)
     let reply: Reply | undefined
     try {
@@ -131,6 +134,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
         log.error({ err: error }, "replay"),
       )
     meters.request(exchange, reply.status)
+    metrics.observe(bound.operation.name, reply.status, (performance.now() - startedMs) / 1000)
     return { reply, headers: exchange.headers, requestId: exchange.requestId }
   }
 }

@@ -1,5 +1,13 @@
 /** The pages that `docs_url` leads to, from the table of faults. */
-import { type FaultArticle, faultArticles, statusPhrases, wireCodes } from "@svc/contract"
+import {
+  type FaultArticle,
+  faultArticles,
+  faultCodes,
+  faults,
+  faultText,
+  statusPhrases,
+  wireCode,
+} from "@svc/contract"
 import { escapeHtml, inlineHtml, renderPage } from "./layout.ts"
 
 const chip = ({ status, phrase }: FaultArticle): string => {
@@ -32,20 +40,19 @@ export const renderUnknownError = (root: string): string =>
     main: `<h1>No error has this code</h1><p>Compare it with the field <code>code</code> of the reply, or look through <a href="${root}/docs/errors">all codes</a>.</p>`,
   })
 
-const byStatus = (): [FaultArticle["status"], { code: string; text: string }[]][] => {
-  const entries = wireCodes.flatMap(code =>
-    faultArticles(code, "")
-      .slice(0, 1)
-      .map(({ status, text }) => ({ code, status, text })),
-  )
-  return [...Map.groupBy(entries, ({ status }) => status)].sort(([a], [b]) => a - b)
-}
+/** Codes on the wire by status, each with its text before anything is known about the case. */
+const byStatus = [
+  ...Map.groupBy(
+    faultCodes.filter(code => wireCode(code) === code),
+    code => faults[code].status,
+  ),
+].sort(([a], [b]) => a - b)
 
 export const renderErrorIndex = (root: string): string => {
-  const sections = byStatus().map(([status, entries]) => {
-    const rows = entries.map(
-      ({ code, text }) =>
-        `<li><a href="${root}/docs/errors/${code}"><b class="code">${code}</b><span>${escapeHtml(text)}</span></a></li>`,
+  const sections = byStatus.map(([status, codes]) => {
+    const rows = codes.map(
+      code =>
+        `<li><a href="${root}/docs/errors/${code}"><b class="code">${code}</b><span>${escapeHtml(faultText(code))}</span></a></li>`,
     )
     return `<h2>${status} ${statusPhrases[status]}</h2><ul class="rows">${rows.join("")}</ul>`
   })
@@ -58,8 +65,8 @@ export const renderErrorIndex = (root: string): string => {
 }
 
 export const errorIndexMarkdown = (baseUrl: string): string => {
-  const sections = byStatus().map(([status, entries]) => {
-    const rows = entries.map(({ code, text }) => `- [${code}](${baseUrl}/docs/errors/${code}): ${text}`)
+  const sections = byStatus.map(([status, codes]) => {
+    const rows = codes.map(code => `- [${code}](${baseUrl}/docs/errors/${code}): ${faultText(code)}`)
     return `## ${status} ${statusPhrases[status]}\n\n${rows.join("\n")}`
   })
   return `# Errors\n\n${sections.join("\n\n")}\n`

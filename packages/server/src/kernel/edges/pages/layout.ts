@@ -25,7 +25,7 @@ export const BASE_STYLE = `${PALETTE}
 body{margin:0;background:var(--ground);color:var(--text);font:16px/1.6 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
 a{color:var(--accent);text-underline-offset:.2em}
 a:focus-visible{outline:2px solid var(--accent);outline-offset:2px;border-radius:3px}
-.bar{display:flex;gap:.25rem 1.25rem;align-items:center;flex-wrap:wrap;padding:.7rem max(1.25rem,calc(50vw - 23rem));border-bottom:1px solid var(--line);font-size:.9375rem}
+.bar{display:flex;gap:.25rem 1.25rem;align-items:center;flex-wrap:wrap;padding:.7rem max(1.25rem,calc(50% - 23rem));border-bottom:1px solid var(--line);font-size:.9375rem}
 .bar a{color:var(--soft);text-decoration:none;padding:.2rem 0}
 .bar a:hover,.bar a[aria-current]{color:var(--text)}
 .bar .home{color:var(--text);font-weight:650;letter-spacing:-.01em;margin-right:auto;display:flex;gap:.5rem;align-items:center}

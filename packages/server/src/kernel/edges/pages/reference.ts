@@ -54,16 +54,35 @@ fetch(openapi)
   })
 `
 
+/** The viewer in our type and colours, narrow enough to read, and without the columns that we have nothing for. */
 const STYLE = `${BASE_STYLE}
-#reference{min-height:60vh}
+.bar{padding-inline:max(1.25rem,calc(50% - 35rem))}
+#reference{min-height:60vh;padding-bottom:3rem}
 html.dark-mode,html.dark-mode body{background:var(--ground)}
-.bar{padding-inline:max(1.25rem,calc(50vw - 710px))}
-.swagger-ui{font-family:inherit}
-.swagger-ui .info{margin:2rem 0 1.25rem}
-.swagger-ui .info .title,.swagger-ui .info p,.swagger-ui .opblock-tag,.swagger-ui .opblock .opblock-summary-description{font-family:inherit}
+.swagger-ui{font:.9375rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;background:none}
+.swagger-ui .wrapper{max-width:72.5rem;padding-inline:1.25rem}
+.swagger-ui :is(.info .title,.info p,.opblock-tag,.opblock-summary-description,.btn,label,select,input,table thead tr td,table thead tr th,.opblock-section-header h4,.response-col_status,.tab li,.parameter__name){font-family:inherit}
+.swagger-ui .info{margin:2rem 0 1rem}
+.swagger-ui .info .title{font-size:1.75rem;letter-spacing:-.02em;color:var(--text)}
+.swagger-ui .info hgroup.main{margin-bottom:.75rem}
+.swagger-ui :is(.info p,.markdown p,.renderedMarkdown p){font-size:inherit;color:inherit;margin:.5rem 0}
+.swagger-ui :is(.info,.markdown,.renderedMarkdown) code{color:var(--text)!important;background:var(--raised)!important;font-weight:400;border-radius:4px;padding:.1em .32em}
 .swagger-ui .scheme-container{box-shadow:none;background:none;padding:0 0 1rem;margin:0}
+.swagger-ui .schemes-server-container,.swagger-ui .response-col_links{display:none}
+.swagger-ui .filter .operation-filter-input{margin:0 0 1rem;border:1px solid var(--line);border-radius:8px;background:var(--ground);color:var(--text)}
+.swagger-ui .opblock-tag{font-size:1.0625rem;padding:.75rem 0;border-bottom-color:var(--line)}
+.swagger-ui .opblock-tag small{padding:0 .75rem;color:var(--soft)}
 .swagger-ui .opblock{box-shadow:none;border-radius:8px}
-.swagger-ui .opblock-tag{border-bottom-color:var(--line)}`
+.swagger-ui .opblock .opblock-section-header{box-shadow:none}
+@media (max-width:40rem){
+.swagger-ui .opblock-tag{flex-wrap:wrap}
+.swagger-ui .opblock-tag small{flex-basis:80%;padding:0}
+.swagger-ui :is(.parameters-col_name,.parameters-col_description,.response-col_status,.response-col_description){display:block;width:auto!important;min-width:0;padding-right:0}
+.swagger-ui table.parameters thead,.swagger-ui .responses-table thead{display:none}
+.swagger-ui .opblock-body :is(pre,table,.tab,textarea,select,input[type=text]){max-width:100%}
+.swagger-ui .opblock-section-header{flex-wrap:wrap}
+.swagger-ui .execute-wrapper .btn{width:100%}
+}`
 
 interface Asset {
   readonly type: string
