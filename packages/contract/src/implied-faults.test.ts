@@ -58,6 +58,25 @@ test("scope, session, project and body each imply the refusal that checks them",
   assert.ok(!impliedFaults(declare({})).includes("invalid_json"))
 })
 
+test("an area's own wording of a refusal is the one implied", () => {
+  const { revoke } = area(
+    "things",
+    { title: "Things", summary: "", project: "none", refusals: { session: "key_session_required" } },
+    {
+      revoke: {
+        id: "revokeThing",
+        http: "POST /v1/things",
+        summary: "",
+        scope: "session",
+        effect: "write",
+        replies: { 204: null },
+      },
+    },
+  ).operations
+  const codes = impliedFaults(revoke)
+  assert.ok(codes.includes("key_session_required") && !codes.includes("session_required"))
+})
+
 test("no refusal is implied twice", () => {
   const codes = impliedFaults(
     declare({ http: "POST /v1/things", effect: "write", risk: "high", limit: "auth" }, "optional"),

@@ -41,7 +41,7 @@ const badInput = (operation: Operation): FaultCode[] => [
   "header_duplicated",
   ...when(operation.params !== undefined, "uri_invalid"),
   ...when(operation.body !== undefined, "invalid_json", "json_too_deep"),
-  ...when(operation.project !== "none", "invalid_request", "project_required"),
+  ...when(operation.project !== "none", "invalid_request", operation.refusals.project),
   ...when(isReplayed(operation), "idempotency_key_invalid", "idempotency_key_mismatch"),
 ]
 
@@ -49,7 +49,7 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   "ip_not_allowed",
   "tenant_mismatch",
   ...when(operation.scope !== "publishable", "publishable_key_not_allowed"),
-  ...when(operation.scope === "session", "session_required"),
+  ...when(operation.scope === "session", operation.refusals.session),
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
   ...when(mutates(operation), "key_read_only"),

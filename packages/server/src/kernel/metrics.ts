@@ -1,6 +1,6 @@
 /**
- * Counters of this process as Prometheus text. Our own, because a client library's labels cost more per request than
- * the rest of the edge does: docs/decisions says how much.
+ * Counters of this process as Prometheus text. Our own: prom-client's labels cost 0.36 µs a request where this costs
+ * 0.04, and every request pays.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 

@@ -1,9 +1,9 @@
+import { randomUUID } from "node:crypto"
 import { mutates, type Reply } from "@svc/contract"
 import type { Clock } from "./clock.ts"
 import type { Database } from "./db/database.ts"
 import { anonymous, type Exchange, type Incoming, type Stage } from "./exchange.ts"
 import { Fault, fault } from "./fault.ts"
-import { newId } from "./id.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
@@ -50,7 +50,7 @@ const VALID_REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/
 
 /** The caller's own id when it sent a usable one, so that a trace can cross systems. */
 export const requestIdFor = (given: string | undefined): string =>
-  given !== undefined && VALID_REQUEST_ID.test(given) ? given : newId()
+  given !== undefined && VALID_REQUEST_ID.test(given) ? given : randomUUID()
 
 /** The wire form of a refusal. */
 export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply => ({

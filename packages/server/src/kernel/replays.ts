@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import type { Reply } from "@svc/contract"
+import { sql } from "kysely"
 import type { Db } from "./db/database.ts"
 
 export interface ClaimKey {
@@ -20,6 +21,7 @@ export type Claim =
 const KEPT_MS = 24 * 3600 * 1000
 /** A process that died held its claim; after this long the caller may try again. */
 const CLAIM_MS = 60_000
+const PRUNE_STEP_MAX = 1_000
 
 /** Rows of kernel.replays: which request holds an Idempotency-Key, and what it was answered. */
 export const createReplays = (db: Db) => {
@@ -90,9 +92,9 @@ export const createReplays = (db: Db) => {
       }
     },
 
-    /** Stores the answer, in the transaction of the effect it describes. */
-    async settle(tx: Db, key: ClaimKey, token: string, reply: Reply): Promise<void> {
-      await tx
+    /** Stores the answer, in the transaction of the effect it describes. False when the claim was lost to a retry. */
+    async settle(tx: Db, key: ClaimKey, token: string, reply: Reply): Promise<boolean> {
+      const { numUpdatedRows } = await tx
         .updateTable("kernel.replays")
         .set({
           status: reply.status,
@@ -100,7 +102,8 @@ export const createReplays = (db: Db) => {
           body: reply.body === undefined ? null : JSON.stringify(reply.body),
         })
         .where(eb => eb.and({ ...row(key), token }))
-        .execute()
+        .executeTakeFirstOrThrow()
+      return numUpdatedRows > 0n
     },
 
     /** Gives the key back: the request had no effect worth remembering. */
@@ -112,9 +115,15 @@ export const createReplays = (db: Db) => {
         .execute()
     },
 
-    /** Forgets what has expired, in bounded steps. */
-    async prune(nowMs: number): Promise<void> {
-      await db.deleteFrom("kernel.replays").where("expires_at", "<=", new Date(nowMs)).execute()
+    /** Forgets what has expired. Each step is short, so that nobody who claims a key waits for it. */
+    async prune(nowMs: number, stepMax = PRUNE_STEP_MAX): Promise<void> {
+      for (;;) {
+        const { numAffectedRows = 0n } = await sql`
+          DELETE FROM kernel.replays WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM kernel.replays WHERE expires_at <= ${new Date(nowMs)}
+            LIMIT ${stepMax} FOR UPDATE SKIP LOCKED))`.execute(db)
+        if (numAffectedRows < stepMax) return
+      }
     },
   }
 }

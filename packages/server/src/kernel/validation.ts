@@ -2,6 +2,7 @@ import type { Operation, TObject } from "@svc/contract"
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
 import type { InvalidField } from "./fault.ts"
+import { isUuid } from "./id.ts"
 
 type Schema = Record<string, unknown>
 
@@ -25,15 +26,24 @@ const options = {
   addUsedSchema: false,
 } as const
 
-const forJson = addFormats.default(new Ajv(options))
+/** The formats of JSON Schema, but `urn:uuid:…` is no UUID to PostgreSQL and so to nobody here. */
+const withFormats = (ajv: Ajv): Ajv => addFormats.default(ajv).addFormat("uuid", isUuid)
+
+const forJson = withFormats(new Ajv(options))
 /** Path and query arrive as text. */
-const forText = addFormats.default(new Ajv({ ...options, coerceTypes: "array" }))
+const forText = withFormats(new Ajv({ ...options, coerceTypes: "array" }))
+
+/** A field's name may be the caller's own text, of any length. */
+const LOCATION_LENGTH_MAX = 200
 
 const where = (part: string, error: ErrorObject): string => {
   const path = error.instancePath.split("/").slice(1)
   const extra: Record<string, unknown> = error.params
   const field = extra.additionalProperty ?? extra.missingProperty
-  return [part, ...path, ...(typeof field === "string" ? [field] : [])].join(".")
+  const steps = path.map(step => step.replaceAll("~1", "/").replaceAll("~0", "~"))
+  return [part, ...steps, ...(typeof field === "string" ? [field] : [])]
+    .join(".")
+    .slice(0, LOCATION_LENGTH_MAX)
 }
 
 const why = (error: ErrorObject): string => {

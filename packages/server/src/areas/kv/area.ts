@@ -22,7 +22,8 @@ export const kvArea = defineArea({
       async state() {
         const health = await kv.health()
         if (health.ok) return { status: "available", capabilities: { ...kv.capabilities } }
-        return { status: "degraded", reason: health.reason, setting: "SVC_KV_URL" }
+        // Every tenant may read this; what the engine says of itself (addresses, paths) is for the log alone.
+        return { status: "degraded", reason: "the key-value engine does not answer", setting: "SVC_KV_URL" }
       },
       async [Symbol.asyncDispose]() {
         sweeper[Symbol.dispose]()

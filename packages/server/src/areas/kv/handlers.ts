@@ -1,23 +1,41 @@
 import { areas, type Input, KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX, type Output } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
-import type { KvEntry, KvOp, KvOpResult, KvPort, KvWrite, KvWritten } from "../../ports/kv/port.ts"
+import type {
+  Eventually,
+  KvEntry,
+  KvOp,
+  KvOpResult,
+  KvPort,
+  KvWrite,
+  KvWritten,
+} from "../../ports/kv/port.ts"
+import { served } from "./served.ts"
 
 type Operations = typeof areas.kv.specs
-type SetInput = Omit<Input<Operations["set"]>, never>
-type BatchInput = Input<Operations["batch"]>["ops"][number]
+type BatchOp = Input<Operations["batch"]>["ops"][number]
+type SetOp = Input<Operations["set"]>
 type Found = Output<Operations["get"]>
 type Written = Output<Operations["set"]>
 
+/** Keys of one delete, named in `key` and `keys` together, and of one page. */
+const KEYS_MAX = 1000
+
+/** Half of a surrogate pair has no form in UTF-8, so different keys would become the same one. */
+const checkText = (name: string, text: string): void => {
+  if (!text.isWellFormed()) throw fault("invalid_parameter", { reason: `${name} is not well-formed Unicode` })
+}
+
 const checkKey = (key: string): string => {
-  // A character is at least a byte and at most four, so most keys need no counting.
+  // A character takes at most three bytes per UTF-16 unit, so most keys need no counting.
   if (key.length * 3 > KV_KEY_BYTES_MAX && Buffer.byteLength(key) > KV_KEY_BYTES_MAX) {
     throw fault("kv_key_too_large", { bytes: KV_KEY_BYTES_MAX })
   }
+  checkText("key", key)
   return key
 }
 
-const toWrite = (input: SetInput, now: Date): KvWrite => {
+const toWrite = (input: SetOp, now: Date): KvWrite => {
   const value = JSON.stringify(input.value)
   if (Buffer.byteLength(value) > KV_VALUE_BYTES_MAX)
     throw fault("kv_value_too_large", { bytes: KV_VALUE_BYTES_MAX })
@@ -41,7 +59,7 @@ const toFound = (entry: KvEntry | undefined, now: Date): Found => ({
   ttl_seconds: entry?.expiresAt ? Math.ceil((entry.expiresAt - now.getTime()) / 1000) : null,
 })
 
-const toOp = (op: BatchInput, now: Date): KvOp => {
+const toOp = (op: BatchOp, now: Date): KvOp => {
   const key = checkKey(op.key)
   if (op.op === "set") return { op: "set", key, write: toWrite(op, now) }
   return { op: op.op === "get" ? "get" : "delete", key }
@@ -53,41 +71,55 @@ const toResult = (result: KvOpResult, now: Date) => {
 }
 
 /** An engine inside this process answers at once; making a promise of that would cost more than the read itself. */
-const after = <A, B>(value: A | Promise<A>, act: (value: A) => B): B | Promise<B> =>
+const after = <A, B>(value: Eventually<A>, act: (value: A) => B): Eventually<B> =>
   value instanceof Promise ? value.then(act) : act(value)
 
 export const kvHandlers = implement(areas.kv, ({ kv }: { kv: KvPort }) => ({
   async set(input, { owner, now }) {
-    return toWritten(await kv.set(owner, checkKey(input.key), toWrite(input, now), now.getTime()))
+    const key = checkKey(input.key)
+    const write = toWrite(input, now)
+    return toWritten(await served(() => kv.set(owner, key, write, now.getTime())))
   },
 
   get({ key }, { owner, now }) {
-    return after(kv.get(owner, checkKey(key), now.getTime()), entry => toFound(entry, now))
+    checkKey(key)
+    return after(
+      served(() => kv.get(owner, key, now.getTime())),
+      entry => toFound(entry, now),
+    )
   },
 
   exists({ key }, { owner, now }) {
-    return after(kv.get(owner, checkKey(key), now.getTime()), entry => ({ exists: entry !== undefined }))
+    checkKey(key)
+    return after(
+      served(() => kv.exists(owner, [key], now.getTime())),
+      count => ({ exists: count > 0 }),
+    )
   },
 
   async del({ key, keys = [] }, { owner, now, meter }) {
     const all = key === undefined ? keys : [key, ...keys]
     if (all.length === 0) throw fault("missing_parameter", { field: "key or keys" })
+    if (all.length > KEYS_MAX) throw fault("too_many_keys", { limit: KEYS_MAX })
     all.forEach(checkKey)
+    // One write is counted by the declaration; the rest are this call's own.
     meter("kv_writes", all.length - 1)
-    return { deleted: await kv.delete(owner, all, now.getTime()) }
+    return { deleted: await served(() => kv.delete(owner, all, now.getTime())) }
   },
 
-  keys({ pattern = "*", limit = 1000, cursor }, { owner, now }) {
-    return kv.list(owner, { pattern, limit, cursor: cursor ?? null }, now.getTime())
+  keys({ pattern = "*", limit = KEYS_MAX, cursor }, { owner, now }) {
+    checkText("pattern", pattern)
+    const listing = { pattern, limit, cursor: cursor ?? null }
+    return served(
+      () => kv.list(owner, listing, now.getTime()),
+      "cursor is not one that a list gave, or pattern has more than 1,024 bytes",
+    )
   },
 
   async batch({ ops }, { owner, now, meter }) {
+    const all = ops.map(op => toOp(op, now))
     meter("kv_writes", ops.length - 1)
-    const outcome = await kv.batch(
-      owner,
-      ops.map(op => toOp(op, now)),
-      now.getTime(),
-    )
+    const outcome = await served(() => kv.batch(owner, all, now.getTime()))
     return {
       committed: outcome.committed,
       failed_index: outcome.failedIndex,

@@ -1,5 +1,5 @@
 import { areas, page } from "@svc/contract"
-import type { Call } from "../../kernel/call.ts"
+import type { Call, Principal } from "../../kernel/call.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement, outsideTransaction } from "../../kernel/implement.ts"
@@ -9,20 +9,40 @@ import { type ApprovalRecord, approvalStore } from "./store.ts"
 
 const DECIDERS = new Set(["owner", "admin"])
 
-const checkMayDecide = (call: Call) => {
-  if (!DECIDERS.has(call.principal.role ?? "")) throw fault("role_insufficient", { roles: "owner or admin" })
-  checkStepUp(call)
+const checkDecides = ({ principal }: Call) => {
+  if (!DECIDERS.has(principal.role ?? "")) throw fault("role_insufficient", { roles: "owner or admin" })
 }
 
-/** A person sees all of the organization's approvals, a key those it asked for. */
+/** A person sees the approvals of the organization, a restricted one those of their projects; a key its own. */
+const sees = ({ type, id, projectIds }: Principal, row: ApprovalRecord): boolean =>
+  type === "key" ? row.key_id === id : (projectIds?.has(row.project_id ?? "") ?? true)
+
 const getApproval = async ({ db, organization, principal }: Call, id: string): Promise<ApprovalRecord> => {
   const row = await approvalStore(db).find(organization.id, id)
-  if (!row || (principal.type === "key" && row.key_id !== principal.id)) throw fault("approval_not_found")
+  if (!row || !sees(principal, row)) throw fault("approval_not_found")
   return row
 }
 
-const checkOpen = (row: ApprovalRecord, now: Date) => {
-  if (row.status !== "pending" || row.expires_at <= now) throw fault("approval_already_decided")
+type Decision = "approved" | "rejected" | "cancelled"
+
+const decide = async (call: Call, row: ApprovalRecord, decision: Decision, comment?: string) => {
+  const lapsed = row.status === "pending" && row.expires_at <= call.now
+  if (row.status !== "pending" || lapsed) {
+    throw fault("approval_already_decided", { decision: lapsed ? "expired" : row.status })
+  }
+  const moved = await approvalStore(call.db).move(row.id, "pending", {
+    status: decision,
+    decided_at: call.now,
+    decided_by: call.principal.type === "session" ? call.principal.id : null,
+    comment: comment ?? null,
+  })
+  // Somebody else was faster.
+  if (!moved) throw fault("approval_already_decided")
+  call.describe({
+    action: `approval_${decision}`,
+    targets: [{ type: "approval", id: row.id, name: row.operation }],
+    metadata: { request_digest: row.request_digest },
+  })
 }
 
 interface Needs {
@@ -32,33 +52,13 @@ interface Needs {
 }
 
 export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProcess }: Needs) => {
-  const decide = async (
-    call: Call,
-    id: string,
-    status: "approved" | "rejected" | "cancelled",
-    comment?: string,
-  ) => {
-    checkOpen(await getApproval(call, id), call.now)
-    const moved = await approvalStore(call.db).move(id, "pending", {
-      status,
-      decided_at: call.now,
-      decided_by: call.principal.type === "session" ? call.principal.id : null,
-      comment: comment ?? null,
-    })
-    if (!moved) throw fault("approval_already_decided")
-    call.describe({
-      action: `approval_${status}`,
-      targets: [{ type: "approval", id, name: moved.operation }],
-      metadata: { request_digest: moved.request_digest },
-    })
-  }
-
   const show = async (call: Call, id: string) => approvals.toApproval(await getApproval(call, id), call.now)
 
   return {
     async list(input, { db, organization, principal, now }) {
       const listed = await approvalStore(db).list(organization.id, {
         keyId: principal.type === "key" ? principal.id : undefined,
+        projectIds: principal.projectIds,
         status: input.status,
         limit: input.limit ?? 50,
         offset: input.offset ?? 0,
@@ -73,23 +73,26 @@ export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProc
 
     // The decision must be committed before the execution starts, and stand even if that fails.
     approve: outsideTransaction(async ({ id, comment }, call) => {
-      checkMayDecide(call)
-      await decide(call, id, "approved", comment)
-      await approvals.execute(id, inProcess(), call.now.getTime())
+      checkDecides(call)
+      checkStepUp(call)
+      const row = await getApproval(call, id)
+      await decide(call, row, "approved", comment)
+      await approvals.execute(row.id, inProcess(), call.now.getTime())
       return show(call, id)
     }),
 
     async reject({ id, comment }, call) {
-      checkMayDecide(call)
-      await decide(call, id, "rejected", comment)
+      checkDecides(call)
+      checkStepUp(call)
+      await decide(call, await getApproval(call, id), "rejected", comment)
       return show(call, id)
     },
 
+    // Takes no fresh password: nothing comes of it that the key could not ask for again.
     async cancel({ id }, call) {
       const row = await getApproval(call, id)
-      if (call.principal.type === "session" && !DECIDERS.has(call.principal.role ?? ""))
-        throw fault("approval_not_found")
-      await decide(call, row.id, "cancelled")
+      if (call.principal.type === "session") checkDecides(call)
+      await decide(call, row, "cancelled")
       return show(call, id)
     },
   }

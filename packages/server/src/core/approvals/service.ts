@@ -9,6 +9,7 @@ import { newId } from "../../kernel/id.ts"
 import type { Approvals, Audit, Projects } from "../../kernel/needs.ts"
 import { auditEntry } from "../../kernel/stages/perform.ts"
 import type { Keyring } from "../keys/keyring.ts"
+import { keyStore } from "../keys/store.ts"
 import type { SecretBox } from "../secrets/secret-box.ts"
 import { type ApprovalRecord, type ApprovalRow, type ApprovalStatus, approvalStore } from "./store.ts"
 
@@ -101,7 +102,14 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
   const request = async (exchange: Exchange): Promise<Reply> => {
     const now = new Date(exchange.nowMs)
     const row = toRow(exchange, newId(exchange.nowMs), now)
+    const answer = reply(
+      202,
+      { status: "pending_approval", approval: toApproval({ ...row, decider_email: null }, now) },
+      { location: `/v1/approvals/${row.id}`, "retry-after": String(POLL_SECONDS) },
+    )
     await database.transaction(async tx => {
+      // Requests of one key take turns on its row, so that the count holds.
+      await keyStore(tx).findForUpdate(row.organization_id, row.key_id)
       if ((await approvalStore(tx).countPending(row.key_id)) >= PENDING_MAX)
         throw fault("too_many_pending_approvals")
       await approvalStore(tx).insert(row)
@@ -111,16 +119,10 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
         action: "approval_requested",
         targets: [{ type: "approval", id: row.id }],
       })
+      await exchange.replay?.settle(tx, answer)
     })
-    const approval = toApproval({ ...row, decider_email: null }, now)
-    return reply(
-      202,
-      { status: "pending_approval", approval },
-      {
-        location: `/v1/approvals/${row.id}`,
-        "retry-after": String(POLL_SECONDS),
-      },
-    )
+    if (exchange.replay) exchange.replay.settled = true
+    return answer
   }
 
   /** Everything is checked again: the key may have been revoked or narrowed since it asked. */

@@ -1,3 +1,4 @@
+import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
@@ -35,10 +36,19 @@ export const approvalStore = (db: Db) => {
 
     async list(
       organizationId: string,
-      filter: { keyId?: string | undefined; status?: string | undefined; limit: number; offset: number },
+      filter: {
+        keyId?: string | undefined
+        /** The projects whose approvals the reader may see; null: all. */
+        projectIds: ReadonlySet<string> | null
+        status?: string | undefined
+        limit: number
+        offset: number
+      },
     ): Promise<{ rows: ApprovalRecord[]; total: number }> {
       let rows = records(organizationId)
       if (filter.keyId !== undefined) rows = rows.where("approval.key_id", "=", filter.keyId)
+      if (filter.projectIds)
+        rows = rows.where(sql<boolean>`approval.project_id = ANY(${[...filter.projectIds]}::uuid[])`)
       if (filter.status !== undefined) rows = rows.where("approval.status", "=", filter.status)
       const { total } = await rows
         .clearSelect()

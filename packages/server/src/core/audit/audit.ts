@@ -30,31 +30,33 @@ export const createAudit = (database: Database): AuditTrail => {
     known.untilMs = Math.max(known.untilMs, rollup.untilMs)
   }
 
-  const write = async (gathered: readonly Rollup[]) => {
-    // In the order of tenants: two processes that flush at once lock the heads in the same order.
-    const ordered = [...gathered].sort((a, b) => (a.entry.tenantId < b.entry.tenantId ? -1 : 1))
-    await database.transaction(async tx => {
-      for (const { entry, count, untilMs } of ordered) {
+  /** A tenant at a time: one whose chain is held up does not hold up the others. */
+  const write = (gathered: readonly Rollup[]) =>
+    database.transaction(async tx => {
+      for (const { entry, count, untilMs } of gathered) {
         const metadata = { ...entry.metadata, count, until: new Date(untilMs).toISOString() }
         await appendEntry(tx, { ...entry, metadata })
       }
     })
-  }
 
   const flush = async () => {
-    if (rollups.size === 0) return
-    const gathered = [...rollups.values()]
+    const byTenant = Map.groupBy(rollups.values(), ({ entry }) => entry.tenantId)
     rollups = new Map()
-    try {
-      await write(gathered)
-    } catch (error) {
-      for (const rollup of gathered) keep(rollup)
-      throw error
+    const failures: unknown[] = []
+    for (const gathered of byTenant.values()) {
+      await write(gathered).catch(error => {
+        gathered.forEach(keep)
+        failures.push(error)
+      })
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   return {
-    append: appendEntry,
+    append: (db, entry) =>
+      db.isTransaction
+        ? appendEntry(db, entry)
+        : database.transaction(tx => appendEntry(tx, entry)),
     count(entry) {
       keep({ entry, count: 1, untilMs: entry.occurredAt.getTime() })
       if (rollups.size > ROLLUPS_MAX) flush().catch(() => undefined)

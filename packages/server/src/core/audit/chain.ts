@@ -31,8 +31,8 @@ export const entryHash = (before: Buffer, entry: Hashed): Buffer =>
     .digest()
 
 /**
- * Appends to the tenant's chain. The row of the head is the lock: two entries of one tenant take turns, and the lock
- * is taken last in a transaction, just before it commits.
+ * Appends to the tenant's chain, in a transaction. The row of the head is the lock: two entries of one tenant take
+ * turns, and the lock is taken last in a transaction, just before it commits.
  */
 export const appendEntry = async (db: Db, entry: AuditEntry): Promise<void> => {
   const head = await db
@@ -74,6 +74,7 @@ interface EventRow {
   targets: unknown
   context: unknown
   metadata: unknown
+  prev_hash: Buffer
   hash: Buffer
 }
 
@@ -90,8 +91,15 @@ const toEntry = (row: EventRow): Hashed => ({
   metadata: row.metadata as AuditEntry["metadata"],
 })
 
-/** Recomputes a tenant's chain from its first entry to its head. */
-export const verifyChain = async (db: Db, tenantId: string): Promise<Verdict> => {
+/** Recomputes a tenant's chain from its first entry to its head, as both stand at one moment. */
+export const verifyChain = (db: Db, tenantId: string): Promise<Verdict> =>
+  db
+    .transaction()
+    .setIsolationLevel("repeatable read")
+    .setAccessMode("read only")
+    .execute(snapshot => verify(snapshot, tenantId))
+
+const verify = async (db: Db, tenantId: string): Promise<Verdict> => {
   let hash: Buffer = START
   let sequence = 0
   for (;;) {
@@ -104,8 +112,9 @@ export const verifyChain = async (db: Db, tenantId: string): Promise<Verdict> =>
       .limit(VERIFY_PAGE)
       .execute()
     for (const row of rows) {
+      const follows = row.sequence === sequence + 1 && hash.equals(row.prev_hash)
       hash = entryHash(hash, toEntry(row))
-      if (row.sequence !== sequence + 1 || !hash.equals(row.hash)) {
+      if (!follows || !hash.equals(row.hash)) {
         return { valid: false, checked: sequence, firstInvalid: sequence + 1 }
       }
       sequence = row.sequence

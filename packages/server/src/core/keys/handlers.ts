@@ -1,16 +1,25 @@
-import { areas, isScope, type KeyType, type Output, page, plans } from "@svc/contract"
+import {
+  areas,
+  isScope,
+  KEY_ROTATION_GRACE_SECONDS_DEFAULT,
+  type KeyType,
+  type Output,
+  page,
+  plans,
+} from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
-import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Projects } from "../../kernel/needs.ts"
 import { approvalStore } from "../approvals/store.ts"
+import { organizationStore } from "../organizations/store.ts"
 import { mintKey } from "./mint.ts"
 import {
   checkCidrs,
   checkMayCreate,
   checkMayManage,
+  checkMayRotate,
   expiryOf,
   scopesFor,
   shrunkScopes,
@@ -48,18 +57,15 @@ const getKey = async ({ db, organization, principal }: Call, id: string): Promis
   return key
 }
 
+const notByHand = () => fault("invalid_parameter", { reason: "keys of type oauth come from a consent" })
+
 const target = ({ id, name }: Pick<KeyRow, "id" | "name">) => ({ type: "api_key", id, name })
 
 /** Holds the plan's limit under races: creations of one organization take turns on its row. */
 const checkPlan = async ({ db, organization, now }: Call) => {
   const limit = plans[organization.plan].api_keys
   if (limit === null) return
-  await db
-    .selectFrom("core.organizations")
-    .select("id")
-    .where("id", "=", organization.id)
-    .forUpdate()
-    .execute()
+  await organizationStore(db).lock(organization.id)
   if ((await keyStore(db).countLive(organization.id, now)) >= limit) {
     throw fault("plan_limit_reached", { limit, resources: limit === 1 ? "API key" : "API keys" })
   }
@@ -84,7 +90,8 @@ export const keysHandlers = implement(
         await approvalStore(db).cancelOfKey(id)
         await announce(call, id)
       }
-      call.describe({ action: "api_key_revoked", targets: [target(key)] })
+      const others = pair.map(id => ({ type: "api_key", id }))
+      call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
       return toKey({ ...key, revoked_at: now }, now)
     }
 
@@ -103,9 +110,8 @@ export const keysHandlers = implement(
 
       async create(input, call) {
         const { organization, principal, now } = call
-        const project_id = input.project_id ?? null
-        if (input.type === "oauth")
-          throw fault("invalid_parameter", { reason: "keys of type oauth come from a consent" })
+        const project_id = input.project_id?.toLowerCase() ?? null
+        if (input.type === "oauth") throw notByHand()
         checkMayCreate(principal, project_id)
         if (input.type === "publishable" && project_id === null) throw fault("project_required")
         if (project_id !== null && !(await projects.find(organization.id, project_id))) {
@@ -113,7 +119,8 @@ export const keysHandlers = implement(
         }
         checkCidrs(input.ip_allowlist ?? [])
         const scopes = scopesFor(input.type, input.scopes, principal)
-        const expires_at = input.type === "publishable" ? null : expiryOf(input, now)
+        // A publishable key is no secret, so nothing is gained by its end.
+        const expires_at = input.type === "publishable" ? expiryOf(input, now, null) : expiryOf(input, now)
         if (input.type !== "publishable") await checkPlan(call)
 
         const { row, secret } = await mintKey(call.db, now, {
@@ -154,10 +161,11 @@ export const keysHandlers = implement(
         if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
         const change: Partial<KeyRow> = {
           ...input,
-          ...(scopes && { scopes: shrunkScopes(key.scopes, scopes) }),
+          ...(scopes && { scopes: shrunkScopes(key, scopes) }),
         }
-        if (Object.keys(change).length > 0) await keyStore(call.db).update(call.organization.id, id, change)
-        await announce(call, id)
+        if (Object.keys(change).length > 0)
+          await keyStore(call.db).update(call.organization.id, key.id, change)
+        await announce(call, key.id)
         call.describe({
           action: "api_key_updated",
           targets: [target(key)],
@@ -169,34 +177,28 @@ export const keysHandlers = implement(
       async rotate({ id, ...input }, call) {
         const { db, organization, principal, now } = call
         const old = await getKey(call, id)
+        if (old.type === "oauth") throw notByHand()
+        checkMayRotate(principal, old)
         if (old.revoked_at) throw fault("key_already_revoked")
         if (old.grace_expires_at) throw fault("key_already_rotated")
         if (statusOf(old, now) === "expired")
           throw fault("invalid_expiry", { reason: "the key has expired; create another" })
-        const lifetimeMs = old.expires_at ? old.expires_at.getTime() - old.created_at.getTime() : null
-        const grace_expires_at = new Date(now.getTime() + (input.grace_period_seconds ?? 0) * 1000)
-        try {
-          const { creator_email: _, ...facts } = old
-          const { row, secret } = await mintKey(call.db, now, {
-            ...facts,
-            // The replacement lives as long as the old key was made to.
-            expires_at: input.expires_at
-              ? expiryOf(input, now)
-              : lifetimeMs === null
-                ? null
-                : new Date(now.getTime() + lifetimeMs),
-            created_by: principal.user?.id ?? null,
-            last_used_at: null,
-            rotated_from_id: old.id,
-          })
-          await keyStore(db).update(organization.id, old.id, { grace_expires_at })
-          await announce(call, old.id)
-          call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
-          return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
-        } catch (error) {
-          if (isUniqueViolation(error, "api_keys_rotated_from_id")) throw fault("key_already_rotated")
-          throw error
-        }
+        const { creator_email: _, ...facts } = old
+        const { row, secret } = await mintKey(db, now, {
+          ...facts,
+          // Unless told, the replacement lives as long as the old key was made to.
+          expires_at: expiryOf(input, now, old.expires_at && old.expires_at.getTime() - old.created_at.getTime()),
+          created_by: principal.user?.id ?? null,
+          last_used_at: null,
+          rotated_from_id: old.id,
+        })
+        const graceMs = (input.grace_period_seconds ?? KEY_ROTATION_GRACE_SECONDS_DEFAULT) * 1000
+        await keyStore(db).update(organization.id, old.id, {
+          grace_expires_at: new Date(now.getTime() + graceMs),
+        })
+        await announce(call, old.id)
+        call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
+        return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
       },
 
       revoke,

@@ -109,7 +109,12 @@ export const createKeyring = (db: Db, changes: Changes) => {
       if (usedAtMs.size === 0) return
       const used = [...usedAtMs]
       usedAtMs.clear()
-      await keyStore(db).touch(used.map(([id, ms]) => ({ id, at: new Date(ms) })))
+      try {
+        await keyStore(db).touch(used.map(([id, ms]) => ({ id, at: new Date(ms) })))
+      } catch (error) {
+        for (const [id, ms] of used) if (!usedAtMs.has(id)) usedAtMs.set(id, ms)
+        throw error
+      }
     },
   }
 }

@@ -14,6 +14,7 @@ import type { KeyRow } from "./store.ts"
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
+const LIFETIME_MS = KEY_EXPIRY_DAYS_DEFAULT * DAY_MS
 const EXPIRY_YEARS_MAX = 10
 
 export type KeyStatus = "active" | "rotating" | "expired" | "revoked"
@@ -34,19 +35,22 @@ interface Expiry {
   never_expires?: boolean
 }
 
+/** When a key made now ends: as asked, else after `otherwiseMs`; null is never. */
+const endOf = (asked: Expiry, now: Date, otherwiseMs: number | null): Date | null => {
+  if (asked.never_expires) return null
+  if (asked.expires_at !== undefined) return new Date(asked.expires_at)
+  const lifetimeMs = asked.expires_in_days === undefined ? otherwiseMs : asked.expires_in_days * DAY_MS
+  return lifetimeMs === null ? null : new Date(now.getTime() + lifetimeMs)
+}
+
 /** 90 days unless told (specification 5.7); at least an hour and at most ten years from now. */
-export const expiryOf = (asked: Expiry, now: Date): Date | null => {
-  const given = [asked.expires_in_days, asked.expires_at, asked.never_expires || undefined].filter(
-    value => value !== undefined,
-  )
-  if (given.length > 1) {
+export const expiryOf = (asked: Expiry, now: Date, otherwiseMs: number | null = LIFETIME_MS): Date | null => {
+  const given = [asked.expires_in_days, asked.expires_at, asked.never_expires || undefined]
+  if (given.filter(value => value !== undefined).length > 1) {
     throw fault("invalid_expiry", { reason: "send one of expires_in_days, expires_at and never_expires" })
   }
-  if (asked.never_expires) return null
-  const at =
-    asked.expires_at !== undefined
-      ? new Date(asked.expires_at)
-      : new Date(now.getTime() + (asked.expires_in_days ?? KEY_EXPIRY_DAYS_DEFAULT) * DAY_MS)
+  const at = endOf(asked, now, otherwiseMs)
+  if (at === null) return null
   if (at.getTime() < now.getTime() + HOUR_MS)
     throw fault("invalid_expiry", { reason: "it must be an hour away or more" })
   if (at.getTime() > now.getTime() + EXPIRY_YEARS_MAX * 366 * DAY_MS) {
@@ -67,28 +71,30 @@ export const scopesFor = (
   asked: readonly string[] | undefined,
   creator: Principal,
 ): Scope[] => {
-  const ceiling = creator.role ? roleCeiling(creator.role) : new Set<Scope>()
   if (type === "publishable" || type === "full_access") {
     if (asked !== undefined && asked.length > 0) {
       throw fault("invalid_scope", { scopes: `a key of type ${type} has fixed scopes; leave scopes out` })
     }
     const fixed = type === "publishable" ? [] : dataPlaneScopes
-    return within(fixed, ceiling)
+    return within(fixed, creator)
   }
   const scopes = knownScopes(asked ?? [])
   if (scopes.length === 0) throw fault("invalid_scope", { scopes: "name at least one" })
-  return within(scopes, ceiling)
+  return within(scopes, creator)
 }
 
-const within = (scopes: readonly Scope[], ceiling: ReadonlySet<Scope>): Scope[] => {
+const within = (scopes: readonly Scope[], creator: Principal): Scope[] => {
+  const ceiling = creator.role ? roleCeiling(creator.role) : new Set<Scope>()
   const beyond = [...expandScopes(scopes)].filter(scope => !ceiling.has(scope))
   if (beyond.length > 0) throw fault("scope_exceeds_creator", { scopes: beyond.join(", ") })
   return [...scopes]
 }
 
-/** Scopes may only shrink. */
-export const shrunkScopes = (current: readonly string[], asked: readonly string[]): Scope[] => {
-  const had = expandScopes(current.filter(isScope))
+/** Scopes may only shrink; those of a full access key not even that (specification 5.2). */
+export const shrunkScopes = (key: Pick<KeyRow, "type" | "scopes">, asked: readonly string[]): Scope[] => {
+  if (key.type === "full_access")
+    throw fault("invalid_scope", { scopes: "those of a key of type full_access are fixed" })
+  const had = expandScopes(key.scopes.filter(isScope))
   const scopes = knownScopes(asked)
   const added = scopes.filter(scope => !had.has(scope))
   if (added.length > 0)
@@ -126,4 +132,10 @@ export const checkMayCreate = (principal: Principal, projectId: string | null) =
   if (projectId !== null && principal.projectIds && !principal.projectIds.has(projectId)) {
     throw fault("project_not_in_organization")
   }
+}
+
+/** Whoever rotates a key gets to see the new secret, so it takes all that creating the key would. */
+export const checkMayRotate = (principal: Principal, key: Pick<KeyRow, "project_id" | "scopes">) => {
+  checkMayCreate(principal, key.project_id)
+  within(key.scopes.filter(isScope), principal)
 }

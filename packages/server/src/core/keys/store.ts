@@ -149,11 +149,17 @@ export const keyStore = (db: Db) => {
       return revoked.map(({ id }) => id)
     },
 
+    /** Leaves out keys that somebody is changing: this waits for nobody, so it can be in nobody's way. */
     async touch(used: readonly { id: string; at: Date }[]): Promise<void> {
       await sql`
-        UPDATE core.api_keys AS key SET last_used_at = used.at
-        FROM unnest(${used.map(({ id }) => id)}::uuid[], ${used.map(({ at }) => at)}::timestamptz[]) AS used (id, at)
-        WHERE key.id = used.id AND (key.last_used_at IS NULL OR key.last_used_at < used.at)`.execute(db)
+        WITH used AS (
+          SELECT key.id, used.at
+          FROM unnest(${used.map(({ id }) => id)}::uuid[], ${used.map(({ at }) => at)}::timestamptz[]) AS used (id, at)
+          JOIN core.api_keys AS key ON key.id = used.id
+          WHERE key.last_used_at IS NULL OR key.last_used_at < used.at
+          FOR NO KEY UPDATE OF key SKIP LOCKED
+        )
+        UPDATE core.api_keys AS key SET last_used_at = used.at FROM used WHERE key.id = used.id`.execute(db)
     },
   }
 }

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomUUID } from "node:crypto"
 import { link, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { StartupError } from "../../kernel/startup-error.ts"
@@ -12,6 +12,7 @@ export interface SecretBox {
 }
 
 const PREFIX = "svc:box1:"
+const CIPHER = "aes-256-gcm"
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -24,7 +25,7 @@ export const createSecretBox = (masterKey: Buffer): SecretBox => {
   return {
     seal(tenantId, context, plaintext) {
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv("aes-256-gcm", tenantKey(tenantId), nonce).setAAD(Buffer.from(context))
+      const cipher = createCipheriv(CIPHER, tenantKey(tenantId), nonce).setAAD(Buffer.from(context))
       const sealed = Buffer.concat([
         nonce,
         cipher.update(plaintext, "utf8"),
@@ -37,7 +38,8 @@ export const createSecretBox = (masterKey: Buffer): SecretBox => {
     open(tenantId, context, sealed) {
       if (!sealed.startsWith(PREFIX)) throw new Error("not a sealed text of this platform")
       const bytes = Buffer.from(sealed.slice(PREFIX.length), "base64url")
-      const decipher = createDecipheriv("aes-256-gcm", tenantKey(tenantId), bytes.subarray(0, NONCE_BYTES))
+      const nonce = bytes.subarray(0, NONCE_BYTES)
+      const decipher = createDecipheriv(CIPHER, tenantKey(tenantId), nonce, { authTagLength: TAG_BYTES })
         .setAAD(Buffer.from(context))
         .setAuthTag(bytes.subarray(-TAG_BYTES))
       return (
@@ -65,7 +67,7 @@ export const loadMasterKey = async (dataDir: string, setting: string | undefined
   if (known !== undefined) return parse(known, path)
 
   // Linked into place whole: of two processes that start at once, one makes the key and both read the same.
-  const draft = `${path}.${process.pid}`
+  const draft = `${path}.${randomUUID()}`
   await writeFile(draft, `${randomBytes(KEY_BYTES).toString("base64")}\n`, { mode: 0o600, flush: true })
   await link(draft, path).catch(() => undefined)
   await rm(draft)

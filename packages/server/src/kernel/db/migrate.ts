@@ -80,24 +80,25 @@ const pending = (migrations: readonly Migration[], applied: ReadonlyMap<string, 
 export const migrate = async (pool: pg.Pool, sources: readonly MigrationSource[]): Promise<void> => {
   const migrations = await load(sources)
   const client = await pool.connect()
+  let begun = false
   try {
     // The usual start has nothing to run, and then needs neither the lock nor a write.
     if (pending(migrations, await readLedger(client)).length === 0) return
+    begun = true
+    // Neither a long migration nor the wait for another process's is a statement gone wrong.
+    await client.query("SET statement_timeout = 0")
     await client.query("SELECT pg_advisory_lock($1)", [ADVISORY_LOCK])
-    try {
-      await client.query(LEDGER)
-      for (const migration of pending(migrations, await readLedger(client))) await run(client, migration)
-    } finally {
-      await client.query("SELECT pg_advisory_unlock($1)", [ADVISORY_LOCK])
-    }
+    await client.query(LEDGER)
+    for (const migration of pending(migrations, await readLedger(client))) await run(client, migration)
   } finally {
-    client.release()
+    // Closing the connection ends its lock, its settings and a transaction that failed, whatever happened.
+    client.release(begun)
   }
 }
 
 const run = async (client: pg.ClientBase, { schema, name, sql, sha256 }: Migration): Promise<void> => {
-  await client.query("BEGIN")
   try {
+    await client.query("BEGIN")
     await client.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`)
     await client.query(sql)
     await client.query("INSERT INTO kernel.migrations (schema, name, sha256) VALUES ($1, $2, $3)", [
@@ -107,7 +108,6 @@ const run = async (client: pg.ClientBase, { schema, name, sql, sha256 }: Migrati
     ])
     await client.query("COMMIT")
   } catch (error) {
-    await client.query("ROLLBACK")
     throw new StartupError(`Migration ${schema}/${name} failed: ${error}.`, "Nothing of it was applied.", {
       cause: error,
     })

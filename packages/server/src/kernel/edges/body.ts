@@ -1,66 +1,110 @@
-import type { IncomingMessage } from "node:http"
-import { fault } from "../fault.ts"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Clock } from "../clock.ts"
+import { type Fault, fault } from "../fault.ts"
 
 /** A body that stops arriving holds a connection; a client that is alive sends something within this time. */
-const BODY_IDLE_MS = 15_000
-const BODY_TOTAL_MS = 60_000
+const IDLE_TICKS = 15
+const TOTAL_TICKS = 60
+const TICK_MS = 1000
 
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json) *(?:; *charset="?utf-8"?)? *$/i
 
-const checkType = (request: IncomingMessage) => {
-  const type = request.headers["content-type"]
-  if (type !== undefined && !JSON_TYPE.test(type)) throw fault("unsupported_media_type")
-  const encoding = request.headers["content-encoding"]
-  if (encoding !== undefined && encoding !== "identity") throw fault("unsupported_media_type")
+/** A body under way, as the watch sees it. */
+interface Reading {
+  ticks: number
+  idleTicks: number
+  refuse(why: Fault): void
 }
 
-/** The whole body, at most `bytesMax` long; 413 beyond, 408 when it comes too slowly. */
-const collect = (request: IncomingMessage, bytesMax: number): Promise<Buffer> =>
+export interface BodyReader extends Disposable {
+  /**
+   * Reads and parses a JSON body of at most `bytesMax`; undefined when the request has none. Throws 415 for another
+   * type, 413 for a larger one, 408 for one that comes too slowly, 400 for one that is not JSON.
+   */
+  json(request: IncomingMessage, response: ServerResponse, bytesMax: number): Promise<unknown>
+}
+
+/** Whether a body belongs to the request, empty or not. */
+export const hasBody = ({ headers }: IncomingMessage): boolean => {
+  const length = headers["content-length"]
+  return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined
+}
+
+/** Tells a client that asked first to send its body. One that is refused never gets that far. */
+export const inviteBody = (request: IncomingMessage, response: ServerResponse): void => {
+  if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue()
+}
+
+const checkType = ({ headers }: IncomingMessage) => {
+  const type = headers["content-type"]
+  const encoding = headers["content-encoding"]
+  if ((type !== undefined && !JSON_TYPE.test(type)) || (encoding !== undefined && encoding !== "identity")) {
+    throw fault("unsupported_media_type", { types: "application/json in UTF-8" })
+  }
+}
+
+const tooLarge = (bytesMax: number): Fault => fault("payload_too_large", { bytes: bytesMax })
+
+const collect = (request: IncomingMessage, bytesMax: number, unfinished: Set<Reading>): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
-    let idle: NodeJS.Timeout | undefined
-    let total: NodeJS.Timeout | undefined
-
-    const end = (settle: () => void) => {
-      clearTimeout(idle)
-      clearTimeout(total)
-      request.off("data", take).off("end", done).off("error", broken).off("close", broken)
-      settle()
+    const reading: Reading = {
+      ticks: 0,
+      idleTicks: 0,
+      refuse(why) {
+        if (unfinished.delete(reading)) reject(why)
+      },
     }
-    const late = () => end(() => reject(fault("request_timeout")))
-    const broken = () => end(() => reject(fault("request_timeout")))
-    const done = () => end(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    const take = (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > bytesMax) return end(() => reject(fault("payload_too_large", { bytes: bytesMax })))
-      chunks.push(chunk)
-      // Most bodies are whole in one chunk; only one that is not needs watching.
-      if (idle) idle.refresh()
-      else if (!request.complete) {
-        idle = setTimeout(late, BODY_IDLE_MS)
-        total = setTimeout(late, BODY_TOTAL_MS)
-      }
-    }
-    request.on("data", take).on("end", done).on("error", broken).on("close", broken)
-    if (!request.complete && bytes === 0) idle = setTimeout(late, BODY_IDLE_MS)
+    unfinished.add(reading)
+    request
+      .on("data", (chunk: Buffer) => {
+        reading.idleTicks = 0
+        bytes += chunk.length
+        if (bytes <= bytesMax) chunks.push(chunk)
+        else if (unfinished.has(reading)) reading.refuse(tooLarge(bytesMax))
+      })
+      .on("end", () => {
+        if (unfinished.delete(reading))
+          resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+      })
+      .on("close", () => {
+        if (unfinished.has(reading)) reading.refuse(fault("request_timeout"))
+      })
   })
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** Reads and parses a JSON body; undefined when the request has none. */
-export const readJson = async (request: IncomingMessage, bytesMax: number): Promise<unknown> => {
-  const declared = request.headers["content-length"]
-  if (request.headers["transfer-encoding"] === undefined && (declared === undefined || declared === "0"))
-    return undefined
-  checkType(request)
-  if (declared !== undefined && Number(declared) > bytesMax)
-    throw fault("payload_too_large", { bytes: bytesMax })
-  const body = await collect(request, bytesMax)
-  if (body.length === 0) return undefined
+const parse = (body: Buffer): unknown => {
   try {
     return JSON.parse(utf8.decode(body))
   } catch {
     throw fault("invalid_json")
+  }
+}
+
+export const createBodyReader = (clock: Clock): BodyReader => {
+  const unfinished = new Set<Reading>()
+
+  // One watch for all bodies: a timer for each would cost more than reading it does.
+  const watch = clock.every(TICK_MS, () => {
+    for (const reading of unfinished) {
+      reading.ticks += 1
+      reading.idleTicks += 1
+      if (reading.idleTicks > IDLE_TICKS || reading.ticks > TOTAL_TICKS)
+        reading.refuse(fault("request_timeout"))
+    }
+  })
+
+  return {
+    async json(request, response, bytesMax) {
+      if (!hasBody(request)) return undefined
+      checkType(request)
+      if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+      inviteBody(request, response)
+      const body = await collect(request, bytesMax, unfinished)
+      return body.length === 0 ? undefined : parse(body)
+    },
+    [Symbol.dispose]: () => watch[Symbol.dispose](),
   }
 }

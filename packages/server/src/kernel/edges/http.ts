@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Socket } from "node:net"
 import { isList, type Operation, type Reply } from "@svc/contract"
 import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify"
+import { type Clock, systemClock } from "../clock.ts"
 import type { Incoming } from "../exchange.ts"
-import { type Fault, fault, isFault } from "../fault.ts"
+import { fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
-import { type Answer, type Pipeline, refusal, requestIdFor } from "../pipeline.ts"
-import { readJson } from "./body.ts"
+import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
+import { type BodyReader, createBodyReader, inviteBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
+import { createBrokenRequestHandler, requestIdOf, send } from "./reply.ts"
 
 export interface HttpEdgeNeeds {
   readonly pipeline: Pipeline
@@ -16,10 +17,13 @@ export interface HttpEdgeNeeds {
   readonly log: Logger
   readonly baseUrl: string
   readonly trustedProxies: readonly string[]
+  /** Times bodies; the system's unless told. */
+  readonly clock?: Clock
+  /** How long the headers of a request may take to arrive. */
+  readonly headersTimeoutMs?: number
 }
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const
-const HEADERS_TIMEOUT_MS = 15_000
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
 const PARAM_LENGTH_MAX = 4096
 
 /** `/v1/keys/{id}/rotate` → `/v1/keys/:id/rotate`, which is how the router writes it. */
@@ -27,6 +31,19 @@ const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ":$1")
 
 /** Routes that browsers call from pages of other origins: they need no secret, so any origin may. */
 const isCrossOrigin = ({ scope }: Operation): boolean => scope === "publishable"
+
+const CROSS_ORIGIN = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers":
+    "x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after",
+} as const
+
+const preflightHeaders = (allow: string): Record<string, string> => ({
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": allow,
+  "access-control-allow-headers": "authorization, content-type, apikey, idempotency-key, x-request-id",
+  "access-control-max-age": "600",
+})
 
 const isBodyless = ({ status }: Reply): boolean => status === 204 || status === 304
 
@@ -39,28 +56,27 @@ const wrap = (operation: Operation, { reply, requestId }: Answer): unknown => {
     : { data: reply.body, request_id: requestId }
 }
 
-const send = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string>) => {
-  const text = body === undefined ? "" : JSON.stringify(body)
-  if (text !== "") headers["content-type"] = "application/json; charset=utf-8"
-  headers["cache-control"] ??= "no-store"
-  headers["content-length"] = String(Buffer.byteLength(text))
-  if (status === 413 || status === 408) headers.connection = "close"
-  if (status === 401) headers["www-authenticate"] ??= "Bearer"
-  response.writeHead(status, headers)
-  response.end(text)
-}
-
-/** Node silently keeps the first of two Authorization headers; a proxy in front may have read the second. */
-const checkDuplicates = ({ rawHeaders }: IncomingMessage) => {
-  let seen = 0
+/** Node keeps the first of two Authorization or Host headers; a proxy in front may have read the second. */
+const checkHeaders = ({ rawHeaders, httpVersion }: IncomingMessage) => {
+  let authorizations = 0
+  let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string
-    if (name.length === 13 && name.toLowerCase() === "authorization" && ++seen > 1)
-      throw fault("header_duplicated")
+    if (name.length === 13 && name.toLowerCase() === "authorization") authorizations += 1
+    else if (name.length === 4 && name.toLowerCase() === "host") hosts += 1
   }
+  if (authorizations > 1) throw fault("header_duplicated", { header: "authorization" })
+  if (hosts > 1) throw fault("header_duplicated", { header: "host" })
+  if (hosts === 0 && httpVersion !== "1.0")
+    throw fault("invalid_request", { reason: "it has no Host header" })
 }
 
-const createIncoming = (request: FastifyRequest, ip: string): Incoming => {
+const createIncoming = (
+  request: FastifyRequest,
+  response: ServerResponse,
+  ip: string,
+  bodies: BodyReader,
+): Incoming => {
   const raw = request.raw
   return {
     ip,
@@ -73,86 +89,56 @@ const createIncoming = (request: FastifyRequest, ip: string): Incoming => {
       const value = raw.headers[name]
       return Array.isArray(value) ? value.join(", ") : value
     },
-    json: bytesMax => readJson(raw, bytesMax),
-    stream: () => raw,
+    json: bytesMax => bodies.json(raw, response, bytesMax),
+    stream() {
+      inviteBody(raw, response)
+      return raw
+    },
     signal() {
       const controller = new AbortController()
-      raw.socket.once("close", () => controller.abort())
+      // Of the response, not of the socket, which lives on for the next request.
+      response.once("close", () => response.writableFinished || controller.abort())
       return controller.signal
     },
   }
 }
 
 /** HTTP in front of the pipeline: routing, bytes and status lines; no rule of the platform lives here. */
-export const createHttpEdge = ({
-  pipeline,
-  operations,
-  log,
-  baseUrl,
-  trustedProxies,
-}: HttpEdgeNeeds): FastifyInstance => {
-  const clientAddress = createClientAddress(trustedProxies)
+export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
+  const { pipeline, operations, log, baseUrl, clock = systemClock } = needs
+  const clientAddress = createClientAddress(needs.trustedProxies)
+  const bodies = createBodyReader(clock)
 
-  const refuse = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    error: Fault,
-    extra: Record<string, string> = {},
-  ) => {
-    const given = request.headers["x-request-id"]
-    const requestId = requestIdFor(typeof given === "string" ? given : undefined)
-    const { status, body, headers } = refusal(error, baseUrl, requestId)
-    send(response, status, body, { "x-request-id": requestId, ...headers, ...extra })
+  const refuse: Refuse = (request, response, error, extra) => {
+    const known = isFault(error) ? error : fault("internal_error", undefined, { internal: error })
+    const requestId = requestIdOf(request)
+    if (known.status >= 500) log.error({ request_id: requestId, err: error }, "http edge")
+    if (response.headersSent) return void response.destroy()
+    const { status, body, headers } = refusal(known, baseUrl, requestId)
+    send(request, response, status, body, { "x-request-id": requestId, ...headers, ...extra })
   }
 
-  const app = Fastify({
-    logger: false,
-    routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
-    bodyLimit: Number.MAX_SAFE_INTEGER,
-    exposeHeadRoutes: false,
-    forceCloseConnections: "idle",
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: 0 },
-    frameworkErrors: (_error, request, reply) => {
-      reply.hijack()
-      refuse(request.raw, reply.raw, fault("uri_invalid"))
-    },
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, baseUrl),
-  })
-
-  // The pipeline reads bodies itself, after it knows who is calling and how much they may send.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser("*", (_request, _payload, done) => done(null))
-
-  app.setErrorHandler((error, request, reply) => {
-    reply.hijack()
-    const status = (error as { statusCode?: number }).statusCode
-    const known = isFault(error)
-      ? error
-      : fault(status === 415 ? "unsupported_media_type" : "internal_error", undefined, { internal: error })
-    if (known.status >= 500) log.error({ err: error }, "http edge")
-    refuse(request.raw, reply.raw, known)
-  })
-
-  app.setNotFoundHandler((request, reply) => {
-    reply.hijack()
-    refuse(request.raw, reply.raw, fault("route_not_found"))
-  })
+  const app = createServer(refuse, baseUrl, needs.headersTimeoutMs)
+  app.addHook("onClose", async () => bodies[Symbol.dispose]())
 
   const answer = async (bound: BoundOperation, request: FastifyRequest, response: ServerResponse) => {
-    checkDuplicates(request.raw)
-    const result = await pipeline(bound, createIncoming(request, clientAddress(request.raw)))
-    const headers: Record<string, string> = {
-      "x-request-id": result.requestId,
-      ...result.headers,
-      ...result.reply.headers,
+    try {
+      checkHeaders(request.raw)
+      const result = await pipeline(
+        bound,
+        createIncoming(request, response, clientAddress(request.raw), bodies),
+      )
+      const headers: Record<string, string> = {
+        "x-request-id": result.requestId,
+        ...result.headers,
+        ...result.reply.headers,
+      }
+      if (isCrossOrigin(bound.operation)) Object.assign(headers, CROSS_ORIGIN)
+      const body = isBodyless(result.reply) ? undefined : wrap(bound.operation, result)
+      send(request.raw, response, result.reply.status, body, headers)
+    } catch (error) {
+      refuse(request.raw, response, error)
     }
-    if (isCrossOrigin(bound.operation)) headers["access-control-allow-origin"] = "*"
-    send(
-      response,
-      result.reply.status,
-      isBodyless(result.reply) ? undefined : wrap(bound.operation, result),
-      headers,
-    )
   }
 
   const ownHead = new Set(
@@ -163,15 +149,9 @@ export const createHttpEdge = ({
     app.route({
       method: method === "GET" && !ownHead.has(path) ? ["GET", "HEAD"] : method,
       url: routePath(path),
-      handler: (request, reply) => {
+      handler(request, reply) {
         reply.hijack()
-        return answer(bound, request, reply.raw).catch(error => {
-          refuse(
-            request.raw,
-            reply.raw,
-            isFault(error) ? error : fault("internal_error", undefined, { internal: error }),
-          )
-        })
+        void answer(bound, request, reply.raw)
       },
     })
   }
@@ -182,9 +162,51 @@ export const createHttpEdge = ({
 type Refuse = (
   request: IncomingMessage,
   response: ServerResponse,
-  error: Fault,
+  error: unknown,
   extra?: Record<string, string>,
 ) => void
+
+const HEADERS_TIMEOUT_MS = 15_000
+
+/** Fastify as a router and nothing more: it reads no body, writes no reply and answers no error in its own words. */
+const createServer = (
+  refuse: Refuse,
+  baseUrl: string,
+  headersTimeoutMs = HEADERS_TIMEOUT_MS,
+): FastifyInstance => {
+  const app = Fastify({
+    logger: false,
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
+    exposeHeadRoutes: false,
+    forceCloseConnections: "idle",
+    http: {
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: headersTimeoutMs / 5,
+      requestTimeout: 0,
+      // Answered in our own words, by checkHeaders.
+      requireHostHeader: false,
+    },
+    frameworkErrors(_error, request, reply) {
+      reply.hijack()
+      refuse(request.raw, reply.raw, fault("uri_invalid"))
+    },
+    clientErrorHandler: createBrokenRequestHandler(baseUrl),
+  })
+  // The pipeline reads bodies itself, after it knows who is calling and how much they may send.
+  for (const method of METHODS) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+  // Without these, Node would invite every body, and refuse other expectations in its own words.
+  app.server.on("checkContinue", app.routing).on("checkExpectation", app.routing)
+
+  app.setErrorHandler((error, request, reply) => {
+    reply.hijack()
+    refuse(request.raw, reply.raw, error)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    reply.hijack()
+    refuse(request.raw, reply.raw, fault("route_not_found"))
+  })
+  return app
+}
 
 /** OPTIONS for all, and 405 with `Allow` for methods that a path does not have. */
 const addOtherMethods = (app: FastifyInstance, operations: readonly BoundOperation[], refuse: Refuse) => {
@@ -197,38 +219,18 @@ const addOtherMethods = (app: FastifyInstance, operations: readonly BoundOperati
     app.route({
       method: METHODS.filter(method => !declared.has(method)),
       url,
-      handler: (request, reply) => {
+      handler({ raw }, reply) {
         reply.hijack()
-        if (request.method !== "OPTIONS")
-          return refuse(request.raw, reply.raw, fault("method_not_allowed"), { allow })
-        send(reply.raw, 204, undefined, {
+        if (raw.method !== "OPTIONS") {
+          return refuse(raw, reply.raw, fault("method_not_allowed", { methods: allow }), { allow })
+        }
+        const headers = {
           allow,
-          "x-request-id": requestIdFor(undefined),
-          ...(crossOrigin && corsHeaders(allow)),
-        })
+          "x-request-id": requestIdOf(raw),
+          ...(crossOrigin && preflightHeaders(allow)),
+        }
+        send(raw, reply.raw, 204, undefined, headers)
       },
     })
   }
-}
-
-const corsHeaders = (allow: string): Record<string, string> => ({
-  "access-control-allow-origin": "*",
-  "access-control-allow-methods": allow,
-  "access-control-allow-headers": "authorization, content-type, apikey, idempotency-key, x-request-id",
-  "access-control-expose-headers":
-    "x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after",
-  "access-control-max-age": "600",
-})
-
-/** Bytes that are not HTTP, headers too large or too slow: there is no request to answer, only a socket. */
-const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Socket, baseUrl: string) => {
-  if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy()
-  const known = fault(error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request_timeout" : "invalid_request")
-  const requestId = requestIdFor(undefined)
-  const body = JSON.stringify(refusal(known, baseUrl, requestId).body)
-  socket.end(
-    `HTTP/1.1 ${known.status} ${known.status === 408 ? "Request Timeout" : "Bad Request"}\r\n` +
-      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-      `x-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
-  )
 }

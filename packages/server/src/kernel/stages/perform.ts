@@ -3,24 +3,30 @@ import { mutates, type Reply } from "@svc/contract"
 import type { AuditNote, Call, OrganizationFacts } from "../call.ts"
 import type { Database, Db } from "../db/database.ts"
 import type { Exchange, Stage } from "../exchange.ts"
-import { Fault } from "../fault.ts"
+import { Fault, fault } from "../fault.ts"
 import type { Audit, AuditEntry, Meters } from "../needs.ts"
 
-/** What a call without an organization would act on: nothing that could be anybody's. */
-const nobody: OrganizationFacts = { id: "", name: "", plan: "free", requestsPerSecond: 0 }
+/** A signed-in person may belong to none; whatever acts in one is refused to them. */
+const organizationOf = ({ organization }: Exchange): OrganizationFacts => {
+  if (!organization) throw fault("role_insufficient", { roles: "membership of an organization" })
+  return organization
+}
 
 /** A call reads its exchange; only `db` depends on whether a transaction is open. */
 const createCall = (exchange: Exchange, db: Db): Call => {
   const { operation, principal, incoming } = exchange
-  const organization = exchange.organization ?? nobody
   return {
     operation,
     requestId: exchange.requestId,
     now: new Date(exchange.nowMs),
     principal,
-    organization,
+    get organization(): OrganizationFacts {
+      return organizationOf(exchange)
+    },
     project: exchange.project,
-    owner: exchange.project?.id ?? organization.id,
+    get owner(): string {
+      return exchange.project?.id ?? organizationOf(exchange).id
+    },
     readOnly: principal.readOnly,
     ip: incoming.ip,
     log: exchange.log,
@@ -96,8 +102,15 @@ const append = async (
   if (entry.tenantId !== "") await audit.append(db, entry)
 }
 
-const runCommitted = async (exchange: Exchange) => {
-  for (const act of exchange.commits) await act()
+/** The effect stands by now, so what fails here must not refuse the caller. */
+const runCommitted = async ({ commits, log, requestId }: Exchange) => {
+  for (const act of commits) {
+    try {
+      await act()
+    } catch (error) {
+      log.error({ request_id: requestId, err: error }, "an act after the commit failed")
+    }
+  }
 }
 
 interface PerformNeeds {
@@ -138,19 +151,29 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
     return finish(exchange, reply)
   }
 
+  const record = (exchange: Exchange, outcome: AuditEntry["outcome"], metadata?: object) =>
+    append(audit, database.db, exchange, outcome, metadata)
+
+  /** The effect is there already: that it cannot be recorded must not make the caller believe that it is not. */
+  const recordResult = (exchange: Exchange, outcome: AuditEntry["outcome"], metadata?: object) =>
+    record(exchange, outcome, metadata).catch(error => {
+      exchange.log.error({ request_id: exchange.requestId, err: error }, "a result is not in the audit trail")
+    })
+
   /** An effect outside the database: its intent is on record before, its result after. */
   const recorded = async (exchange: Exchange): Promise<Reply> => {
-    if (exchange.organization) await append(audit, database.db, exchange, "intent")
+    await record(exchange, "intent")
+    let result: unknown
     try {
-      const result = await exchange.bound.handler(exchange.input, createCall(exchange, database.db))
-      await append(audit, database.db, exchange, "success")
-      await runCommitted(exchange)
-      return finish(exchange, toReply(exchange, result))
+      result = await exchange.bound.handler(exchange.input, createCall(exchange, database.db))
     } catch (error) {
       const code = error instanceof Fault ? error.code : "internal_error"
-      await append(audit, database.db, exchange, "failure", { code })
+      await recordResult(exchange, "failure", { code })
       throw error
     }
+    await recordResult(exchange, "success")
+    await runCommitted(exchange)
+    return finish(exchange, toReply(exchange, result))
   }
 
   const run = (exchange: Exchange): Reply | Promise<Reply> => {

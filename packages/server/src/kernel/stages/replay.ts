@@ -33,25 +33,25 @@ export const replay =
     return claim(replays, exchange, key)
   }
 
+const inUse = () => fault("idempotency_key_in_use", undefined, { headers: { "retry-after": "1" } })
+
 const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promise<Reply | undefined> => {
   const digest = createHash("sha256")
     .update(canonicalJson([exchange.project?.id ?? null, exchange.input]))
     .digest()
   const claimed = await replays.claim(key, digest, exchange.nowMs)
   if (claimed.state === "mismatch") throw fault("idempotency_key_mismatch")
-  if (claimed.state === "in_flight") {
-    throw fault("idempotency_key_in_use", undefined, { headers: { "retry-after": "1" } })
-  }
+  if (claimed.state === "in_flight") throw inUse()
   if (claimed.state === "done") {
     return { ...claimed.reply, headers: { ...claimed.reply.headers, "idempotent-replayed": "true" } }
   }
   exchange.replay = {
     settled: false,
-    settle: (db, reply) =>
-      replays.settle(db, key, claimed.token, {
-        ...reply,
-        body: withoutSecrets(exchange.operation, reply.body),
-      }),
+    settle: async (db, reply) => {
+      const shown = { ...reply, body: withoutSecrets(exchange.operation, reply.body) }
+      // Thrown inside the transaction of the effect, this takes the effect back: the retry has it.
+      if (!(await replays.settle(db, key, claimed.token, shown))) throw inUse()
+    },
     release: () => replays.release(key, claimed.token),
   }
   return undefined

@@ -10,14 +10,22 @@ const DEPTH_MAX = 64
 const depthExceeds = (value: unknown, left: number): boolean => {
   if (typeof value !== "object" || value === null) return false
   if (left === 0) return true
+  if (Array.isArray(value)) return value.some(part => depthExceeds(part, left - 1))
   for (const key in value) if (depthExceeds((value as Record<string, unknown>)[key], left - 1)) return true
   return false
 }
 
-const hasNul = (value: unknown): boolean => {
-  if (typeof value === "string") return value.includes("\0")
-  if (typeof value !== "object" || value === null) return false
-  return Object.entries(value).some(([key, inner]) => key.includes("\0") || hasNul(inner))
+/** PostgreSQL's text and jsonb hold neither a null character nor half of a surrogate pair. */
+const isStorable = (value: unknown): boolean => {
+  if (typeof value === "string") return !value.includes("\0") && value.isWellFormed()
+  if (typeof value !== "object" || value === null) return true
+  if (Array.isArray(value)) return value.every(isStorable)
+  return Object.entries(value).every(([key, inner]) => isStorable(key) && isStorable(inner))
+}
+
+const checkStorable = (location: string, value: unknown) => {
+  if (isStorable(value)) return
+  refuse([{ location, message: "must not contain null characters or halves of surrogate pairs" }])
 }
 
 const refuse = (errors: readonly InvalidField[]): never => {
@@ -46,11 +54,10 @@ const checkBody = (operation: Operation, validator: Validator, body: unknown): R
   }
   const fields = body as Record<string, unknown>
   if (operation.aliases) unalias(fields, operation.aliases)
-  if (depthExceeds(fields, DEPTH_MAX)) throw fault("json_too_deep")
+  if (depthExceeds(fields, DEPTH_MAX)) throw fault("json_too_deep", { limit: DEPTH_MAX })
   check(validator, fields)
-  // PostgreSQL's text and jsonb cannot hold it; areas that keep bytes say so.
-  if (!operation.allowsNul && hasNul(fields))
-    refuse([{ location: "body", message: "must not contain null characters" }])
+  // Areas that keep bytes say so.
+  if (!operation.allowsNul) checkStorable("body", fields)
   return fields
 }
 
@@ -62,8 +69,8 @@ export const validate: Stage = exchange => {
   const query = { ...incoming.query }
   if (validators.params) check(validators.params, params)
   check(validators.query, query)
-  if (hasNul(params) || hasNul(query))
-    refuse([{ location: "path", message: "must not contain null characters" }])
+  checkStorable("path", params)
+  checkStorable("query", query)
   if (!validators.body) {
     exchange.input = { ...query, ...params }
     return undefined

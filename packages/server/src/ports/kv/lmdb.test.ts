@@ -2,6 +2,7 @@ import assert from "node:assert/strict"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
+import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -23,16 +24,18 @@ const openAt = async (t: TestContext, path: string) => {
   return kv
 }
 
+type Task = "write" | "add" | "fill"
+
 const startSecondProcess = (
   t: TestContext,
   path: string,
-  task: "write" | "add",
+  task: Task,
   owner: string,
-): ChildProcess => {
+  limits: string[] = [],
+) => {
   const program = fileURLToPath(new URL("drivers/lmdb/second-process.ts", import.meta.url))
-  const child = spawn(process.execPath, [program, path, task, owner], {
-    stdio: ["ignore", "pipe", "inherit"],
-  })
+  const [command = "", ...args] = [...limits, process.execPath, program, path, task, owner]
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "ignore"] })
   t.after(() => child.kill("SIGKILL"))
   return child
 }
@@ -82,6 +85,25 @@ test("two processes that open one store see each other's writes and lose none", 
   }
   assert.deepEqual(await ended, [0, null])
   assert.equal((await kv.get(owner, "n", 1))?.value, "200")
+})
+
+const prlimit = "/usr/bin/prlimit"
+
+test("a full disk makes writes unavailable and loses none that were acknowledged", {
+  skip: !existsSync(prlimit) && "prlimit is not installed",
+}, async t => {
+  const path = await temporaryFolder(t)
+  const owner = randomUUID()
+  const child = startSecondProcess(t, path, "fill", owner, [prlimit, "--fsize=70000000"])
+  const ended = once(child, "exit")
+  const acknowledged: string[] = []
+  for await (const key of linesOf(child)) acknowledged.push(key)
+  assert.deepEqual(await ended, [0, null])
+
+  const kv = await openAt(t, path)
+  assert.equal(acknowledged.at(-1), "small")
+  assert.equal(await kv.exists(owner, acknowledged, 1), acknowledged.length - 2)
+  assert.equal((await kv.usage(owner)).keys, acknowledged.length - 2)
 })
 
 test("a store outgrows the address space that it began with", async t => {

@@ -58,22 +58,23 @@ fetch(openapi)
 const STYLE = `${BASE_STYLE}
 .bar{padding-inline:max(1.25rem,calc(50% - 35rem))}
 #reference{min-height:60vh;padding-bottom:3rem}
-html.dark-mode,html.dark-mode body{background:var(--ground)}
-.swagger-ui{font:.9375rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;background:none}
+html.dark-mode,html.dark-mode :is(body,.swagger-ui){background:var(--ground)}
+.swagger-ui{font:.9375rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 .swagger-ui .wrapper{max-width:72.5rem;padding-inline:1.25rem}
 .swagger-ui :is(.info .title,.info p,.opblock-tag,.opblock-summary-description,.btn,label,select,input,table thead tr td,table thead tr th,.opblock-section-header h4,.response-col_status,.tab li,.parameter__name){font-family:inherit}
 .swagger-ui .info{margin:2rem 0 1rem}
 .swagger-ui .info .title{font-size:1.75rem;letter-spacing:-.02em;color:var(--text)}
 .swagger-ui .info hgroup.main{margin-bottom:.75rem}
 .swagger-ui :is(.info p,.markdown p,.renderedMarkdown p){font-size:inherit;color:inherit;margin:.5rem 0}
-.swagger-ui :is(.info,.markdown,.renderedMarkdown) code{color:var(--text)!important;background:var(--raised)!important;font-weight:400;border-radius:4px;padding:.1em .32em}
-.swagger-ui .scheme-container{box-shadow:none;background:none;padding:0 0 1rem;margin:0}
-.swagger-ui .schemes-server-container,.swagger-ui .response-col_links{display:none}
-.swagger-ui .filter .operation-filter-input{margin:0 0 1rem;border:1px solid var(--line);border-radius:8px;background:var(--ground);color:var(--text)}
+#reference :is(.info,.markdown,.renderedMarkdown) code{color:var(--text)!important;background:var(--raised)!important;font-weight:400;border-radius:4px;padding:.1em .32em}
+#reference .scheme-container{box-shadow:none;background:none;padding:0 0 1rem;margin:0}
+#reference :is(.servers-title,.servers,.response-col_links){display:none}
+.swagger-ui .filter .operation-filter-input{width:100%;max-width:none;margin:0 0 1rem;border:1px solid var(--line);border-radius:8px;background:var(--ground);color:var(--text)}
 .swagger-ui .opblock-tag{font-size:1.0625rem;padding:.75rem 0;border-bottom-color:var(--line)}
 .swagger-ui .opblock-tag small{padding:0 .75rem;color:var(--soft)}
 .swagger-ui .opblock{box-shadow:none;border-radius:8px}
 .swagger-ui .opblock .opblock-section-header{box-shadow:none}
+#reference .headers td{font-family:inherit;font-weight:400}
 @media (max-width:40rem){
 .swagger-ui .opblock-tag{flex-wrap:wrap}
 .swagger-ui .opblock-tag small{flex-basis:80%;padding:0}

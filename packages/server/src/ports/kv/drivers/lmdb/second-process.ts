@@ -29,6 +29,28 @@ const addOneHundred = async (): Promise<void> => {
   acknowledge("done")
 }
 
+/** Writes twenty megabytes at a time until no more fit, and then, having made room, something small. */
+const fillUp = async (): Promise<void> => {
+  // The test limits the size of our files. Without a listener the signal would end us before we hear of the error.
+  process.on("SIGXFSZ", () => {})
+  const value = JSON.stringify("x".repeat(1_000_000))
+  let isFull = false
+  // Never more than two hundred megabytes, should the limit be missing.
+  for (let round = 0; round < 10 && !isFull; round += 1) {
+    const keys = Array.from({ length: 20 }, (_, n) => `${round}:${n}`)
+    const writes = await Promise.allSettled(
+      keys.map(key => kv.set(owner, key, { value, expiresAt: null }, 1)),
+    )
+    keys.filter((_, n) => writes[n]?.status === "fulfilled").forEach(acknowledge)
+    isFull = writes.some(({ status }) => status === "rejected")
+  }
+  const { ok: isHealthy } = await kv.health()
+  await kv.delete(owner, ["0:0", "0:1"], 1)
+  await kv.set(owner, "small", { value: "1", expiresAt: null }, 1)
+  acknowledge(isFull && !isHealthy ? "small" : "never full")
+}
+
+if (task === "fill") await fillUp()
 if (task === "write") await Promise.all(Array.from({ length: 16 }, (_, writer) => writeForEver(writer)))
 if (task === "add") await addOneHundred()
 await kv[Symbol.asyncDispose]()

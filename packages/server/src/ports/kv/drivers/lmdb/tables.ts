@@ -86,18 +86,18 @@ const ownerCodec = {
 }
 
 export const openTables = (path: string, mapSizeBytes: number): Tables => {
-  const options = {
+  const root = open<never, Buffer>({
     path,
     // A dot in the folder's name would make lmdb take it for a file.
     noSubdir: false,
     mapSize: mapSizeBytes,
-    keyEncoding: "binary" as const,
+    keyEncoding: "binary",
     // A commit is then an fsync before anyone hears of it, instead of a sync that overlaps with the commits after it.
     overlappingSync: false,
-    // NOTE: with it lmdb makes a promise of its own for each commit, and a full disk would reject it with nobody there.
+    // NOTE: with it lmdb makes a promise of its own for each commit, and a full disk would reject it with nobody
+    // there to catch it. The test: "a full disk makes writes unavailable".
     eventTurnBatching: false,
-  }
-  const root = open<never, Buffer>(options)
+  })
   const table = <V>(name: string, encoder: object): Database<V, Buffer> => {
     const options = { name, keyEncoding: "binary" as const, encoder }
     return root.openDB<V, Buffer>(options)
