@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import pg from "pg"
+import { operationHelp } from "../packages/cli/src/help.ts"
 import { allAreas, allOperations, scopes } from "../packages/contract/src/index.ts"
 import { settings } from "../packages/server/src/config.ts"
 import { renderOpenApi } from "../packages/server/src/kernel/edges/openapi.ts"
@@ -48,6 +49,16 @@ const contents = (): string =>
     )
     .join("\n\n")}\n`
 
+const commands = (): string =>
+  `# svc\n\n${allAreas
+    .map(area => {
+      const operations = Object.values(area.operations).map(
+        operation => `\`\`\`\n${operationHelp(operation)}\n\`\`\``,
+      )
+      return `## ${area.title}\n\n${area.summary}\n\n${operations.join("\n\n")}`
+    })
+    .join("\n\n")}\n`
+
 const tables = async (): Promise<string> => {
   await using server = await startTestServer()
   const pool = new pg.Pool({ connectionString: databaseUrl(server.url, "svc_template"), max: 1 })
@@ -69,6 +80,7 @@ const render = async (): Promise<Map<string, string>> =>
     [`${DOCS}/configuration.md`, configuration()],
     [`${DOCS}/scopes.md`, scopeList()],
     [`${DOCS}/api.txt`, contents()],
+    [`${DOCS}/cli.md`, commands()],
     ...[...renderErrorPages()].map(([name, text]) => [join("docs/errors", basename(name)), text] as const),
   ])
 

@@ -3,18 +3,8 @@ import { randomUUID } from "node:crypto"
 import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises"
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
-import { macosKeychain, windowsKeychain } from "./keychains.ts"
+import { type Keychain, macosKeychain, windowsKeychain } from "./keychains.ts"
 import { type Terminal, UsageError } from "./terminal.ts"
-
-/** Keys by the address they were given for, so that none is ever sent to another. */
-export interface Keychain {
-  /** For messages. */
-  readonly name: string
-  find(url: string): Promise<string | undefined>
-  save(url: string, key: string): Promise<void>
-  /** Whether there was one. */
-  remove(url: string): Promise<boolean>
-}
 
 type Env = Terminal["env"]
 

@@ -1,7 +1,16 @@
 /** The keychains of macOS and Windows, through the programs these systems bring. No secret is ever an argument. */
 import { spawn } from "node:child_process"
-import type { Keychain } from "./credentials.ts"
 import { type Terminal, UsageError } from "./terminal.ts"
+
+/** Keys by the address they were given for, so that none is ever sent to another. */
+export interface Keychain {
+  /** For messages. */
+  readonly name: string
+  find(url: string): Promise<string | undefined>
+  save(url: string, key: string): Promise<void>
+  /** Whether there was one. */
+  remove(url: string): Promise<boolean>
+}
 
 type Env = Terminal["env"]
 

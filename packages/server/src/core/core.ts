@@ -64,7 +64,7 @@ export const createCore = (needs: CoreNeeds) => {
     ...accountHandlers({ passwords, baseUrl: config.baseUrl, signup: config.signup }),
     ...organizationsHandlers({ changes }),
     ...projectsHandlers({ changes }),
-    ...keysHandlers({ projects, changes }),
+    ...keysHandlers({ changes }),
     ...approvalsHandlers({ approvals, inProcess }),
   ]
 

@@ -7,7 +7,9 @@
  */
 export type PortErrorKind = "missing" | "refused" | "unavailable"
 
-/** The only error that leaves a driver. Its message goes to the log, never to a reply, and holds no secret. */
+/**
+ * The only error that leaves a driver. Its message goes to the log, never to a reply, and holds no secret.
+ */
 export class PortError extends Error {
   override readonly name = "PortError"
   readonly kind: PortErrorKind

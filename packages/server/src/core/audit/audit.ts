@@ -54,9 +54,7 @@ export const createAudit = (database: Database): AuditTrail => {
 
   return {
     append: (db, entry) =>
-      db.isTransaction
-        ? appendEntry(db, entry)
-        : database.transaction(tx => appendEntry(tx, entry)),
+      db.isTransaction ? appendEntry(db, entry) : database.transaction(tx => appendEntry(tx, entry)),
     count(entry) {
       keep({ entry, count: 1, untilMs: entry.occurredAt.getTime() })
       if (rollups.size > ROLLUPS_MAX) flush().catch(() => undefined)

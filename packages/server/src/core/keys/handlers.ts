@@ -11,8 +11,8 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
-import type { Projects } from "../../kernel/needs.ts"
 import { approvalStore } from "../approvals/store.ts"
+import { projectStore } from "../organizations/project-store.ts"
 import { organizationStore } from "../organizations/store.ts"
 import { mintKey } from "./mint.ts"
 import {
@@ -71,138 +71,139 @@ const checkPlan = async ({ db, organization, now }: Call) => {
   }
 }
 
-export const keysHandlers = implement(
-  areas.keys,
-  ({ projects, changes }: { projects: Projects; changes: Changes }) => {
-    /** Tells every process that what it knows of this key is old. */
-    const announce = async (call: Call, id: string) => {
-      await changes.announce(call.db, "key", id)
-      call.committed(() => changes.applied("key", id))
-    }
+export const keysHandlers = implement(areas.keys, ({ changes }: { changes: Changes }) => {
+  /** Tells every process that what it knows of this key is old. */
+  const announce = async (call: Call, id: string) => {
+    await changes.announce(call.db, "key", id)
+    call.committed(() => changes.applied("key", id))
+  }
 
-    const revoke = async (input: { id: string; cascade?: boolean }, call: Call) => {
-      const { db, organization, now } = call
-      const key = await getKey(call, input.id)
-      if (key.revoked_at) throw fault("key_already_revoked")
-      const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
-      for (const id of [key.id, ...pair]) {
-        await keyStore(db).update(organization.id, id, { revoked_at: now })
-        await approvalStore(db).cancelOfKey(id)
-        await announce(call, id)
+  const revoke = async (input: { id: string; cascade?: boolean }, call: Call) => {
+    const { db, organization, now } = call
+    const key = await getKey(call, input.id)
+    if (key.revoked_at) throw fault("key_already_revoked")
+    const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
+    for (const id of [key.id, ...pair]) {
+      await keyStore(db).update(organization.id, id, { revoked_at: now })
+      await approvalStore(db).cancelOfKey(id)
+      await announce(call, id)
+    }
+    const others = pair.map(id => ({ type: "api_key", id }))
+    call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
+    return toKey({ ...key, revoked_at: now }, now)
+  }
+
+  return {
+    async list(input, { db, organization, principal, now }) {
+      const listed = await keyStore(db).list(organization.id, {
+        projectIds: principal.projectIds,
+        projectId: input.project_id,
+        status: input.status,
+        now,
+        limit: input.limit ?? 50,
+        offset: input.offset ?? 0,
+      })
+      return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
+    },
+
+    async create(input, call) {
+      const { organization, principal, now } = call
+      const project_id = input.project_id?.toLowerCase() ?? null
+      if (input.type === "oauth") throw notByHand()
+      checkMayCreate(principal, project_id)
+      if (input.type === "publishable" && project_id === null) throw fault("project_required")
+      // Not from the cache: a transaction that waits for another connection can wait for itself.
+      if (project_id !== null && !(await projectStore(call.db).find(organization.id, project_id))) {
+        throw fault("project_not_in_organization")
       }
-      const others = pair.map(id => ({ type: "api_key", id }))
-      call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
-      return toKey({ ...key, revoked_at: now }, now)
-    }
+      checkCidrs(input.ip_allowlist ?? [])
+      const scopes = scopesFor(input.type, input.scopes, principal)
+      // A publishable key is no secret, so nothing is gained by its end.
+      const expires_at = input.type === "publishable" ? expiryOf(input, now, null) : expiryOf(input, now)
+      if (input.type !== "publishable") await checkPlan(call)
 
-    return {
-      async list(input, { db, organization, principal, now }) {
-        const listed = await keyStore(db).list(organization.id, {
-          projectIds: principal.projectIds,
-          projectId: input.project_id,
-          status: input.status,
+      const { row, secret } = await mintKey(call.db, now, {
+        organization_id: organization.id,
+        project_id,
+        type: input.type,
+        name: input.name,
+        scopes,
+        read_only: input.read_only ?? false,
+        require_approval: input.require_approval ?? false,
+        ip_allowlist: input.ip_allowlist ?? [],
+        created_by: principal.user?.id ?? null,
+        expires_at,
+        last_used_at: null,
+        rotated_from_id: null,
+        grace_expires_at: null,
+        revoked_at: null,
+      })
+      call.describe({ action: "api_key_created", targets: [target(row)] })
+      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+    },
+
+    async get({ id }, { db, organization, principal, now }) {
+      const key = await keyStore(db).find(organization.id, id)
+      if (!key || (principal.projectIds && !principal.projectIds.has(key.project_id ?? "")))
+        throw fault("key_not_found")
+      return toKey(key, now)
+    },
+
+    async update({ id, scopes, ...input }, call) {
+      const key = await getKey(call, id)
+      if (key.revoked_at) throw fault("key_already_revoked")
+      if (input.read_only === false && key.read_only)
+        throw fault("invalid_parameter", { reason: "read_only cannot be turned off" })
+      if (input.require_approval === false && key.require_approval) {
+        throw fault("invalid_parameter", { reason: "require_approval cannot be turned off" })
+      }
+      if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
+      const change: Partial<KeyRow> = {
+        ...input,
+        ...(scopes && { scopes: shrunkScopes(key, scopes) }),
+      }
+      if (Object.keys(change).length > 0) await keyStore(call.db).update(call.organization.id, key.id, change)
+      await announce(call, key.id)
+      call.describe({
+        action: "api_key_updated",
+        targets: [target(key)],
+        metadata: { fields: Object.keys(change) },
+      })
+      return toKey({ ...key, ...change }, call.now)
+    },
+
+    async rotate({ id, ...input }, call) {
+      const { db, organization, principal, now } = call
+      const old = await getKey(call, id)
+      if (old.type === "oauth") throw notByHand()
+      checkMayRotate(principal, old)
+      if (old.revoked_at) throw fault("key_already_revoked")
+      if (old.grace_expires_at) throw fault("key_already_rotated")
+      if (statusOf(old, now) === "expired")
+        throw fault("invalid_expiry", { reason: "the key has expired; create another" })
+      const { creator_email: _, ...facts } = old
+      const { row, secret } = await mintKey(db, now, {
+        ...facts,
+        // Unless told, the replacement lives as long as the old key was made to.
+        expires_at: expiryOf(
+          input,
           now,
-          limit: input.limit ?? 50,
-          offset: input.offset ?? 0,
-        })
-        return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
-      },
+          old.expires_at && old.expires_at.getTime() - old.created_at.getTime(),
+        ),
+        created_by: principal.user?.id ?? null,
+        last_used_at: null,
+        rotated_from_id: old.id,
+      })
+      const graceMs = (input.grace_period_seconds ?? KEY_ROTATION_GRACE_SECONDS_DEFAULT) * 1000
+      await keyStore(db).update(organization.id, old.id, {
+        grace_expires_at: new Date(now.getTime() + graceMs),
+      })
+      await announce(call, old.id)
+      call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
+      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+    },
 
-      async create(input, call) {
-        const { organization, principal, now } = call
-        const project_id = input.project_id?.toLowerCase() ?? null
-        if (input.type === "oauth") throw notByHand()
-        checkMayCreate(principal, project_id)
-        if (input.type === "publishable" && project_id === null) throw fault("project_required")
-        if (project_id !== null && !(await projects.find(organization.id, project_id))) {
-          throw fault("project_not_in_organization")
-        }
-        checkCidrs(input.ip_allowlist ?? [])
-        const scopes = scopesFor(input.type, input.scopes, principal)
-        // A publishable key is no secret, so nothing is gained by its end.
-        const expires_at = input.type === "publishable" ? expiryOf(input, now, null) : expiryOf(input, now)
-        if (input.type !== "publishable") await checkPlan(call)
-
-        const { row, secret } = await mintKey(call.db, now, {
-          organization_id: organization.id,
-          project_id,
-          type: input.type,
-          name: input.name,
-          scopes,
-          read_only: input.read_only ?? false,
-          require_approval: input.require_approval ?? false,
-          ip_allowlist: input.ip_allowlist ?? [],
-          created_by: principal.user?.id ?? null,
-          expires_at,
-          last_used_at: null,
-          rotated_from_id: null,
-          grace_expires_at: null,
-          revoked_at: null,
-        })
-        call.describe({ action: "api_key_created", targets: [target(row)] })
-        return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
-      },
-
-      async get({ id }, { db, organization, principal, now }) {
-        const key = await keyStore(db).find(organization.id, id)
-        if (!key || (principal.projectIds && !principal.projectIds.has(key.project_id ?? "")))
-          throw fault("key_not_found")
-        return toKey(key, now)
-      },
-
-      async update({ id, scopes, ...input }, call) {
-        const key = await getKey(call, id)
-        if (key.revoked_at) throw fault("key_already_revoked")
-        if (input.read_only === false && key.read_only)
-          throw fault("invalid_parameter", { reason: "read_only cannot be turned off" })
-        if (input.require_approval === false && key.require_approval) {
-          throw fault("invalid_parameter", { reason: "require_approval cannot be turned off" })
-        }
-        if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
-        const change: Partial<KeyRow> = {
-          ...input,
-          ...(scopes && { scopes: shrunkScopes(key, scopes) }),
-        }
-        if (Object.keys(change).length > 0)
-          await keyStore(call.db).update(call.organization.id, key.id, change)
-        await announce(call, key.id)
-        call.describe({
-          action: "api_key_updated",
-          targets: [target(key)],
-          metadata: { fields: Object.keys(change) },
-        })
-        return toKey({ ...key, ...change }, call.now)
-      },
-
-      async rotate({ id, ...input }, call) {
-        const { db, organization, principal, now } = call
-        const old = await getKey(call, id)
-        if (old.type === "oauth") throw notByHand()
-        checkMayRotate(principal, old)
-        if (old.revoked_at) throw fault("key_already_revoked")
-        if (old.grace_expires_at) throw fault("key_already_rotated")
-        if (statusOf(old, now) === "expired")
-          throw fault("invalid_expiry", { reason: "the key has expired; create another" })
-        const { creator_email: _, ...facts } = old
-        const { row, secret } = await mintKey(db, now, {
-          ...facts,
-          // Unless told, the replacement lives as long as the old key was made to.
-          expires_at: expiryOf(input, now, old.expires_at && old.expires_at.getTime() - old.created_at.getTime()),
-          created_by: principal.user?.id ?? null,
-          last_used_at: null,
-          rotated_from_id: old.id,
-        })
-        const graceMs = (input.grace_period_seconds ?? KEY_ROTATION_GRACE_SECONDS_DEFAULT) * 1000
-        await keyStore(db).update(organization.id, old.id, {
-          grace_expires_at: new Date(now.getTime() + graceMs),
-        })
-        await announce(call, old.id)
-        call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
-        return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
-      },
-
-      revoke,
-      delete: revoke,
-    }
-  },
-)
+    revoke,
+    delete: revoke,
+  }
+})

@@ -22,6 +22,8 @@ const CHANNEL = "svc_changes"
 const RECONNECT_MS_MAX = 5_000
 /** A connection that died silently is found out by this query; until then revocations would go unheard. */
 const PROBE_MS = 500
+const PROBE = { text: "SELECT 1", query_timeout: PROBE_MS }
+const CONNECT_MS_MAX = 10_000
 
 export const listenForChanges = async (connectionString: string, log: Logger): Promise<Changes> => {
   const listeners = new Map<string, ((id: string | undefined) => void)[]>()
@@ -37,12 +39,12 @@ export const listenForChanges = async (connectionString: string, log: Logger): P
     for (const topic of listeners.keys()) tell(topic, undefined)
   }
 
-  const connect = async () => {
+  const open = async (): Promise<pg.Client> => {
     const next = new pg.Client({
       connectionString,
       application_name: "svc-changes",
       keepAlive: true,
-      query_timeout: PROBE_MS,
+      connectionTimeoutMillis: CONNECT_MS_MAX,
     })
     next.on("notification", ({ payload = "" }) => {
       const [topic = "", id] = payload.split(":")
@@ -50,15 +52,27 @@ export const listenForChanges = async (connectionString: string, log: Logger): P
     })
     next.on("error", () => lose(next))
     next.on("end", () => lose(next))
-    await next.connect()
-    await next.query(`LISTEN ${CHANNEL}`)
+    try {
+      await next.connect()
+      await next.query(`LISTEN ${CHANNEL}`)
+      return next
+    } catch (error) {
+      next.end().catch(() => undefined)
+      throw error
+    }
+  }
+
+  const connect = async () => {
+    const next = await open()
+    // Disposed of meanwhile.
+    if (closed) return await next.end()
     client = next
     attempts = 0
     // What was announced between the loss and now went unheard.
     tellAll()
     // A unix socket closes with its server; only a network connection can die without a word.
     if (next.host.startsWith("/")) return
-    probe = setInterval(() => next.query("SELECT 1").catch(() => lose(next)), PROBE_MS)
+    probe = setInterval(() => next.query(PROBE).catch(() => lose(next)), PROBE_MS)
     probe.unref()
   }
 

@@ -16,7 +16,10 @@ const refuse = (message: string): never => {
   throw new PortError("refused", message)
 }
 
-/** A character takes at least one byte of UTF-8 and at most three per UTF-16 unit, so most texts need no counting. */
+/**
+ * A character takes at least one byte of UTF-8 and at most three per UTF-16 unit, so most texts need no
+ * counting.
+ */
 const exceedsBytes = (text: string, bytesMax: number): boolean =>
   text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax)
 

@@ -1,9 +1,10 @@
 /**
- * Redis's glob grammar: `*` any run, `?` one character, `[abc]` `[a-z]` `[^a]` one of a class, `\` takes the next
- * character as it is. Written by hand because a regular expression made of a user's pattern can take exponential time.
+ * Redis's glob grammar: `*` any run, `?` one character, `[abc]` `[a-z]` `[^a]` one of a class, `\` takes the
+ * next character as it is. Written by hand because a regular expression made of a user's pattern can take
+ * exponential time.
  *
- * Two readings that Redis shares: a class left open ends with the pattern, and a lone `\` at the end is itself.
- * One that it does not share: a character is a Unicode code point here, a byte there.
+ * Two readings that Redis shares: a class left open ends with the pattern, and a lone `\` at the end is
+ * itself. One that it does not share: a character is a Unicode code point here, a byte there.
  */
 
 const ANY_RUN = "any run"
@@ -63,8 +64,8 @@ const readPieces = (pattern: string): Piece[] => {
 }
 
 /**
- * Tells whether a whole text matches. Takes at most text × pattern steps and no memory: on a mismatch only the last `*`
- * takes one character more, since an earlier one could not do better.
+ * Tells whether a whole text matches. Takes at most text × pattern steps and no memory: on a mismatch only
+ * the last `*` takes one character more, since an earlier one could not do better.
  */
 export const globMatcher = (pattern: string): ((text: string) => boolean) => {
   const pieces = readPieces(pattern)

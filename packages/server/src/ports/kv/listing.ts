@@ -20,7 +20,10 @@ export interface Listing {
   page(): KvPage
 }
 
-/** The cursor is the last key looked at and never names an owner: whatever it says, the range stays the owner's. */
+/**
+ * The cursor is the last key looked at and never names an owner: whatever it says, the range stays the
+ * owner's.
+ */
 const readCursor = (cursor: string): Buffer => {
   const last = Buffer.from(cursor, "base64url")
   if (last.length > KEY_BYTES_MAX || last.toString("base64url") !== cursor) {

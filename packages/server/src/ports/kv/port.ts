@@ -8,32 +8,40 @@
  * - Order: a write that resolved is seen by every call that starts after it.
  * - Durability: a write resolves once it has survived what `capabilities.durable` names.
  * - Atomicity: `set` tests its condition and writes in one step; `batch` happens whole or not at all.
- * - Versions: every write of a key gives it a higher version than any it had before, also after it was deleted or had
- *   expired, so a writer that holds an old version can never take a new entry for the old one. Only `erase` starts
- *   anew: an erased owner's id is not used again.
- * - Time: `now` (milliseconds since the epoch) alone decides. At `now >= expiresAt` an entry is gone for every reader;
- *   `sweep` gives its space back later, and `usage` counts it until then.
- * - Keys: 1 to 1,024 bytes of well-formed Unicode, ordered by their UTF-8 bytes. Values: at most 1 MiB as UTF-8.
+ * - Versions: every write of a key gives it a higher version than any it had before, also after it was
+ *   deleted or had expired, so a writer that holds an old version can never take a new entry for the old one.
+ *   Only `erase` starts anew: an erased owner's id is not used again.
+ * - Time: `now` (milliseconds since the epoch) alone decides. At `now >= expiresAt` an entry is gone for
+ *   every reader; `sweep` gives its space back later, and `usage` counts it until then.
+ * - Keys: 1 to 1,024 bytes of well-formed Unicode, ordered by their UTF-8 bytes. Values: at most 1 MiB as
+ *   UTF-8.
  * - Bounds: no call does unbounded work; what exceeds a bound of `bounds.ts` is refused.
- * - Errors: a `PortError` of kind `refused` or `unavailable`, and nothing half-written. When the engine dies under a
- *   write, `unavailable` leaves open whether it happened.
+ * - Errors: a `PortError` of kind `refused` or `unavailable`, and nothing half-written. When the engine dies
+ *   under a write, `unavailable` leaves open whether it happened.
  */
 export interface KvPort extends AsyncDisposable {
   readonly capabilities: KvCapabilities
 
-  /** An engine in this process answers, and throws, at once, so that the commonest call pays for no promise. */
+  /**
+   * An engine in this process answers, and throws, at once, so that the commonest call pays for no promise.
+   */
   get(owner: string, key: string, now: number): Eventually<KvEntry | undefined>
   set(owner: string, key: string, write: KvWrite, now: number): Promise<KvWritten>
   /** How many of the keys held a value. */
   delete(owner: string, keys: readonly string[], now: number): Promise<number>
   /** How many of the keys hold a value; a key named twice counts once. */
   exists(owner: string, keys: readonly string[], now: number): Eventually<number>
-  /** One page of keys in byte order. A page may hold fewer keys than `limit`, even none: the end is a null cursor. */
+  /**
+   * One page of keys in byte order. A page may hold fewer keys than `limit`, even none: the end is a null
+   * cursor.
+   */
   list(owner: string, listing: KvListing, now: number): Eventually<KvPage>
   /** Operations in order, each seeing those before it. */
   batch(owner: string, ops: readonly KvOp[], now: number): Promise<KvBatchOutcome>
 
-  /** What the owner's entries take: keys and values in bytes, kept up to date by every write, read in O(1). */
+  /**
+   * What the owner's entries take: keys and values in bytes, kept up to date by every write, read in O(1).
+   */
   usage(owner: string): Eventually<KvUsage>
   /** Deletes everything of the owner, a bounded piece at a time, and tells how many entries that were. */
   erase(owner: string): Promise<number>
@@ -46,8 +54,8 @@ export type Eventually<T> = T | Promise<T>
 
 export interface KvCapabilities {
   /**
-   * What a resolved write has survived: `fsync` is a power cut, because it is on this machine's disk; `server` is
-   * whatever the server at the other end is configured for, which `health` tells.
+   * What a resolved write has survived: `fsync` is a power cut, because it is on this machine's disk;
+   * `server` is whatever the server at the other end is configured for, which `health` tells.
    */
   readonly durable: "fsync" | "server"
   /** Whether processes on several machines may share one store. */
@@ -76,7 +84,10 @@ export interface KvWrite {
   }
 }
 
-/** After a write the entry's new state; when a condition did not hold, the state that stays (nulls for no entry). */
+/**
+ * After a write the entry's new state; when a condition did not hold, the state that stays (nulls for no
+ * entry).
+ */
 export interface KvWritten {
   readonly stored: boolean
   readonly version: number | null

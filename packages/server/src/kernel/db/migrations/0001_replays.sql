@@ -11,8 +11,9 @@ CREATE TABLE kernel.replays (
   claimed_until timestamptz NOT NULL,
   expires_at timestamptz NOT NULL,
   status integer,
-  headers jsonb,
-  body jsonb,
+  -- Not jsonb, which refuses the null characters that a JSON text may hold.
+  headers json,
+  body json,
   PRIMARY KEY (tenant_id, caller_id, method, path, idempotency_key)
 );
 

@@ -18,7 +18,9 @@ import {
 } from "./writes.ts"
 
 export interface LmdbOptions {
-  /** The store's folder, made when it is absent. Processes of one machine may open it together; not over NFS. */
+  /**
+   * The store's folder, made when it is absent. Processes of one machine may open it together; not over NFS.
+   */
   readonly path: string
   /** Address space to begin with; it costs no memory and no disk, and grows when the store does. */
   readonly mapSizeBytes?: number
@@ -30,8 +32,9 @@ const DETAIL = "a resolved write is on this machine's disk"
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /**
- * Runs acts in write transactions of their own: all of an act or, when it throws or returns `ABORT`, nothing. Acts that
- * wait at the same time share one commit, and one fsync. An act resolves once its commit is on the disk.
+ * Runs acts in write transactions of their own: all of an act or, when it throws or returns `ABORT`, nothing.
+ * Acts that wait at the same time share one commit, and one fsync. An act resolves once its commit is on the
+ * disk.
  */
 const createCommitter = ({ root }: Tables) => {
   let isOpen = true

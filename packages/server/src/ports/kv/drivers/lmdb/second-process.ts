@@ -1,4 +1,7 @@
-/** A process of its own on a store, for the tests: says on stdout, a line each, which writes it was told are done. */
+/**
+ * A process of its own on a store, for the tests: says on stdout, a line each, which writes it was told are
+ * done.
+ */
 import { writeSync } from "node:fs"
 import { openLmdbKv } from "./driver.ts"
 
@@ -31,7 +34,8 @@ const addOneHundred = async (): Promise<void> => {
 
 /** Writes twenty megabytes at a time until no more fit, and then, having made room, something small. */
 const fillUp = async (): Promise<void> => {
-  // The test limits the size of our files. Without a listener the signal would end us before we hear of the error.
+  // The test limits the size of our files. Without a listener the signal would end us before we hear of the
+  // error.
   process.on("SIGXFSZ", () => {})
   const value = JSON.stringify("x".repeat(1_000_000))
   let isFull = false

@@ -7,8 +7,8 @@
  * | expiries | expiry (double), owner (16), key (UTF-8) | one byte that means nothing |
  * | owners | owner (16) | keys, bytes, last version (doubles) |
  *
- * Doubles are big-endian: positive ones sort by their bytes. An entry that never expires does so at infinity, so that
- * one comparison decides for all.
+ * Doubles are big-endian: positive ones sort by their bytes. An entry that never expires does so at infinity,
+ * so that one comparison decides for all.
  */
 import { type Database, open, type RootDatabase } from "lmdb"
 
@@ -37,7 +37,10 @@ export interface OwnerRow {
 export interface Tables {
   readonly root: RootDatabase<never, Buffer>
   readonly entries: Database<Row, Buffer>
-  /** The same rows as `entries`, without their values: telling an entry's age must not cost reading a megabyte. */
+  /**
+   * The same rows as `entries`, without their values: telling an entry's age must not cost reading a
+   * megabyte.
+   */
   readonly heads: Database<Head, Buffer>
   readonly expiries: Database<Buffer, Buffer>
   readonly owners: Database<OwnerRow, Buffer>
@@ -49,7 +52,8 @@ const doubles = (...numbers: number[]): Buffer => {
   return bytes
 }
 
-// NOTE: lmdb hands a decoder a buffer that it uses again for the next read, and whose real end is its `length`.
+// NOTE: lmdb hands a decoder a buffer that it uses again for the next read, and whose real end is its
+// `length`.
 const rowCodec = {
   encode({ version, expiresAt, value }: Row): Buffer {
     const row = Buffer.allocUnsafe(HEAD_BYTES + Buffer.byteLength(value))
@@ -92,10 +96,11 @@ export const openTables = (path: string, mapSizeBytes: number): Tables => {
     noSubdir: false,
     mapSize: mapSizeBytes,
     keyEncoding: "binary",
-    // A commit is then an fsync before anyone hears of it, instead of a sync that overlaps with the commits after it.
+    // A commit is then an fsync before anyone hears of it, instead of a sync that overlaps with the commits
+    // after it.
     overlappingSync: false,
-    // NOTE: with it lmdb makes a promise of its own for each commit, and a full disk would reject it with nobody
-    // there to catch it. The test: "a full disk makes writes unavailable".
+    // NOTE: with it lmdb makes a promise of its own for each commit, and a full disk would reject it with
+    // nobody there to catch it. The test: "a full disk makes writes unavailable".
     eventTurnBatching: false,
   })
   const table = <V>(name: string, encoder: object): Database<V, Buffer> => {

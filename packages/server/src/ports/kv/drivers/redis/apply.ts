@@ -1,12 +1,12 @@
 /**
- * The one script that changes data: it runs a list of operations on one owner's keys, whole or not at all. A single set
- * is a list of one; a sweep and an erase are lists too.
+ * The one script that changes data: it runs a list of operations on one owner's keys, whole or not at all. A
+ * single set is a list of one; a sweep and an erase are lists too.
  *
  * What an owner has, all under the hash tag `{owner}`, so that a cluster keeps it in one place:
  *
  * | key | type | holds |
  * |---|---|---|
- * | svc:kv:{owner}:entry:<key> | string | "version expiry value"; expires by itself a while after its expiry |
+ * | svc:kv:{owner}:entry:<key> | string | "version expiry value"; dropped by the server after its expiry |
  * | svc:kv:{owner}:heads | hash | key → "version expiry bytes" |
  * | svc:kv:{owner}:keys | sorted set | keys, all with score 0, hence in byte order |
  * | svc:kv:{owner}:expiries | sorted set | key → expiry, of those that have one |
@@ -28,7 +28,10 @@ export const ownerKeys = (owner: string) => {
   }
 }
 
-/** Beside the port's operations: `reclaim` removes an entry that has expired, `forget` an owner that has none left. */
+/**
+ * Beside the port's operations: `reclaim` removes an entry that has expired, `forget` an owner that has none
+ * left.
+ */
 export type StoredOp = KvOp | { readonly op: "reclaim" | "forget"; readonly key: string }
 
 export const applyScript = defineScript(`

@@ -60,7 +60,10 @@ const unavailable = (cause: unknown): PortError => {
 const isUnknownScript = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith("NOSCRIPT")
 
-/** Waits at most `timeoutMs` for a first connection: a server that is down now is an area degraded, not a failed start. */
+/**
+ * Waits at most `timeoutMs` for a first connection: a server that is down now is an area degraded, not a
+ * failed start.
+ */
 export const connect = async (url: string, timeoutMs: number): Promise<Connection> => {
   if (!URL.canParse(url)) throw new PortError("refused", "the key-value server's address is not a URL")
   const client = createDriverClient(url, timeoutMs)

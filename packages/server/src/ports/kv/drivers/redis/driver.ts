@@ -21,7 +21,10 @@ export interface RedisOptions {
   readonly timeoutMs?: number
 }
 
-/** Owners with entries that expire, each with the time a sweep has something to do there; later than that is no harm. */
+/**
+ * Owners with entries that expire, each with the time a sweep has something to do there; later than that is
+ * no harm.
+ */
 const EXPIRING = "svc:kv:expiring"
 /** The server drops an expired entry by itself this much later, so that until then `now` alone decides. */
 const LINGER_MS = 10_000
@@ -127,7 +130,10 @@ const createWrites = (apply: Apply): Pick<KvPort, "set" | "delete" | "batch"> =>
 })
 
 const createUpkeep = ({ send }: Connection, apply: Apply): Pick<KvPort, "erase" | "sweep"> => {
-  /** Reclaims up to `limit` expired entries of one owner, and puts the owner back on the list for the next one due. */
+  /**
+   * Reclaims up to `limit` expired entries of one owner, and puts the owner back on the list for the next one
+   * due.
+   */
   const sweepOwner = async (owner: string, now: number, limit: number): Promise<number> => {
     const { expiries } = ownerKeys(owner)
     const range = [String(now), "LIMIT", "0", String(Math.min(limit, STEP_MAX))]
