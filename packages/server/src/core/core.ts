@@ -33,6 +33,7 @@ export const coreMigrations: MigrationSource = {
 const FLUSH_EVERY_MS = 1_000
 const FLUSH_USE_EVERY_MS = 60_000
 const SWEEP_EVERY_MS = 10_000
+const PRUNE_EVERY_MS = 3_600_000
 
 export interface CoreNeeds {
   readonly config: Config
@@ -82,6 +83,10 @@ export const createCore = (needs: CoreNeeds) => {
   const timers = [
     clock.every(FLUSH_EVERY_MS, flush),
     clock.every(FLUSH_USE_EVERY_MS, logged("last-used times are lost", keyring.flushUse)),
+    clock.every(
+      PRUNE_EVERY_MS,
+      logged("ended sessions stay for now", () => sessions.prune(clock.now())),
+    ),
     clock.every(
       SWEEP_EVERY_MS,
       logged("approvals are not swept", () => approvals.sweep(inProcess(), clock.now())),

@@ -49,6 +49,15 @@ export const probe = area(
       replies: { 200: Echo },
       faults: ["conflict"],
     },
+    open: {
+      id: "probeOpen",
+      http: "POST /v1/probe/open",
+      summary: "Be called by any page in a browser",
+      scope: "publishable",
+      effect: "read",
+      body: T.Object({ text: T.String() }),
+      replies: { 200: Echo },
+    },
     broken: {
       id: "probeBroken",
       http: "POST /v1/probe/broken",
@@ -77,6 +86,7 @@ export const createProbeArea = (effects: string[], wait: () => Promise<void> = a
       if (fail) throw fault("conflict")
       return { text }
     }),
+    open: ({ text }) => ({ text }),
     broken: async () => {
       throw new Error("the internal text that must not leave the server")
     },

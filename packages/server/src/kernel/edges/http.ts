@@ -7,7 +7,7 @@ import { fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
 import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
-import { type BodyReader, createBodyReader, inviteBody } from "./body.ts"
+import { type BodyReader, createBodyReader, hasBody, inviteBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { createBrokenRequestHandler, requestIdOf, send } from "./reply.ts"
 
@@ -197,6 +197,10 @@ const createServer = (
   // Without these, Node would invite every body, and refuse other expectations in its own words.
   app.server.on("checkContinue", app.routing).on("checkExpectation", app.routing)
 
+  // Pages answer without reading a body, so the connection ends there as well.
+  app.addHook("onSend", async ({ raw }, reply) => {
+    if (!raw.complete && hasBody(raw)) reply.header("connection", "close")
+  })
   app.setErrorHandler((error, request, reply) => {
     reply.hijack()
     refuse(request.raw, reply.raw, error)

@@ -1,7 +1,7 @@
 /**
  * JSON texts under keys, with expiry, versions and atomic batches, apart for every owner.
  *
- * Promises, each of them a test in `conformance.ts`:
+ * Promises, tested by `conformance.ts`, and durability by the tests of each driver:
  *
  * - Owner: every operation names the owner first (a lower-case UUID). Nothing an owner says, a forged cursor
  *   included, reads, lists or changes what belongs to another.
