@@ -42,9 +42,16 @@ export const account = area(
         password: Password,
         name: T.Optional(Name),
         organization_name: T.Optional(Name),
+        invitation_token: T.Optional(
+          T.String({
+            minLength: 20,
+            maxLength: 100,
+            description: "Lets an invited person in where sign-up is closed",
+          }),
+        ),
       }),
       replies: { 201: SignedIn },
-      faults: ["weak_password", "email_invalid", "signup_disabled", "conflict"],
+      faults: ["weak_password", "signup_disabled", "invitation_not_found", "conflict", "service_unavailable"],
       example: { email: "ada@example.com", password: "correct horse battery", name: "Ada" },
     },
     login: {

@@ -53,7 +53,9 @@ export const openWire = async (t: TestContext, url: string): Promise<Wire> => {
   let received: Buffer = Buffer.alloc(0)
   let ended = false
   const news = new Set<() => void>()
-  const tell = () => news.forEach(listen => listen())
+  const tell = () => {
+    for (const listen of news) listen()
+  }
   socket.on("data", chunk => {
     received = Buffer.concat([received, chunk])
     tell()

@@ -38,10 +38,18 @@ test("signing up gives a person an organization of their own with a project to w
   assert.notEqual(projects.data[0]?.publishable_key_id, null)
 })
 
-test("an installation whose sign-up is closed takes nobody in", async t => {
+test("an installation whose sign-up is closed takes in the invited, and nobody else", async t => {
   const p = await platform(t, { env: { SVC_SIGNUP: "closed" } })
+  const { organizationId: org_id } = await p.tenant("acme")
+  const owner = await p.person("acme")
+  const email = newEmail()
+  const { token: invitation_token } = await owner.organizations.invite({ org_id, email, role: "member" })
+  const signUpWith = (input: { email: string; invitation_token?: string | undefined }) =>
+    stranger(p).account.signup({ password: PASSWORD, ...(input as { email: string }) })
 
-  await refused(stranger(p).account.signup({ email: newEmail(), password: PASSWORD }), "signup_disabled")
+  await refused(signUpWith({ email }), "signup_disabled")
+  await refused(signUpWith({ email: newEmail(), invitation_token }), "invitation_not_found")
+  assert.equal((await signUpWith({ email, invitation_token })).user.email, email)
 })
 
 test("an e-mail address has one account, however it is spelled, and a refused sign-up leaves nothing behind", async t => {

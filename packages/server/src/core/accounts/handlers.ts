@@ -4,6 +4,7 @@ import { type Db, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { getOpenInvitation } from "../organizations/invitation-handlers.ts"
 import { foundOrganization } from "../organizations/service.ts"
 import { createSessionCookie } from "./cookie.ts"
 import type { Passwords } from "./passwords.ts"
@@ -75,10 +76,12 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
   }
 
   return {
-    signup: outsideTransaction(async ({ email, password, name, organization_name }, call) => {
-      if (signup === "closed") throw fault("signup_disabled")
+    signup: outsideTransaction(async ({ email, password, name, ...input }, call) => {
+      const { db, now } = call
+      if (input.invitation_token !== undefined) {
+        await getOpenInvitation(db, { token: input.invitation_token, email, now })
+      } else if (signup === "closed") throw fault("signup_disabled")
       checkPassword(password, email)
-      const { now } = call
       const user: UserRow = {
         id: newId(now.getTime()),
         email,
@@ -89,9 +92,10 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
         locked_until: null,
         created_at: now,
       }
-      const organizationName = organization_name ?? `${user.name}'s organization`.slice(0, NAME_LENGTH_MAX)
+      const organizationName =
+        input.organization_name ?? `${user.name}'s organization`.slice(0, NAME_LENGTH_MAX)
       try {
-        const signedIn = await call.db.transaction().execute(async tx => {
+        const signedIn = await db.transaction().execute(async tx => {
           await accountStore(tx).insertUser(user)
           await foundOrganization(tx, { name: organizationName, userId: user.id, plan: "free", now })
           return await signIn(call, tx, user)

@@ -1,5 +1,5 @@
 import { type areas, type Output, type PlanName, page, plans, type Role } from "@svc/contract"
-import type { Call } from "../../kernel/call.ts"
+import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
@@ -34,10 +34,17 @@ const toInvitation = (row: InvitationRow, now: Date): InvitationPayload => ({
 
 const invitationTarget = ({ id, email }: InvitationRow) => ({ type: "invitation", id, name: email })
 
+interface Claim {
+  readonly token: string
+  /** Of the person who shows the token. */
+  readonly email: string
+  readonly now: Date
+}
+
 /** The invitation of a token, if this person may take it. Every other case reads the same to the caller. */
-const getOwnInvitation = async ({ db, principal, now }: Call, token: string): Promise<InvitationRow> => {
+export const getOpenInvitation = async (db: Db, { token, email, now }: Claim): Promise<InvitationRow> => {
   const invitation = await invitationStore(db).findByTokenHash(tokenHash(token))
-  const isTheirs = invitation?.email.toLowerCase() === principal.user?.email.toLowerCase()
+  const isTheirs = invitation?.email.toLowerCase() === email.toLowerCase()
   if (!invitation || !isTheirs || invitationStatus(invitation, now) !== "pending")
     throw fault("invitation_not_found")
   return invitation
@@ -78,7 +85,7 @@ const invite: Handlers<Specs>["invite"] = async ({ org_id, email, role, project_
 
 const acceptInvitation: Handlers<Specs>["acceptInvitation"] = async ({ token }, call) => {
   const { db, principal, now } = call
-  const invitation = await getOwnInvitation(call, token)
+  const invitation = await getOpenInvitation(db, { token, email: principal.user?.email ?? "", now })
   const { organization_id, role, project_ids } = invitation
   if (!(await organizationStore(db).lock(organization_id))) throw fault("invitation_not_found")
   if (!(await invitationStore(db).accept(organization_id, invitation.id, now)))
