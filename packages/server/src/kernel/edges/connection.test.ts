@@ -1,12 +1,12 @@
 /** What happens on a connection around a request: order, reuse, slowness, broken bytes, hanging up. */
 import assert from "node:assert/strict"
-import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { type TestContext, test } from "node:test"
+import type { Services } from "../../services.ts"
 import { createTestClock } from "../../testing/clock.ts"
 import { platform } from "../../testing/platform.ts"
 import { createProbeArea } from "../../testing/probe.ts"
-import { openWire, requestBytes, type Wire } from "../../testing/wire.ts"
+import { openWire, requestBytes } from "../../testing/wire.ts"
 import { createLog } from "../log.ts"
 import type { Pipeline } from "../pipeline.ts"
 import { createHttpEdge } from "./http.ts"
@@ -55,34 +55,24 @@ test("a body that no operation read is never taken for the next request", async 
     ["GET", "/health", {}],
   ]
   for (const [method, path, headers] of attempts) {
-    for (const split of [0, 1]) {
+    for (const bodyComesAlong of [true, false]) {
       const wire = await openWire(t, p.url)
       const bytes = requestBytes({ method, path, headers, body: hidden })
-      const follow = requestBytes({
-        path: "/v1/me",
-        headers: { authorization, "x-request-id": "the-next-one" },
-      })
-      await sendSplit(wire, bytes, split === 0 ? bytes.length : bytes.length - hidden.length)
+      const headEnd = bytes.length - hidden.length
+      wire.send(bodyComesAlong ? bytes : bytes.subarray(0, headEnd))
       const first = await wire.reply(method)
       assert.notEqual(first.headers["x-request-id"], "smuggled")
+      if (!bodyComesAlong) wire.send(bytes.subarray(headEnd))
       if (first.headers.connection === "close") {
         assert.equal(await wire.closed(), "", `${method} ${path}`)
         continue
       }
-      wire.send(follow)
+      assert.ok(bodyComesAlong, "a connection stays open only when it is known where its next request begins")
+      wire.send(requestBytes({ path: "/v1/me", headers: { authorization, "x-request-id": "the-next-one" } }))
       assert.equal((await wire.reply()).headers["x-request-id"], "the-next-one", `${method} ${path}`)
     }
   }
 })
-
-/** The bytes in two packets: the first is answered, if it can be, before the second is sent. */
-const sendSplit = async (wire: Wire, bytes: Buffer, at: number) => {
-  wire.socket.setNoDelay(true)
-  wire.send(bytes.subarray(0, at))
-  if (at === bytes.length) return
-  await once(wire.socket, "readable").catch(() => undefined)
-  wire.send(bytes.subarray(at))
-}
 
 test("a refused request whose small body came along leaves the connection usable", async t => {
   const { wire, authorization } = await withKey(t)
@@ -217,6 +207,7 @@ test("a client that asks first is refused without an invitation, and its connect
     wire.send(requestBytes({ method: "POST", path: "/v1/kv/get", headers: given }))
     const reply = await wire.reply()
     assert.deepEqual([reply.status, reply.headers.connection], [status, "close"])
+    wire.socket.destroy()
   }
 })
 
@@ -254,16 +245,16 @@ const startEdge = async (t: TestContext, headersTimeoutMs?: number) => {
     reading?.()
     return { reply: { status: 200, body: await body }, headers: {}, requestId: "the-request-id" }
   }
-  const area = createProbeArea([]).start({})
-  const { operations } = await area
+  const { operations } = await createProbeArea([]).start({} as Services)
   const log = createLog("silent")
   const baseUrl = "http://svc.test"
   const timeout = headersTimeoutMs === undefined ? {} : { headersTimeoutMs }
   const edge = createHttpEdge({ pipeline, operations, log, baseUrl, trustedProxies: [], clock, ...timeout })
   await edge.listen({ port: 0, host: "127.0.0.1" })
   t.after(() => edge.close())
-  const wire = await openWire(t, `http://127.0.0.1:${(edge.server.address() as AddressInfo).port}`)
-  return { clock, wire, started, signals }
+  const url = `http://127.0.0.1:${(edge.server.address() as AddressInfo).port}`
+  const wire = await openWire(t, url)
+  return { clock, wire, started, signals, edge, url }
 }
 
 const openRequest = (length: string) =>
@@ -301,6 +292,7 @@ test("a body that keeps dripping is given up after a minute", async t => {
     await clock.advance(5_000)
   }
   assert.equal((await answered).status, 408)
+  wire.socket.destroy()
 })
 
 test("headers that do not come to an end are 408, and the connection ends", async t => {
@@ -330,4 +322,22 @@ test("a call learns that its caller has hung up, and not that its connection liv
     signals.map(signal => signal.aborted),
     [...Array<boolean>(20).fill(false), true],
   )
+})
+
+test("a server that stops answers what it has taken on, and waits for nothing else", async t => {
+  const { wire, started, edge, url } = await startEdge(t)
+  const unused = await openWire(t, url)
+  const idle = await openWire(t, url)
+  idle.send(requestBytes({ path: "/nothing" }))
+  assert.equal((await idle.reply()).status, 404)
+  const unfinished = await openWire(t, url)
+  unfinished.send("GET /v1/probe/project HTTP/1.1\r\n")
+  wire.send(openRequest("2"))
+  await started
+  const closed = edge.close()
+  await Promise.all([unused.closed(), idle.closed(), unfinished.closed()])
+  wire.send("{}")
+  assert.equal((await wire.reply()).status, 200)
+  assert.equal(await wire.closed(), "")
+  await closed
 })

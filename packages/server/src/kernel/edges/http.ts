@@ -9,7 +9,8 @@ import type { Logger } from "../log.ts"
 import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
 import { type BodyReader, createBodyReader, hasBody, inviteBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
-import { createBrokenRequestHandler, requestIdOf, send } from "./reply.ts"
+import { createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
+import { requestIdOf, send } from "./reply.ts"
 
 export interface HttpEdgeNeeds {
   readonly pipeline: Pipeline
@@ -178,7 +179,8 @@ const createServer = (
     logger: false,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
     exposeHeadRoutes: false,
-    forceCloseConnections: "idle",
+    forceCloseConnections: false,
+    return503OnClosing: false,
     http: {
       headersTimeout: headersTimeoutMs,
       connectionsCheckingInterval: headersTimeoutMs / 5,
@@ -197,6 +199,8 @@ const createServer = (
   // Without these, Node would invite every body, and refuse other expectations in its own words.
   app.server.on("checkContinue", app.routing).on("checkExpectation", app.routing)
 
+  const endConnections = createConnectionCloser(app.server)
+  app.addHook("preClose", async () => endConnections())
   // Pages answer without reading a body, so the connection ends there as well.
   app.addHook("onSend", async ({ raw }, reply) => {
     if (!raw.complete && hasBody(raw)) reply.header("connection", "close")

@@ -84,7 +84,8 @@ const readBody = async (
   outer: Record<string, unknown>,
 ): Promise<undefined> => {
   const { operation, incoming } = exchange
-  const body = checkBody(operation, validator, (await incoming.json(operation.bodyBytesMax)) ?? {})
+  const sent = await incoming.json(operation.bodyBytesMax)
+  const body = checkBody(operation, validator, sent === undefined ? {} : sent)
   if ("tenant_id" in body) checkTenant(exchange, body.tenant_id)
   exchange.input = Object.assign(body, outer)
 }
