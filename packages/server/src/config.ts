@@ -161,13 +161,14 @@ export type KvDriver =
   | { readonly driver: "lmdb"; readonly path: string }
   | { readonly driver: "redis"; readonly url: string }
 
-export type Config = Omit<Parsed, "kvUrl" | "baseUrl"> & {
-  readonly baseUrl: string
-  readonly kv: KvDriver
-}
+/** The settings as the operator gave them. */
+export type Settings = Omit<Parsed, "kvUrl"> & { readonly kv: KvDriver }
+
+/** The settings of a running platform, whose address is known. */
+export type Config = Settings & { readonly baseUrl: string }
 
 /** The settings of an environment; throws a StartupError that lists every one that is wrong. */
-export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
+export const readConfig = (env: Readonly<Record<string, string | undefined>>): Settings => {
   const wrong: string[] = []
   const parsed = Object.entries(settings).map(([name, setting]) => {
     try {
@@ -192,12 +193,21 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>>): C
   const { kvUrl, ...config } = Object.fromEntries(parsed) as Parsed
   return {
     ...config,
-    baseUrl: config.baseUrl ?? `http://localhost:${config.port}`,
     kv:
       kvUrl === undefined
         ? { driver: "lmdb", path: resolve(config.dataDir, "kv") }
         : { driver: "redis", url: kvUrl },
   }
+}
+
+/** Names of every address of this machine, or of itself only, for which `localhost` is the name that works. */
+const LOCAL_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::", "localhost"])
+
+/** Fills in what only a taken port decides. */
+export const configAt = (settings: Settings, port: number): Config => {
+  const { host } = settings
+  const name = LOCAL_HOSTS.has(host) ? "localhost" : isIP(host) === 6 ? `[${host}]` : host
+  return { ...settings, port, baseUrl: settings.baseUrl ?? `http://${name}:${port}` }
 }
 
 /** Read by the command line, and often set in the same shell. */

@@ -1,9 +1,9 @@
 /** The composition root: opens everything in order, closes it in reverse. */
 
-import type { AddressInfo } from "node:net"
+import { isIPv6 } from "node:net"
 import { fileURLToPath } from "node:url"
 import { kvArea } from "./areas/kv/area.ts"
-import type { Config } from "./config.ts"
+import { type Config, configAt, type Settings } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { loadMasterKey } from "./core/secrets/secret-box.ts"
@@ -11,14 +11,16 @@ import type { AreaDefinition, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import { type Changes, listenForChanges } from "./kernel/db/changes.ts"
 import { type Database, openDatabase } from "./kernel/db/database.ts"
-import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
+import { acquireDataDirLock, type DataDirLock } from "./kernel/db/embedded/lock.ts"
 import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
 import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
+import { checkExternalDatabase } from "./kernel/db/external.ts"
 import { type MigrationSource, migrate } from "./kernel/db/migrate.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
 import { addPages, type Readiness } from "./kernel/edges/pages.ts"
+import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
@@ -55,11 +57,27 @@ export interface Platform extends AsyncDisposable {
   readonly firstRun: FirstRun | undefined
 }
 
-const DRAIN_MS_MAX = 10_000
+/** Supervisors often end a process for good ten seconds after they asked it to; closing the engines takes one or two. */
+const DRAIN_MS_MAX = 7_000
+const PRUNE_EVERY_MS = 3_600_000
+
+interface Start {
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Logger
+  readonly definitions: readonly AreaDefinition<Services>[]
+  /** Whatever opens joins this stack, which closes it in reverse. */
+  readonly opened: AsyncDisposableStack
+}
+
+/** Like `Promise.all`, but waits for every one: what did open must be known before it can be closed again. */
+const allOf = async <Promises extends readonly unknown[] | []>(promises: Promises) => {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
 
 /** The control database: the operator's, or one that lives and dies with this process. */
-const openControlDatabase = async (config: Config, log: Logger, opened: AsyncDisposableStack) => {
-  const lock = opened.use(acquireDataDirLock(config.dataDir))
+const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDirLock): Promise<string> => {
   if (config.databaseUrl !== undefined) return config.databaseUrl
   const start = () =>
     startEmbeddedPostgres({
@@ -72,44 +90,48 @@ const openControlDatabase = async (config: Config, log: Logger, opened: AsyncDis
   return postgres.connectionString
 }
 
-export const startPlatform = async (config: Config, overrides: Overrides = {}): Promise<Platform> => {
-  const { clock = systemClock, log = createLog(config.logLevel) } = overrides
-  await using opened = new AsyncDisposableStack()
-  const connectionString = await openControlDatabase(config, log, opened)
+const openEngines = async (start: Start, lock: DataDirLock) => {
+  const { config, log, definitions, opened } = start
+  const [connectionString, kv, masterKey] = await allOf([
+    openControlDatabase(start, lock),
+    openKv(config.kv).then(kv => opened.use(kv)),
+    loadMasterKey(config.dataDir, config.masterKey),
+  ])
   const database = opened.use(
     openDatabase({
       connectionString,
       connectionsMax: config.databaseConnectionsMax,
-      onError: error => log.warn({ err: error }, "a database connection broke"),
+      onError: error => log.warn({ reason: error.message }, "a database connection broke"),
     }),
   )
-  const definitions = [...areaDefinitions, ...(overrides.areas ?? [])]
-  await migrate(database.pool, migrationSources(definitions))
-
-  const [changes, kv, masterKey] = await Promise.all([
+  if (config.databaseUrl !== undefined) await checkExternalDatabase(database)
+  const [changes] = await allOf([
     listenForChanges(connectionString, log).then(changes => opened.use(changes)),
-    openKv(config.kv).then(kv => opened.use(kv)),
-    loadMasterKey(config.dataDir, config.masterKey),
+    migrate(database.pool, migrationSources(definitions)),
   ])
+  return { database, changes, kv, masterKey }
+}
+
+type Engines = Awaited<ReturnType<typeof openEngines>>
+
+/** Kernel, core and areas, put together; nothing of it listens yet. */
+const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
+  const { database, changes, kv, masterKey } = engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
 
   const areaStates = () =>
     Promise.all(
-      definitions.map(async ({ name, title }) => ({ name, title, ...(await running.get(name)?.state()) })),
-    ).then(states => states.map(state => ({ status: "degraded" as const, ...state })))
-
+      definitions.map(async ({ name, title }) => ({
+        status: "degraded" as const,
+        ...{ name, title },
+        ...(await running.get(name)?.state()),
+      })),
+    )
   const core = opened.use(
     createCore({
-      config,
-      masterKey,
-      clock,
-      log,
-      database,
-      changes,
-      limits,
-      areaStates,
+      ...{ config, masterKey, clock, log, database, changes, limits, areaStates },
       inProcess: () => inProcess ?? unavailable(),
     }),
   )
@@ -121,57 +143,79 @@ export const startPlatform = async (config: Config, overrides: Overrides = {}): 
 
   const operations = [...core.operations, ...[...running.values()].flatMap(area => area.operations)]
   const replays = createReplays(database.db)
+  opened.use(clock.every(PRUNE_EVERY_MS, () => replays.prune(clock.now())))
   const metrics = opened.use(createMetrics())
-  const ownOrigins = new Set([config.baseUrl])
+  const origins = ownOrigins(config)
   const pipeline = createPipeline({
     ...core,
-    clock,
-    log,
-    database,
-    limits,
-    replays,
-    metrics,
+    ...{ clock, log, database, limits, replays, metrics },
     baseUrl: config.baseUrl,
-    isOwnOrigin: origin => ownOrigins.has(origin),
+    isOwnOrigin: origin => origins.has(origin),
   })
   inProcess = createInProcessCaller(pipeline, operations)
-  const first = await firstRun({ config, database, passwords: core.passwords, now: new Date(clock.now()) })
+  return { pipeline, operations, inProcess, metrics, passwords: core.passwords }
+}
 
-  const app = createHttpEdge({
-    pipeline,
-    operations,
-    log,
-    baseUrl: config.baseUrl,
-    trustedProxies: config.trustedProxies,
-  })
+type Assembled = Awaited<ReturnType<typeof assemble>>
+
+const serve = async (
+  { config, log, opened }: Start,
+  { database, changes }: Engines,
+  { pipeline, operations, metrics }: Assembled,
+  listener: Listener,
+): Promise<void> => {
+  const { baseUrl, trustedProxies, metricsToken } = config
+  const app = createHttpEdge({ pipeline, operations, log, baseUrl, trustedProxies })
+  const declarations = operations.map(({ operation }) => operation)
   addPages(app, {
-    baseUrl: config.baseUrl,
-    openapi: () =>
-      renderOpenApi(
-        operations.map(({ operation }) => operation),
-        { baseUrl: config.baseUrl },
-      ),
+    baseUrl,
+    openapi: () => renderOpenApi(declarations, { baseUrl }),
     ready: () => readiness(database, changes),
     metrics: metrics.text,
-    metricsToken: config.metricsToken,
+    metricsToken,
   })
-  await app.listen({ host: config.host, port: config.port })
-  const { port } = app.server.address() as AddressInfo
-  const url = `http://${config.host === "0.0.0.0" ? "localhost" : config.host}:${port}`
-  ownOrigins.add(url).add(`http://localhost:${port}`).add(`http://127.0.0.1:${port}`)
-  opened.use(clock.every(3_600_000, () => replays.prune(clock.now())))
+  await app.ready()
+  await listener.handOver(app.server)
   opened.defer(() => drain(app))
+}
+
+/** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */
+export const startPlatform = async (settings: Settings, overrides: Overrides = {}): Promise<Platform> => {
+  const { clock = systemClock, log = createLog(settings.logLevel), areas = [] } = overrides
+  await using opened = new AsyncDisposableStack()
+  const lock = opened.use(acquireDataDirLock(settings.dataDir))
+  const listener = opened.use(await takeAddress(settings.host, settings.port))
+  const config = configAt(settings, listener.port)
+
+  const start: Start = { config, clock, log, definitions: [...areaDefinitions, ...areas], opened }
+  const engines = await openEngines(start, lock)
+  const assembled = await assemble(start, engines)
+  const { database } = engines
+  const { inProcess, passwords } = assembled
+  const made = await firstRun({ config, database, passwords, now: new Date(clock.now()) })
+  await serve(start, engines, assembled, listener)
 
   const resources = opened.move()
   return {
-    url,
+    url: addressOf(config),
     config,
     database,
     inProcess,
-    firstRun: first,
+    firstRun: made,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
+
+/** Where this process itself is reached, whatever stands in front of it. */
+const addressOf = ({ host, port }: Config): string =>
+  `http://${isIPv6(host) ? `[${host}]` : host}:${port}`.replace(/\/\/(0\.0\.0\.0|\[::\])/, "//localhost")
+
+/** Pages of these origins are our own. */
+const ownOrigins = (config: Config): ReadonlySet<string> =>
+  new Set([
+    ...[config.baseUrl, addressOf(config)].map(url => new URL(url).origin),
+    ...["localhost", "127.0.0.1"].map(name => `http://${name}:${config.port}`),
+  ])
 
 const READY_MS_MAX = 1_000
 
@@ -192,7 +236,7 @@ const unavailable = (): never => {
   throw new Error("the platform has not started yet")
 }
 
-/** Lets the requests under way finish, for ten seconds at most. */
+/** Lets the requests under way finish, up to a limit. */
 const drain = async (app: ReturnType<typeof createHttpEdge>): Promise<void> => {
   const deadline = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS_MAX)
   await app.close()

@@ -34,12 +34,12 @@ const append = ({ database }: TestPlatform, more?: Partial<AuditEntry>) =>
   database.transaction(tx => appendEntry(tx, entry(more)))
 
 /** A chain of ten entries, and a way to change it as the owner of the table could. */
-const tampered = async (p: TestPlatform, change: ReturnType<typeof sql>) => {
+const tampered = async (p: TestPlatform, ...changes: ReturnType<typeof sql>[]) => {
   for (let count = 0; count < 10; count++) await append(p, { metadata: { count } })
   assert.deepEqual(await verifyChain(p.database.db, TENANT), { valid: true, checked: 10, firstInvalid: null })
   await p.database.transaction(async tx => {
     await sql`ALTER TABLE core.audit_events DISABLE TRIGGER ALL`.execute(tx)
-    await change.execute(tx)
+    for (const change of changes) await change.execute(tx)
     await sql`ALTER TABLE core.audit_events ENABLE TRIGGER ALL`.execute(tx)
   })
   return (await verifyChain(p.database.db, TENANT)).firstInvalid
@@ -79,30 +79,24 @@ test("an entry whose words were changed is found by its number", async t => {
 })
 
 test("an entry that was deleted, moved or inserted is found by its number", async t => {
-  const changes: [string, ReturnType<typeof sql>, number][] = [
-    ["deleted", sql`DELETE FROM core.audit_events WHERE sequence = 6`, 6],
-    ["first deleted", sql`DELETE FROM core.audit_events WHERE sequence = 1`, 1],
-    [
-      "exchanged",
-      sql`
-        WITH moved AS (DELETE FROM core.audit_events WHERE sequence IN (3, 7) RETURNING *)
-        INSERT INTO core.audit_events SELECT tenant_id, 10 - sequence, id, action, occurred_at, outcome, actor,
-          targets, context, metadata, prev_hash, hash FROM moved`,
-      3,
-    ],
-    ["last cut off", sql`DELETE FROM core.audit_events WHERE sequence = 10`, 10],
-    ["end cut off", sql`DELETE FROM core.audit_events WHERE sequence > 5`, 6],
-    ["all gone", sql`DELETE FROM core.audit_events`, 1],
-    [
-      "added",
+  const renumber = (from: number, to: number) =>
+    sql`UPDATE core.audit_events SET sequence = ${to} WHERE sequence = ${from}`
+  const cases = {
+    deleted: [6, sql`DELETE FROM core.audit_events WHERE sequence = 6`],
+    "first deleted": [1, sql`DELETE FROM core.audit_events WHERE sequence = 1`],
+    "last cut off": [10, sql`DELETE FROM core.audit_events WHERE sequence = 10`],
+    "end cut off": [6, sql`DELETE FROM core.audit_events WHERE sequence > 5`],
+    "all gone": [1, sql`DELETE FROM core.audit_events`],
+    exchanged: [3, renumber(3, 99), renumber(7, 3), renumber(99, 7)],
+    added: [
+      11,
       sql`
         INSERT INTO core.audit_events SELECT tenant_id, 11, id, action, occurred_at, outcome, actor,
           targets, context, metadata, hash, hash FROM core.audit_events WHERE sequence = 10`,
-      11,
     ],
-  ]
-  for (const [name, change, expected] of changes) {
-    await t.test(name, async t => assert.equal(await tampered(await platform(t), change), expected))
+  } as const
+  for (const [name, [expected, ...changes]] of Object.entries(cases)) {
+    await t.test(name, async t => assert.equal(await tampered(await platform(t), ...changes), expected))
   }
 })
 
@@ -197,7 +191,8 @@ test("refusals by 403 are counted by caller and code", async t => {
   const svc = p.as(secret)
 
   for (let count = 0; count < 5; count++) await refused(svc.kv.set({ key: "a", value: 1 }), "missing_scope")
-  for (let count = 0; count < 2; count++) await refused(svc.keys.list(), "session_required")
+  for (let count = 0; count < 2; count++)
+    await refused(svc.kv.get({ key: "a" }, { project: TENANT }), "project_not_in_organization")
   await p.clock.advance(1000)
 
   const events = (await eventsOf(p, organizationId)).filter(({ action }) => action === "access_denied")
@@ -211,7 +206,7 @@ test("refusals by 403 are counted by caller and code", async t => {
     told.sort((a, b) => b.count - a.count),
     [
       { outcome: "failure", actor: id, code: "missing_scope", count: 5 },
-      { outcome: "failure", actor: id, code: "session_required", count: 2 },
+      { outcome: "failure", actor: id, code: "project_not_in_organization", count: 2 },
     ],
   )
 })
@@ -294,7 +289,11 @@ test("no entry holds a credential", async t => {
   const rotated = await person.keys.rotate({ id })
   await person.account.reauthenticate({ password: PASSWORD })
   await refused(stranger(p).account.login({ email, password: "a wrong password" }), "invalid_credentials")
-  const { platform: _, ...invitation } = { platform: p, ...(await invited(p)) }
+  const invitation = await person.organizations.invite({
+    org_id: (await p.tenant("acme")).organizationId,
+    email: "new@example.com",
+    role: "member",
+  })
   await p.as(secret ?? "").kv.set({ key: "a", value: 1 })
   await p.clock.advance(1000)
 
@@ -308,14 +307,3 @@ test("no entry holds a credential", async t => {
     assert.ok(!text.includes(credential), credential.slice(0, 9))
   }
 })
-
-const invited = async (p: TestPlatform): Promise<{ token: string }> => {
-  const { organizationId } = await p.tenant("acme")
-  const person = await p.person("acme")
-  const invitation = await person.organizations.invite({
-    org_id: organizationId,
-    email: "new@example.com",
-    role: "member",
-  })
-  return { token: invitation.token ?? "" }
-}

@@ -13,9 +13,9 @@ const SECOND_MS = 1000
 const usageOf = async ({ database: { db } }: TestPlatform, keyId: string) => {
   const rows = await db
     .selectFrom("core.usage")
-    .select(["metric", "quantity"])
+    .select(["metric", eb => eb.fn.sum<number>("quantity").as("quantity")])
     .where("key_id", "=", keyId)
-    .orderBy("metric")
+    .groupBy("metric")
     .execute()
   return Object.fromEntries(rows.map(({ metric, quantity }) => [metric, quantity]))
 }

@@ -167,7 +167,7 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
     try {
       result = await exchange.bound.handler(exchange.input, createCall(exchange, database.db))
     } catch (error) {
-      const code = error instanceof Fault ? error.code : "internal_error"
+      const code = error instanceof Fault ? error.publicCode : "internal_error"
       await recordResult(exchange, "failure", { code })
       throw error
     }

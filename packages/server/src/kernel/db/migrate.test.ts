@@ -1,0 +1,8 @@
+import assert from "node:assert/strict"
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type TestContext, test } from "node:test"
+import pg from "pg"
+import { cloneDatabase } from "../../testing/database.ts"
+import { isStartupError, type MigrationSource, migrate } from "./migrate.ts"
