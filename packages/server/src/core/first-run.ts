@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { rename, writeFile } from "node:fs/promises"
+import { open, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { dataPlaneScopes } from "@svc/contract"
 import { sql } from "kysely"
@@ -30,7 +30,8 @@ const EMAIL = "admin@localhost"
 
 /**
  * On an empty platform: a user, an organization on the Enterprise plan, a project, a full access key and a publishable
- * key, written to `first-run.json`. Undefined when there are users already.
+ * key, written to `first-run.json`. Undefined when there are users already, unless they come from a first start that
+ * was cut short before it could tell their credentials.
  */
 export const firstRun = async (needs: {
   config: Config
@@ -39,11 +40,13 @@ export const firstRun = async (needs: {
   now: Date
 }): Promise<FirstRun | undefined> => {
   const { config, database, now } = needs
-  if (await hasUsers(database.db)) return undefined
+  const interrupted = await findInterrupted(config.dataDir, database.db)
+  if (interrupted) await settle(config.dataDir)
+  if (interrupted || (await hasUsers(database.db))) return interrupted
   const password = randomBytes(15).toString("base64url")
   const passwordHash = await needs.passwords.hash(password)
 
-  return await database.transaction(async tx => {
+  const first = await database.transaction(async tx => {
     await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCK})`.execute(tx)
     if (await hasUsers(tx)) return undefined
     const userId = newId(now.getTime())
@@ -76,10 +79,12 @@ export const firstRun = async (needs: {
       api_key: key.secret,
       publishable_key: founded.publishableKey,
     }
-    // Before the commit: credentials that exist nowhere else must not be lost between the two.
-    await writeCredentials(config.dataDir, made)
+    // Before the commit, because credentials that exist nowhere else must not be lost between the two.
+    await writeDraft(config.dataDir, made)
     return made
   })
+  if (first) await settle(config.dataDir)
+  return first
 }
 
 const unrestricted = {
@@ -96,9 +101,38 @@ const unrestricted = {
 const hasUsers = async (db: Db): Promise<boolean> =>
   (await db.selectFrom("core.users").select("id").limit(1).executeTakeFirst()) !== undefined
 
-const writeCredentials = async (dataDir: string, made: FirstRun): Promise<void> => {
-  const path = join(dataDir, "first-run.json")
-  const draft = `${path}.${process.pid}`
-  await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600, flush: true })
-  await rename(draft, path)
+const pathOf = (dataDir: string): string => join(dataDir, "first-run.json")
+/** What is not yet known to be committed. */
+const draftOf = (dataDir: string): string => `${pathOf(dataDir)}.draft`
+
+/** On disk when it resolves, name and all. */
+const writeDraft = async (dataDir: string, made: FirstRun): Promise<void> => {
+  await writeFile(draftOf(dataDir), `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600, flush: true })
+  await using directory = await open(dataDir)
+  await directory.sync()
 }
+
+const settle = (dataDir: string): Promise<void> => rename(draftOf(dataDir), pathOf(dataDir))
+
+/** The draft that a start left behind which died around its commit; one that was never committed is removed. */
+const findInterrupted = async (dataDir: string, db: Db): Promise<FirstRun | undefined> => {
+  const text = await readFile(draftOf(dataDir), "utf8").catch(() => undefined)
+  if (text === undefined) return undefined
+  const draft = parseDraft(text)
+  if (draft && (await hasOrganization(db, draft.organization_id))) return draft
+  await rm(draftOf(dataDir))
+  return undefined
+}
+
+/** A power cut may have left half of it, and then it was not committed either. */
+const parseDraft = (text: string): FirstRun | undefined => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const hasOrganization = async (db: Db, id: string): Promise<boolean> =>
+  (await db.selectFrom("core.organizations").select("id").where("id", "=", id).executeTakeFirst()) !==
+  undefined

@@ -134,10 +134,7 @@ test("a yes runs the request as it was asked, once, and its result is there for 
   const id = await pendingId(p, secret, { text: "as asked" })
 
   // Whatever the body of the decision says besides a comment is refused; the stored request is what runs.
-  await refused(
-    person.request("approvals.approve", { id, text: "swapped" } as never),
-    "validation_failed",
-  )
+  await refused(person.request("approvals.approve", { id, text: "swapped" } as never), "validation_failed")
   const approved = await person.approvals.approve({ id: id.toUpperCase(), comment: "checked" })
 
   assert.deepEqual(p.effects, ["as asked"])
@@ -302,7 +299,10 @@ test("a request that was tampered with in the database does not run", async t =>
   const p = await platform(t)
   const person = await p.person("acme")
   const { secret } = await askingKey(p)
-  const [id, other] = [await pendingId(p, secret, { text: "one" }), await pendingId(p, secret, { text: "two" })]
+  const [id, other] = [
+    await pendingId(p, secret, { text: "one" }),
+    await pendingId(p, secret, { text: "two" }),
+  ]
   const { sealed_request } = await rowOf(p, other)
   await p.database.db.updateTable("core.approvals").set({ sealed_request }).where("id", "=", id).execute()
 

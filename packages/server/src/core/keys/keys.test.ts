@@ -41,7 +41,9 @@ const everythingStored = async ({ database: { db } }: TestPlatform): Promise<str
     SELECT table_schema AS schema, table_name AS name FROM information_schema.tables
     WHERE table_schema NOT IN ('pg_catalog', 'information_schema')`.execute(db)
   const dumps = rows.map(({ schema, name }) =>
-    sql<{ text: string | null }>`SELECT string_agg(t::text, '\n') AS text FROM ${sql.table(`${schema}.${name}`)} AS t`
+    sql<{
+      text: string | null
+    }>`SELECT string_agg(t::text, '\n') AS text FROM ${sql.table(`${schema}.${name}`)} AS t`
       .execute(db)
       .then(dump => dump.rows[0]?.text ?? ""),
   )
@@ -151,19 +153,13 @@ test("who may make a key depends on the role and on the projects a member is res
   await make("admin", {})
   await make("member", { project_id: projectId })
   await refused(make("member", {}), "org_wide_key_forbidden")
-  await refused(
-    make("member", { project_id: projectId, scopes: ["billing:write"] }),
-    "scope_exceeds_creator",
-  )
+  await refused(make("member", { project_id: projectId, scopes: ["billing:write"] }), "scope_exceeds_creator")
   await refused(make("viewer", { project_id: projectId }), "role_insufficient")
   await refused(make("owner", { project_id: foreign.projectId }), "project_not_in_organization")
 
   const restricted = await restrictedMember(p, "acme", [projectId])
   await created(restricted, { project_id: projectId })
-  await refused(
-    restricted.keys.create(secretKey({ project_id: other.id })),
-    "project_not_in_organization",
-  )
+  await refused(restricted.keys.create(secretKey({ project_id: other.id })), "project_not_in_organization")
 })
 
 test("a restricted member sees the keys of their projects and touches no other", async t => {

@@ -54,7 +54,7 @@ test("a replacement can do what the old key could, and lives as long", async t =
 
   const fresh = await person.keys.rotate({ id: old.id })
 
-  const facts = ({ name, type, scopes, project_id, read_only, require_approval, ip_allowlist }: typeof fresh) => [
+  const facts = ({
     name,
     type,
     scopes,
@@ -62,7 +62,7 @@ test("a replacement can do what the old key could, and lives as long", async t =
     read_only,
     require_approval,
     ip_allowlist,
-  ]
+  }: typeof fresh) => [name, type, scopes, project_id, read_only, require_approval, ip_allowlist]
   assert.deepEqual(facts(fresh), facts(old))
   assert.equal(fresh.expires_at, new Date(p.clock.now() + 10 * DAY_MS).toISOString())
   const given = new Date(p.clock.now() + 2 * DAY_MS).toISOString()
@@ -127,7 +127,11 @@ test("revoking one of a pair leaves the other, unless told to take both", async 
   const pair = async () => {
     const old = await person.keys.create({ name: uniqueName(), type: "secret", scopes: ["kv:read"] })
     const fresh = await person.keys.rotate({ id: old.id })
-    return { old, fresh, state: async () => [await use(p, old.secret ?? ""), await use(p, fresh.secret ?? "")] }
+    return {
+      old,
+      fresh,
+      state: async () => [await use(p, old.secret ?? ""), await use(p, fresh.secret ?? "")],
+    }
   }
 
   const first = await pair()

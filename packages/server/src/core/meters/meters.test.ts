@@ -22,7 +22,9 @@ const usageOf = async ({ database: { db } }: TestPlatform, keyId: string) => {
 
 const writes = (p: TestPlatform, secret: string, count: number) => {
   const svc = p.as(secret)
-  return Promise.all(Array.from({ length: count }, (_, index) => svc.kv.set({ key: `${index}`, value: index })))
+  return Promise.all(
+    Array.from({ length: count }, (_, index) => svc.kv.set({ key: `${index}`, value: index })),
+  )
 }
 
 test("what keys do at the same time is counted by key and metric, refusals included", async t => {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import type pg from "pg"
+import pg from "pg"
 import { StartupError } from "../startup-error.ts"
 
 /** Forward-only SQL files of one schema, in the order of their names: `0001_entries.sql`, `0002_….sql`. */
@@ -43,7 +43,7 @@ const load = async (sources: readonly MigrationSource[]): Promise<Migration[]> =
   return (await Promise.all(loaded)).flat()
 }
 
-const readLedger = async (client: pg.ClientBase) => {
+const readLedger = async (client: pg.ClientBase | pg.Pool) => {
   const { rows } = await client.query<{ exists: boolean }>(
     "SELECT to_regclass('kernel.migrations') IS NOT NULL AS exists",
   )
@@ -79,20 +79,20 @@ const pending = (migrations: readonly Migration[], applied: ReadonlyMap<string, 
 /** Brings every schema up to date. Several processes may call this at once; each migration runs exactly once. */
 export const migrate = async (pool: pg.Pool, sources: readonly MigrationSource[]): Promise<void> => {
   const migrations = await load(sources)
-  const client = await pool.connect()
-  let begun = false
+  // The usual start has nothing to run, and then needs neither the lock nor a write.
+  if (pending(migrations, await readLedger(pool)).length === 0) return
+  // Without the pool's limit: neither a long migration nor the wait for another process's is a statement gone wrong.
+  const client = new pg.Client({ ...pool.options, statement_timeout: 0 })
+  // A connection that breaks fails the query under way; that is enough.
+  client.on("error", () => undefined)
+  await client.connect()
   try {
-    // The usual start has nothing to run, and then needs neither the lock nor a write.
-    if (pending(migrations, await readLedger(client)).length === 0) return
-    begun = true
-    // Neither a long migration nor the wait for another process's is a statement gone wrong.
-    await client.query("SET statement_timeout = 0")
     await client.query("SELECT pg_advisory_lock($1)", [ADVISORY_LOCK])
     await client.query(LEDGER)
     for (const migration of pending(migrations, await readLedger(client))) await run(client, migration)
   } finally {
-    // Closing the connection ends its lock, its settings and a transaction that failed, whatever happened.
-    client.release(begun)
+    // Its end gives the lock back and undoes a migration that failed, whatever happened.
+    await client.end()
   }
 }
 

@@ -6,10 +6,24 @@ import type { Exchange, Stage } from "../exchange.ts"
 import { Fault, fault } from "../fault.ts"
 import type { Audit, AuditEntry, Meters } from "../needs.ts"
 
-/** A signed-in person may belong to none; whatever acts in one is refused to them. */
-const organizationOf = ({ organization }: Exchange): OrganizationFacts => {
-  if (!organization) throw fault("role_insufficient", { roles: "membership of an organization" })
-  return organization
+const refuse = (): never => {
+  throw fault("role_insufficient", { roles: "membership of an organization" })
+}
+
+/** A signed-in person may belong to no organization. An operation that acts in one refuses when it looks at it. */
+const nobody: OrganizationFacts = {
+  get id() {
+    return refuse()
+  },
+  get name() {
+    return refuse()
+  },
+  get plan() {
+    return refuse()
+  },
+  get requestsPerSecond() {
+    return refuse()
+  },
 }
 
 /** A call reads its exchange; only `db` depends on whether a transaction is open. */
@@ -20,13 +34,10 @@ const createCall = (exchange: Exchange, db: Db): Call => {
     requestId: exchange.requestId,
     now: new Date(exchange.nowMs),
     principal,
-    get organization(): OrganizationFacts {
-      return organizationOf(exchange)
-    },
+    organization: exchange.organization ?? nobody,
     project: exchange.project,
-    get owner(): string {
-      return exchange.project?.id ?? organizationOf(exchange).id
-    },
+    // Without an organization there is no scope, so no operation asks whose data it may touch.
+    owner: exchange.project?.id ?? exchange.organization?.id ?? "",
     readOnly: principal.readOnly,
     ip: incoming.ip,
     log: exchange.log,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { sql } from "kysely"
 import type { Role } from "@svc/contract"
+import { sql } from "kysely"
 import { platform, type TestPlatform, uniqueName } from "../../testing/platform.ts"
 import { createReplays } from "../replays.ts"
 
@@ -233,7 +233,7 @@ test("no record holds a secret that was shown once", async t => {
   const [row] = await p.database.db.selectFrom("kernel.replays").selectAll().execute()
   assert.ok(row?.body)
   assert.ok(!JSON.stringify(row).includes(secret))
-  assert.ok(!JSON.stringify(row).includes("\"secret\":"))
+  assert.ok(!JSON.stringify(row).includes('"secret":'))
 })
 
 test("an Idempotency-Key that is no key is refused before anything happens", async t => {
@@ -267,8 +267,9 @@ test("an answer with null characters in it is replayed as it was", async t => {
 const breakInserts = ({ database: { db } }: TestPlatform, table: string) =>
   sql`
     CREATE FUNCTION core.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no room'; END $$;
-    CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${sql.table(table)} FOR EACH ROW EXECUTE FUNCTION core.fail()`
-    .execute(db)
+    CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${sql.table(table)} FOR EACH ROW EXECUTE FUNCTION core.fail()`.execute(
+    db,
+  )
 
 test("effect, audit entry and answer commit together or not at all", async t => {
   const p = await platform(t)
@@ -283,7 +284,11 @@ test("effect, audit entry and answer commit together or not at all", async t => 
     )
   const made = () => p.database.db.selectFrom("core.api_keys").select("id").where("name", "=", name).execute()
   const audited = () =>
-    p.database.db.selectFrom("core.audit_events").select("id").where("action", "=", "api_key_created").execute()
+    p.database.db
+      .selectFrom("core.audit_events")
+      .select("id")
+      .where("action", "=", "api_key_created")
+      .execute()
   const answered = () => p.database.db.selectFrom("kernel.replays").select("status").execute()
 
   await breakInserts(p, "core.audit_events")
@@ -292,7 +297,10 @@ test("effect, audit entry and answer commit together or not at all", async t => 
 
   await sql`DROP TRIGGER fail ON core.audit_events`.execute(p.database.db)
   assert.equal((await send()).status, 201)
-  assert.deepEqual([await answered(), (await made()).length, (await audited()).length], [[{ status: 201 }], 1, 1])
+  assert.deepEqual(
+    [await answered(), (await made()).length, (await audited()).length],
+    [[{ status: 201 }], 1, 1],
+  )
   assert.ok((await send()).replayed)
 })
 
@@ -323,7 +331,9 @@ test("a request that was thought dead and taken over by its retry has no effect 
   await sql`
     CREATE FUNCTION core.take_over() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN UPDATE kernel.replays SET token = gen_random_uuid(); RETURN NEW; END $$;
-    CREATE TRIGGER take_over BEFORE INSERT ON core.api_keys FOR EACH ROW EXECUTE FUNCTION core.take_over()`.execute(db)
+    CREATE TRIGGER take_over BEFORE INSERT ON core.api_keys FOR EACH ROW EXECUTE FUNCTION core.take_over()`.execute(
+    db,
+  )
 
   const late = await post(
     p,

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "../../log.ts"
 import type { EmbeddedPostgres } from "./start.ts"
 
@@ -12,13 +13,13 @@ export const superviseEmbeddedPostgres = async (
   log: Logger,
 ): Promise<{ connectionString: string } & AsyncDisposable> => {
   let current = await start()
-  let closing = false
+  const closing = new AbortController()
   let restarting: Promise<void> = Promise.resolve()
 
   const restart = async (ended: EmbeddedPostgres) => {
     for (const delayMs of RESTART_MS) {
-      await new Promise(resolve => setTimeout(resolve, delayMs))
-      if (closing) return
+      await delay(delayMs, undefined, { signal: closing.signal }).catch(() => undefined)
+      if (closing.signal.aborted) return
       try {
         await ended.stop()
         current = await start()
@@ -41,7 +42,7 @@ export const superviseEmbeddedPostgres = async (
   return {
     connectionString: current.connectionString,
     async [Symbol.asyncDispose]() {
-      closing = true
+      closing.abort()
       await restarting
       await current.stop()
     },
