@@ -50,7 +50,7 @@ const places: readonly Place[] = [
       s("kernel/"),
       s("core/"),
       s("services\\.ts$"),
-      s("ports/[^/]+/port\\.ts$"),
+      s("ports/([^/]+/port|port-error)\\.ts$"),
       s("areas/[^/]+/area\\.ts$"),
     ],
     packages: [any],

@@ -6,6 +6,7 @@ import { kvArea } from "./areas/kv/area.ts"
 import { type Config, configAt, type Settings } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
+import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/secret-box.ts"
 import type { AreaDefinition, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
@@ -109,6 +110,7 @@ const openEngines = async (start: Start, lock: DataDirLock) => {
     listenForChanges(connectionString, log).then(changes => opened.use(changes)),
     migrate(database.pool, migrationSources(definitions)),
   ])
+  await checkMasterKey(database.db, masterKey)
   return { database, changes, kv, masterKey }
 }
 

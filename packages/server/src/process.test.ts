@@ -78,7 +78,7 @@ test("the first start prints credentials and a line that works, the second only 
 test("the base URL is the address taken, or the one that was set, wherever it is told", async t => {
   const database = await cloneDatabase()
   t.after(() => database[Symbol.asyncDispose]())
-  const env = { SVC_DATABASE_URL: database.url }
+  const env = { SVC_DATABASE_URL: database.url, SVC_MASTER_KEY: Buffer.alloc(32, "test").toString("base64") }
   const docsUrl = async (url: string) => {
     const refused = (await (await fetch(`${url}/v1/me`)).json()) as { docs_url: string }
     return refused.docs_url

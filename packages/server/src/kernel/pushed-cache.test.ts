@@ -1,9 +1,9 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
-import pino from "pino"
+import pg from "pg"
 import { cloneDatabase } from "../testing/database.ts"
-import { type Changes, listenForChanges } from "./db/changes.ts"
-import { type Database, openDatabase } from "./db/database.ts"
+import { listenForChanges } from "./db/changes.ts"
+import { createLog } from "./log.ts"
 import { createPushedCache } from "./pushed-cache.ts"
 
 interface Thing {
@@ -11,133 +11,126 @@ interface Thing {
   readonly version: number
 }
 
-/** A cache of things in a table that the test changes, over real notifications. */
+/** A cache of things that are read through `read`, with news from a real database. */
 const world = async (t: TestContext) => {
-  const clone = await cloneDatabase()
-  const log = pino({ level: "silent" })
-  const database: Database = openDatabase({
-    connectionString: clone.url,
-    connectionsMax: 4,
-    onError: () => undefined,
-  })
-  const changes: Changes = await listenForChanges(clone.url, log)
-  const elsewhere: Changes = await listenForChanges(clone.url, log)
+  const database = await cloneDatabase()
+  const changes = await listenForChanges(database.url, createLog("silent"))
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
   t.after(async () => {
+    await client.end()
     await changes[Symbol.asyncDispose]()
-    await elsewhere[Symbol.asyncDispose]()
     await database[Symbol.asyncDispose]()
-    await clone[Symbol.asyncDispose]()
   })
-  const versions = new Map<string, number>()
-  const reads: string[] = []
   let elapsedMs = 0
-  let whileReading: () => Promise<void> | void = () => undefined
-  const cache = createPushedCache<Thing | undefined>({
+  let version = 0
+  let gate: Promise<void> | undefined
+  let reads = 0
+  const cache = createPushedCache<Thing>({
     changes,
-    topics: { thing: "one", owner: "all" },
-    read: async key => {
-      reads.push(key)
-      const version = versions.get(key)
-      await whileReading()
-      return version === undefined ? undefined : { id: `id-of-${key}`, version }
+    topics: { thing: "one", world: "all" },
+    async read(key) {
+      reads++
+      const found = { id: `id of ${key}`, version }
+      const held = gate
+      gate = undefined
+      await held
+      return found
     },
-    idOf: thing => thing?.id,
-    entriesMax: 3,
+    idOf: ({ id }) => id,
+    entriesMax: 100,
     elapsedMs: () => elapsedMs,
   })
   return {
-    ...{ cache, changes, elsewhere, database, versions, reads },
-    pass: (ms: number) => {
+    changes,
+    client,
+    versionOf: async (key: string) => (await cache.find(key)).version,
+    isKept: (key: string) => !(cache.find(key) instanceof Promise),
+    reads: () => reads,
+    change: () => ++version,
+    pass(ms: number) {
       elapsedMs += ms
     },
-    during: (act: () => Promise<void> | void) => {
-      whileReading = act
+    /** Holds up what the next read has found, until the returned function is called. */
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      return resolve
     },
-    version: async (key: string) => (await cache.find(key))?.version,
-    heard: (topic: string) => new Promise<void>(resolve => changes.subscribe(topic, () => resolve())),
   }
 }
 
-test("what is known is answered at once, without a read", async t => {
-  const { cache, versions, reads, version } = await world(t)
-  versions.set("a", 1)
-  await version("a")
+test("what is known is not read again, and callers at once share one read", async t => {
+  const { versionOf, reads, isKept, pass } = await world(t)
 
-  assert.deepEqual(cache.find("a"), { id: "id-of-a", version: 1 })
-  assert.deepEqual(reads, ["a"])
+  await Promise.all([versionOf("a"), versionOf("a"), versionOf("a")])
+  await versionOf("a")
+  assert.equal(reads(), 1)
+
+  pass(10_000)
+  assert.ok(!isKept("a"), "ten seconds bound what lost news could cost")
 })
 
-test("a change in another process makes the one entry stale, and news of an owner all of them", async t => {
-  const { elsewhere, database, versions, reads, version, heard } = await world(t)
-  versions.set("a", 1).set("b", 1)
-  await Promise.all([version("a"), version("b")])
+test("news of a thing make it forgotten at once, and nothing else", async t => {
+  const { changes, versionOf, isKept, change } = await world(t)
+  await Promise.all([versionOf("a"), versionOf("b")])
 
-  versions.set("a", 2).set("b", 2)
-  const one = heard("thing")
-  await elsewhere.announce(database.db, "thing", "id-of-a")
-  await one
-  assert.deepEqual([await version("a"), await version("b")], [2, 1])
+  change()
+  changes.applied("thing", "id of a")
 
-  const all = heard("owner")
-  await elsewhere.announce(database.db, "owner", "any")
-  await all
-  assert.deepEqual([await version("a"), await version("b")], [2, 2])
-  assert.equal(reads.length, 5)
+  assert.deepEqual([isKept("b"), await versionOf("a"), await versionOf("b")], [true, 1, 0])
+  changes.applied("world", "whatever")
+  assert.deepEqual([isKept("a"), isKept("b")], [false, false])
 })
 
-test("a row read before its change is not kept after it, and nobody who asks after the change gets it", async t => {
-  const { changes, versions, version, during } = await world(t)
-  versions.set("a", 1)
-  let late: Promise<number | undefined> | undefined
-  during(() => {
-    during(() => undefined)
-    versions.set("a", 2)
-    changes.applied("thing", "id-of-a")
-    late = version("a")
-  })
+test("what was read before the news and arrives after them is not kept, nor told to whoever asks after", async t => {
+  const { changes, versionOf, change, hold } = await world(t)
+  const letGo = hold()
+  const early = versionOf("a")
 
-  assert.equal(await version("a"), 1)
-  assert.equal(await late, 2)
-  assert.equal(await version("a"), 2)
+  change()
+  changes.applied("thing", "id of a")
+  assert.equal(await versionOf("a"), 1)
+  letGo()
+
+  assert.deepEqual([await early, await versionOf("a")], [0, 1])
 })
 
-test("those who ask for the same thing at once share one read", async t => {
-  const { versions, reads, version } = await world(t)
-  versions.set("a", 1)
-  await Promise.all(Array.from({ length: 20 }, () => version("a")))
+test("while news cannot be heard nothing is kept, and what was known is forgotten", async t => {
+  const { changes, client, versionOf, isKept, reads } = await world(t)
+  await versionOf("a")
+  assert.ok(isKept("a"))
 
-  assert.deepEqual(reads, ["a"])
+  await client.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'svc-changes' AND datname = current_database()",
+  )
+  const deadline = performance.now() + 5000
+  while (changes.listening && performance.now() < deadline) await client.query("SELECT 1")
+
+  assert.ok(!changes.listening)
+  const before = reads()
+  for (let count = 0; count < 3; count++) await versionOf("a")
+  assert.equal(reads(), before + 3)
+  while (!changes.listening && performance.now() < deadline) await client.query("SELECT 1")
+  assert.ok(changes.listening)
+  await versionOf("a")
+  assert.ok(isKept("a"))
 })
 
-test("a lost message costs ten seconds at most", async t => {
-  const { versions, version, pass } = await world(t)
-  versions.set("a", 1)
-  await version("a")
-  versions.set("a", 2)
+test("news told in a transaction arrive when it commits, and never when it is rolled back", async t => {
+  const { client, versionOf, isKept } = await world(t)
+  await versionOf("a")
 
-  pass(9_999)
-  assert.equal(await version("a"), 1)
-  pass(1)
-  assert.equal(await version("a"), 2)
-})
+  await client.query("BEGIN")
+  await client.query("SELECT pg_notify('svc_changes', 'thing:id of a')")
+  await client.query("ROLLBACK")
+  await client.query("SELECT 1")
+  assert.ok(isKept("a"))
 
-test("while changes cannot be heard nothing is kept", async t => {
-  const { changes, versions, reads, version } = await world(t)
-  versions.set("a", 1)
-  await version("a")
-  const deaf = new Promise<void>(resolve => changes.subscribe("owner", () => resolve()))
-  await changes[Symbol.asyncDispose]()
-  await deaf
-
-  await version("a")
-  await version("a")
-  assert.deepEqual(reads, ["a", "a", "a"])
-})
-
-test("what does not exist is asked for anew each time", async t => {
-  const { versions, version } = await world(t)
-  assert.equal(await version("a"), undefined)
-  versions.set("a", 1)
-
-  assert.equal(await version("a"), 1)
+  await client.query("SELECT pg_notify('svc_changes', 'thing:id of a')")
+  const deadline = performance.now() + 1000
+  while (isKept("a")) {
+    assert.ok(performance.now() < deadline, "the news did not arrive")
+    await client.query("SELECT 1")
+  }
 })

@@ -267,13 +267,16 @@ const extraNames = [
 ]
 
 /** Changes to fields of the object: hostile values, fields left out, fields that it does not have. */
-const changes = ({ properties = {} }: Schema): Arbitrary<Change[]> => {
+const changes = ({ properties = {} }: Schema, countMax: number): Arbitrary<Change[]> => {
   const own = Object.entries(properties).flatMap(([name, schema]) => [
     fc.tuple(fc.constant(name), hostile(schema)),
     fc.tuple(fc.constant(name), fc.constant<unknown>(ABSENT)),
   ])
   const extra = fc.tuple(fc.constantFrom(...extraNames), garbage)
-  return fc.array(fc.oneof(...own, extra), { maxLength: 2 })
+  return fc.array(
+    fc.oneof({ weight: 4, arbitrary: fc.oneof(...own, extra) }, { weight: 1, arbitrary: extra }),
+    { maxLength: countMax },
+  )
 }
 
 const apply = (fields: Record<string, unknown>, changed: readonly Change[]): Record<string, unknown> => {
@@ -283,13 +286,13 @@ const apply = (fields: Record<string, unknown>, changed: readonly Change[]): Rec
 }
 
 const hostileFields = (schema: Schema): Arbitrary<Record<string, unknown>> =>
-  fc.tuple(validObject(schema), changes(schema)).map(([fields, changed]) => apply(fields, changed))
+  fc.tuple(validObject(schema), changes(schema, 1)).map(([fields, changed]) => apply(fields, changed))
 
 /** Turns a fitting object, or the one that the test has at hand, into one that fits or does not. */
 export type Spoil = (sample: Readonly<Record<string, unknown>> | undefined) => Record<string, unknown>
 
-export const spoiled = (schema: Schema): Arbitrary<Spoil> =>
-  fc.tuple(validObject(schema), changes(schema)).map(([fields, changed]) => {
+export const spoiled = (schema: Schema, changesMax: number): Arbitrary<Spoil> =>
+  fc.tuple(validObject(schema), changes(schema, changesMax)).map(([fields, changed]) => {
     const spoil: Spoil = sample => apply(sample ?? fields, changed)
     return Object.assign(spoil, { [fc.toStringMethod]: () => fc.stringify([fields, changed]) })
   })

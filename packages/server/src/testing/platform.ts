@@ -72,6 +72,8 @@ const start = async (t: TestContext, options: PlatformOptions, clock: TestClock)
     SVC_DATA_DIR: dataDir,
     SVC_DATABASE_URL: options.databaseUrl ?? database?.url,
     SVC_DATABASE_CONNECTIONS: "8",
+    // The same for all, so that two platforms can share a database.
+    SVC_MASTER_KEY: Buffer.alloc(32, "test").toString("base64"),
     SVC_RATE_LIMIT: "off",
     SVC_LOG_LEVEL: "silent",
     ...options.env,

@@ -6,7 +6,7 @@ import { sql } from "kysely"
 import { pino } from "pino"
 import { platform, type TestPlatform, uniqueName } from "../../testing/platform.ts"
 import { refused } from "../accounts/testing/people.ts"
-import { use } from "./testing/use.ts"
+import { holdRow, use } from "./testing/use.ts"
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -249,6 +249,24 @@ test("when a key was last used is written once a minute, not on the request's pa
   assert.equal(await lastUsed(), null)
   await p.clock.advance(60_000)
   assert.equal(await lastUsed(), usedAt)
+})
+
+test("a key that is being changed holds up nobody's last-used time", async t => {
+  const p = await platform(t)
+  const person = await p.person("acme")
+  const [held, free] = [await created(person), await created(person)]
+  await using holder = await holdRow(p, ["core", "api_keys"], held.id)
+  const lastUsed = async (id: string) => (await person.keys.get({ id })).last_used_at
+
+  for (const { secret } of [held, free]) await use(p, secret)
+  await p.clock.advance(60_000)
+
+  assert.notEqual(await lastUsed(free.id), null)
+  assert.equal(await lastUsed(held.id), null)
+  await holder.release()
+  await use(p, held.secret)
+  await p.clock.advance(60_000)
+  assert.notEqual(await lastUsed(held.id), null)
 })
 
 test("a plan's number of keys holds when a hundred are created at once", async t => {

@@ -171,3 +171,9 @@ CREATE TABLE core.approvals (
 CREATE INDEX approvals_organization_id ON core.approvals (organization_id, requested_at DESC);
 CREATE INDEX approvals_key_id ON core.approvals (key_id);
 CREATE INDEX approvals_open ON core.approvals (status) WHERE status IN ('pending', 'approved', 'executing');
+
+-- Facts of this installation that every process must agree on.
+CREATE TABLE core.installation (
+  name text PRIMARY KEY,
+  value text NOT NULL
+);

@@ -42,15 +42,22 @@ export const openDatabase = (options: {
     application_name: "svc",
     types,
   })
+  let closing = false
   // An idle connection that breaks must not end the process; the next query opens another.
-  pool.on("error", options.onError)
+  pool.on("error", error => closing || options.onError(error))
+  // Nor may one that is lent out and waits between two statements: its next statement fails, and says so.
+  pool.on("connect", client => client.on("error", () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 
   return {
     db,
     pool,
     transaction: work => db.transaction().execute(work),
-    [Symbol.asyncDispose]: () => db.destroy(),
+    async [Symbol.asyncDispose]() {
+      // The pool does not wait until its connections have ended, and the server may end them first.
+      closing = true
+      await pool.end()
+    },
   }
 }
 

@@ -64,6 +64,10 @@ export interface Tables {
     sequence: number
     hash: Buffer
   }
+  "core.installation": {
+    name: string
+    value: string
+  }
   "core.invitations": {
     id: string
     organization_id: string
