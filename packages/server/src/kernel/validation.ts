@@ -26,8 +26,18 @@ const options = {
   addUsedSchema: false,
 } as const
 
-/** The formats of JSON Schema, but `urn:uuid:…` is no UUID to PostgreSQL and so to nobody here. */
-const withFormats = (ajv: Ajv): Ajv => addFormats.default(ajv).addFormat("uuid", isUuid)
+const TIME = /^(\d{4}-\d\d-(\d\d))T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
+
+/** RFC 3339, without what a Date cannot hold: the 61st second of a minute. */
+const isTime = (text: string): boolean => {
+  const [, date, day] = TIME.exec(text) ?? []
+  // A Date takes 30 February for 1 March.
+  return !Number.isNaN(Date.parse(text)) && new Date(`${date}T00:00:00Z`).getUTCDate() === Number(day)
+}
+
+/** The formats of JSON Schema, where PostgreSQL and Date agree with them: to neither is `urn:uuid:…` a UUID. */
+const withFormats = (ajv: Ajv): Ajv =>
+  addFormats.default(ajv).addFormat("uuid", isUuid).addFormat("date-time", isTime)
 
 const forJson = withFormats(new Ajv(options))
 /** Path and query arrive as text. */
