@@ -106,7 +106,7 @@ export const approvals = area(
       beyond: true,
       params: ApprovalId,
       replies: { 200: Approval },
-      faults: ["approval_not_found", "approval_already_decided"],
+      faults: ["approval_not_found", "approval_already_decided", "role_insufficient"],
     },
   },
 )

@@ -77,6 +77,7 @@ export const keys = area(
       replies: { 201: NewKey },
       secrets: ["secret"],
       faults: [
+        "invalid_parameter",
         "invalid_scope",
         "invalid_cidr",
         "invalid_expiry",
@@ -148,6 +149,10 @@ export const keys = area(
         "key_already_revoked",
         "invalid_expiry",
         "role_insufficient",
+        "scope_exceeds_creator",
+        "org_wide_key_forbidden",
+        "project_not_in_organization",
+        "invalid_parameter",
       ],
       example: { grace_period_seconds: 3600 },
     },

@@ -2,13 +2,14 @@
 
 import { isIPv6 } from "node:net"
 import { fileURLToPath } from "node:url"
+import { areas as contract } from "@svc/contract"
 import { kvArea } from "./areas/kv/area.ts"
 import { type Config, configAt, type Settings } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/secret-box.ts"
-import type { AreaDefinition, RunningArea } from "./kernel/area.ts"
+import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import { type Changes, listenForChanges } from "./kernel/db/changes.ts"
 import { type Database, openDatabase } from "./kernel/db/database.ts"
@@ -29,6 +30,16 @@ import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import { openKv } from "./ports/kv/index.ts"
 import type { Services } from "./services.ts"
+
+/** The areas that the core serves itself. */
+const coreAreas = [
+  contract.identity,
+  contract.account,
+  contract.organizations,
+  contract.projects,
+  contract.keys,
+  contract.approvals,
+]
 
 export const areaDefinitions: readonly AreaDefinition<Services>[] = [kvArea]
 
@@ -123,14 +134,20 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
 
+  const stateOf = async (name: string): Promise<AreaState> => {
+    try {
+      return (await running.get(name)?.state()) ?? { status: "degraded", reason: "it has not started" }
+    } catch (error) {
+      log.error({ err: error, area: name }, "an area cannot tell its state")
+      return { status: "degraded", reason: "it cannot tell its state" }
+    }
+  }
   const areaStates = () =>
-    Promise.all(
-      definitions.map(async ({ name, title }) => ({
-        status: "degraded" as const,
-        ...{ name, title },
-        ...(await running.get(name)?.state()),
-      })),
-    )
+    Promise.all([
+      // They live in the control database alone; when that is gone, nobody gets as far as this answer.
+      ...coreAreas.map(({ name, title }) => ({ name, title, status: "available" as const })),
+      ...definitions.map(async ({ name, title }) => ({ name, title, ...(await stateOf(name)) })),
+    ])
   const core = opened.use(
     createCore({
       ...{ config, masterKey, clock, log, database, changes, limits, areaStates },

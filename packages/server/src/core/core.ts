@@ -76,13 +76,13 @@ export const createCore = (needs: CoreNeeds) => {
       log.error({ err: error }, what)
     }
   }
-  const flush = logged("counts stay in memory for now", async () => {
-    await meters.flush()
-    await audit.flush()
-  })
+  const flushMeters = logged("counts stay in memory for now", meters.flush)
+  const flushAudit = logged("audit counts stay in memory for now", audit.flush)
+  const flushUse = logged("last-used times are lost", keyring.flushUse)
   const timers = [
-    clock.every(FLUSH_EVERY_MS, flush),
-    clock.every(FLUSH_USE_EVERY_MS, logged("last-used times are lost", keyring.flushUse)),
+    clock.every(FLUSH_EVERY_MS, flushMeters),
+    clock.every(FLUSH_EVERY_MS, flushAudit),
+    clock.every(FLUSH_USE_EVERY_MS, flushUse),
     clock.every(
       PRUNE_EVERY_MS,
       logged("ended sessions stay for now", () => sessions.prune(clock.now())),
@@ -106,8 +106,9 @@ export const createCore = (needs: CoreNeeds) => {
     admission: { admit: () => undefined },
     async [Symbol.asyncDispose]() {
       for (const timer of timers) timer[Symbol.dispose]()
-      await flush()
-      await keyring.flushUse()
+      await flushMeters()
+      await flushAudit()
+      await flushUse()
     },
   }
 }

@@ -109,7 +109,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
       )
     }
     if (known.status === 403 && exchange.organization) {
-      audit.count({ ...auditEntry(exchange, "failure", { code: known.code }), action: "access_denied" })
+      audit.count({ ...auditEntry(exchange, "failure", { code: known.publicCode }), action: "access_denied" })
     }
     return refusal(known, baseUrl, exchange.requestId)
   }
