@@ -49,8 +49,8 @@ const COLUMNS = `
   WHERE t.table_type = 'BASE TABLE' AND c.table_schema NOT IN ('pg_catalog', 'information_schema')
   ORDER BY c.table_schema, c.table_name, c.ordinal_position`
 
-export const renderTables = async (pool: pg.Pool): Promise<string> => {
-  const { rows } = await pool.query<Column>(COLUMNS)
+export const renderTables = async (client: pg.Client): Promise<string> => {
+  const { rows } = await client.query<Column>(COLUMNS)
   const tables = Map.groupBy(rows, row => `${row.table_schema}.${row.table_name}`)
   const lines = [...tables].map(([name, columns]) => {
     const fields = columns.map(column => `    ${column.column_name}: ${renderColumn(column)}`)

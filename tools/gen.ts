@@ -61,11 +61,12 @@ const commands = (): string =>
 
 const tables = async (): Promise<string> => {
   await using server = await startTestServer()
-  const pool = new pg.Pool({ connectionString: databaseUrl(server.url, "svc_template"), max: 1 })
+  const client = new pg.Client({ connectionString: databaseUrl(server.url, "svc_template") })
+  await client.connect()
   try {
-    return await renderTables(pool)
+    return await renderTables(client)
   } finally {
-    await pool.end()
+    await client.end()
   }
 }
 

@@ -39,8 +39,9 @@ export interface Exchange {
   project: ProjectFacts | null
   input: Record<string, unknown>
   note: AuditNote
-  readonly meters: [Meter, number][]
-  readonly commits: (() => void | Promise<void>)[]
+  /** What the handler metered itself, and what it left for after the commit. Mostly nothing. */
+  meters: readonly (readonly [Meter, number])[]
+  commits: readonly (() => void | Promise<void>)[]
   /** The replay record that this call holds, once the replay stage has claimed it. */
   replay: ReplayClaim | null
 }
@@ -54,6 +55,9 @@ export interface ReplayClaim {
 
 /** Ends the call with a reply, or lets the next stage have it. Throws a fault to refuse. */
 export type Stage = (exchange: Exchange) => Reply | undefined | Promise<Reply | undefined>
+
+/** One empty list for all who have nothing to list. */
+export const none: readonly never[] = Object.freeze([])
 
 export const anonymous: Principal = Object.freeze({
   type: "anonymous",

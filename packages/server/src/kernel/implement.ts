@@ -33,6 +33,8 @@ export type AnyHandler = (input: Record<string, unknown>, call: Call) => unknown
 export interface BoundOperation {
   readonly operation: Operation
   readonly handler: AnyHandler
+  /** The one success status of the operation; null when its handler chooses between several. */
+  readonly status: number | null
   /** The scopes of which one admits; null when the operation asks for none. */
   readonly accepted: ScopeMask | null
   /** Whether the pipeline wraps the handler in a transaction, with its audit entry and replay record. */
@@ -52,9 +54,15 @@ export const outsideTransaction = <H extends (...parameters: never[]) => unknown
   return handler
 }
 
+const onlyStatus = ({ replies }: Operation): number | null => {
+  const [status, ...others] = Object.keys(replies)
+  return others.length === 0 ? Number(status) : null
+}
+
 const bindOperation = (operation: Operation, handler: unknown): BoundOperation => ({
   operation,
   handler: handler as AnyHandler,
+  status: onlyStatus(operation),
   accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
   atomic: operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
 })

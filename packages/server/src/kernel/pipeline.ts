@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { mutates, type Reply } from "@svc/contract"
 import type { Clock } from "./clock.ts"
 import type { Database } from "./db/database.ts"
-import { anonymous, type Exchange, type Incoming, type Stage } from "./exchange.ts"
+import { anonymous, type Exchange, type Incoming, none, type Stage } from "./exchange.ts"
 import { Fault, fault } from "./fault.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
@@ -95,8 +95,8 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     project: null,
     input: {},
     note: emptyNote,
-    meters: [],
-    commits: [],
+    meters: none,
+    commits: none,
     replay: null,
   })
 

@@ -43,6 +43,7 @@ export const startTestServer = async (): Promise<{ url: string } & AsyncDisposab
   const url = postgres.connectionString
   await onServer(url, "postgres", client => client.query(`CREATE DATABASE ${TEMPLATE}`))
   const pool = new pg.Pool({ connectionString: databaseUrl(url, TEMPLATE), max: 1 })
+  pool.on("error", () => undefined)
   await migrate(pool, migrationSources())
   await pool.end()
   return {

@@ -1,5 +1,6 @@
 import type { Meter } from "@svc/contract"
 import { sql } from "kysely"
+import type { Principal } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Exchange } from "../../kernel/exchange.ts"
 import type { Meters } from "../../kernel/needs.ts"
@@ -23,20 +24,7 @@ export interface UsageMeters extends Meters {
   flush(): Promise<void>
 }
 
-const dayOf = (() => {
-  let known = -1
-  let text = ""
-  return (nowMs: number): string => {
-    const day = Math.floor(nowMs / DAY_MS)
-    if (day !== known) {
-      known = day
-      text = new Date(nowMs).toISOString().slice(0, 10)
-    }
-    return text
-  }
-})()
-
-const add = (db: Db, counts: readonly Count[]) =>
+const addToStored = (db: Db, counts: readonly Count[]) =>
   sql`
   INSERT INTO core.usage (organization_id, project_id, key_id, metric, day, quantity)
   SELECT * FROM unnest(
@@ -46,49 +34,88 @@ const add = (db: Db, counts: readonly Count[]) =>
   ON CONFLICT (organization_id, day, metric, key_id, project_id)
   DO UPDATE SET quantity = core.usage.quantity + excluded.quantity`.execute(db)
 
+/** What one caller did in one project on one day, since the last flush. */
+interface Tally {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly keyId: string
+  readonly dayNumber: number
+  readonly quantities: Map<Meter, number>
+}
+
+const toCounts = ({ organizationId, projectId, keyId, dayNumber, quantities }: Tally): Count[] => {
+  const day = new Date(dayNumber * DAY_MS).toISOString().slice(0, 10)
+  return [...quantities].map(([metric, quantity]) => ({
+    organizationId,
+    projectId,
+    keyId,
+    metric,
+    day,
+    quantity,
+  }))
+}
+
+const nameOf = ({ organizationId, day, metric, keyId, projectId }: Count): string =>
+  [organizationId, day, metric, keyId, projectId].join("|")
+
+/** One count a row: a key that was read anew from the database is another principal, and still the same key. */
+const merged = (counts: readonly Count[]): Count[] => {
+  const byName = new Map<string, Count>()
+  for (const count of counts) {
+    const known = byName.get(nameOf(count))
+    if (known) known.quantity += count.quantity
+    else byName.set(nameOf(count), { ...count })
+  }
+  // Sorted: two processes that flush at once lock the rows in the same order.
+  return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, count]) => count)
+}
+
 /**
  * Counts by organization, project, key, metric and day. They gather in memory and are added in one statement a
  * second: a crash loses at most that second of counts, and never a write's own effect.
  */
 export const createMeters = (db: Db): UsageMeters => {
-  let counts = new Map<string, Count>()
+  let tallies: Tally[] = []
+  let current = new Map<Principal, Tally>()
+  /** Counts whose flush failed. */
+  let kept: Count[] = []
 
-  const keep = (name: string, count: Count) => {
-    const known = counts.get(name)
-    if (known) known.quantity += count.quantity
-    else counts.set(name, count)
+  /** Most callers stay in one project, so the last tally of a principal is nearly always the one. */
+  const tallyOf = ({ organization, project, principal, nowMs }: Exchange): Tally | undefined => {
+    if (!organization) return undefined
+    const projectId = project?.id ?? NONE
+    const dayNumber = Math.floor(nowMs / DAY_MS)
+    const last = current.get(principal)
+    if (last && last.projectId === projectId && last.dayNumber === dayNumber) return last
+    const keyId = principal.key?.id ?? NONE
+    const tally = { organizationId: organization.id, projectId, keyId, dayNumber, quantities: new Map() }
+    tallies.push(tally)
+    current.set(principal, tally)
+    return tally
   }
 
-  const count = ({ organization, project, principal, nowMs }: Exchange, metric: Meter, quantity: number) => {
-    if (!organization) return
-    const projectId = project?.id ?? NONE
-    const keyId = principal.key?.id ?? NONE
-    const day = dayOf(nowMs)
-    const name = `${keyId}|${metric}|${projectId}|${organization.id}|${day}`
-    const known = counts.get(name)
-    if (known) known.quantity += quantity
-    else counts.set(name, { organizationId: organization.id, projectId, keyId, metric, day, quantity })
+  const add = (exchange: Exchange, metric: Meter, quantity: number) => {
+    const quantities = tallyOf(exchange)?.quantities
+    quantities?.set(metric, (quantities.get(metric) ?? 0) + quantity)
   }
 
   return {
     request(exchange, status) {
-      count(exchange, "requests", 1)
-      if (status >= 400) count(exchange, "request_errors", 1)
+      add(exchange, "requests", 1)
+      if (status >= 400) add(exchange, "request_errors", 1)
     },
-    add: count,
+    add,
 
     async flush() {
-      if (counts.size === 0) return
-      const gathered = counts
-      counts = new Map()
+      const counts = merged([...kept, ...tallies.flatMap(toCounts)])
+      if (counts.length === 0) return
+      tallies = []
+      kept = []
+      current = new Map()
       try {
-        // Sorted: two processes that flush at once lock the rows in the same order.
-        await add(
-          db,
-          [...gathered].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value),
-        )
+        await addToStored(db, counts)
       } catch (error) {
-        for (const [name, value] of gathered) keep(name, value)
+        kept = [...kept, ...counts]
         throw error
       }
     },

@@ -1,79 +1,18 @@
-import type { Readable } from "node:stream"
 import { mutates, type Reply } from "@svc/contract"
-import type { AuditNote, Call, OrganizationFacts } from "../call.ts"
+import type { AuditNote } from "../call.ts"
 import type { Database, Db } from "../db/database.ts"
 import type { Exchange, Stage } from "../exchange.ts"
-import { Fault, fault } from "../fault.ts"
+import { createCall } from "../exchange-call.ts"
+import { Fault } from "../fault.ts"
 import type { Audit, AuditEntry, Meters } from "../needs.ts"
-
-const refuse = (): never => {
-  throw fault("role_insufficient", { roles: "membership of an organization" })
-}
-
-/** A signed-in person may belong to no organization. An operation that acts in one refuses when it looks at it. */
-const nobody: OrganizationFacts = {
-  get id() {
-    return refuse()
-  },
-  get name() {
-    return refuse()
-  },
-  get plan() {
-    return refuse()
-  },
-  get requestsPerSecond() {
-    return refuse()
-  },
-}
-
-/** A call reads its exchange; only `db` depends on whether a transaction is open. */
-const createCall = (exchange: Exchange, db: Db): Call => {
-  const { operation, principal, incoming } = exchange
-  return {
-    operation,
-    requestId: exchange.requestId,
-    now: new Date(exchange.nowMs),
-    principal,
-    organization: exchange.organization ?? nobody,
-    project: exchange.project,
-    // Without an organization there is no scope, so no operation asks whose data it may touch.
-    owner: exchange.project?.id ?? exchange.organization?.id ?? "",
-    readOnly: principal.readOnly,
-    ip: incoming.ip,
-    log: exchange.log,
-    db,
-    get userAgent(): string | null {
-      return incoming.header("user-agent")?.slice(0, 500) ?? null
-    },
-    get signal(): AbortSignal {
-      return incoming.signal()
-    },
-    get stream(): Readable {
-      return incoming.stream()
-    },
-    describe(note) {
-      exchange.note = { ...exchange.note, ...note }
-    },
-    meter(metric, quantity) {
-      exchange.meters.push([metric, quantity])
-    },
-    committed(act) {
-      exchange.commits.push(act)
-    },
-    setHeader(name, value) {
-      exchange.headers[name] = value
-    },
-  }
-}
 
 const isReply = (result: unknown): result is Reply =>
   typeof result === "object" && result !== null && "status" in result && "body" in result
 
 /** An operation with one success status returns the payload; with several, `reply(status, payload)`. */
-const toReply = ({ operation }: Exchange, result: unknown): Reply => {
-  const statuses = Object.keys(operation.replies)
-  if (statuses.length > 1 && isReply(result)) return result
-  return { status: Number(statuses[0]), body: result }
+const toReply = ({ bound, operation }: Exchange, result: unknown): Reply => {
+  if (bound.status !== null) return { status: bound.status, body: result }
+  return isReply(result) ? result : { status: Number(Object.keys(operation.replies)[0]), body: result }
 }
 
 export const auditEntry = (
