@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import type { Clock } from "../clock.ts"
 import { type Fault, fault } from "../fault.ts"
 
@@ -45,31 +46,47 @@ const checkType = ({ headers }: IncomingMessage) => {
 
 const tooLarge = (bytesMax: number): Fault => fault("payload_too_large", { bytes: bytesMax })
 
-const collect = (request: IncomingMessage, bytesMax: number, unfinished: Set<Reading>): Promise<Buffer> =>
+/**
+ * The bodies under way, by connection: each has one at most. A connection keeps its place while it lives, because a
+ * table in which every request comes and goes is rebuilt all the time, and each old table keeps the requests that were
+ * in it from being collected while they are young.
+ */
+type Unfinished = Map<Socket, Reading | undefined>
+
+const watchFor = ({ socket }: IncomingMessage, unfinished: Unfinished, reading: Reading) => {
+  if (!unfinished.has(socket)) socket.once("close", () => unfinished.delete(socket))
+  unfinished.set(socket, reading)
+}
+
+const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinished): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
-    const reading: Reading = {
-      ticks: 0,
-      idleTicks: 0,
-      refuse(why) {
-        if (unfinished.delete(reading)) reject(why)
-      },
+    let isOpen = true
+    /** True the first time: what happens after a body has ended or was refused is no longer ours. */
+    const close = (): boolean => {
+      const was = isOpen
+      isOpen = false
+      if (was && unfinished.has(request.socket)) unfinished.set(request.socket, undefined)
+      return was
     }
-    unfinished.add(reading)
+    const refuse = (why: Fault) => {
+      if (close()) reject(why)
+    }
+    const reading: Reading = { ticks: 0, idleTicks: 0, refuse }
+    watchFor(request, unfinished, reading)
     request
       .on("data", (chunk: Buffer) => {
         reading.idleTicks = 0
         bytes += chunk.length
         if (bytes <= bytesMax) chunks.push(chunk)
-        else if (unfinished.has(reading)) reading.refuse(tooLarge(bytesMax))
+        else refuse(tooLarge(bytesMax))
       })
       .on("end", () => {
-        if (unfinished.delete(reading))
-          resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+        if (close()) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
       })
       .on("close", () => {
-        if (unfinished.has(reading)) reading.refuse(fault("request_timeout"))
+        refuse(fault("request_timeout"))
       })
   })
 
@@ -84,11 +101,12 @@ const parse = (body: Buffer): unknown => {
 }
 
 export const createBodyReader = (clock: Clock): BodyReader => {
-  const unfinished = new Set<Reading>()
+  const unfinished: Unfinished = new Map()
 
   // One watch for all bodies: a timer for each would cost more than reading it does.
   const watch = clock.every(TICK_MS, () => {
-    for (const reading of unfinished) {
+    for (const reading of unfinished.values()) {
+      if (!reading) continue
       reading.ticks += 1
       reading.idleTicks += 1
       if (reading.idleTicks > IDLE_TICKS || reading.ticks > TOTAL_TICKS)
