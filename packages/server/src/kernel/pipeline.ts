@@ -39,7 +39,8 @@ export interface KernelNeeds {
 /** What a call ends with: the payload not yet in its envelope, and the headers that every reply has. */
 export interface Answer {
   readonly reply: Reply
-  readonly headers: Readonly<Record<string, string>>
+  /** The edge adds its own. */
+  readonly headers: Record<string, string>
   readonly requestId: string
 }
 

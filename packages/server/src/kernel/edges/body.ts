@@ -80,13 +80,14 @@ const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinis
         reading.idleTicks = 0
         bytes += chunk.length
         if (bytes <= bytesMax) chunks.push(chunk)
-        else refuse(tooLarge(bytesMax))
+        else if (isOpen) refuse(tooLarge(bytesMax))
       })
       .on("end", () => {
         if (close()) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
       })
       .on("close", () => {
-        refuse(fault("request_timeout"))
+        // Every request comes by here, and a fault with its stack is dearer than the rest of reading.
+        if (isOpen) refuse(fault("request_timeout"))
       })
   })
 

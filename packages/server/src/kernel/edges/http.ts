@@ -1,6 +1,13 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http"
 import { isList, type Operation, type Reply } from "@svc/contract"
-import Fastify, { type FastifyInstance, type FastifyRequest } from "fastify"
+import Fastify, { type FastifyInstance } from "fastify"
+import createRouter, { type HTTPVersion, type Instance } from "find-my-way"
 import { type Clock, systemClock } from "../clock.ts"
 import type { Incoming } from "../exchange.ts"
 import { fault, isFault } from "../fault.ts"
@@ -25,6 +32,7 @@ export interface HttpEdgeNeeds {
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
+type Method = (typeof METHODS)[number]
 const PARAM_LENGTH_MAX = 4096
 
 /** `/v1/keys/{id}/rotate` → `/v1/keys/:id/rotate`, which is how the router writes it. */
@@ -72,35 +80,54 @@ const checkHeaders = ({ rawHeaders, httpVersion }: IncomingMessage) => {
     throw fault("invalid_request", { reason: "it has no Host header" })
 }
 
-const createIncoming = (
-  request: FastifyRequest,
-  response: ServerResponse,
-  ip: string,
-  bodies: BodyReader,
-): Incoming => {
-  const raw = request.raw
-  return {
-    ip,
-    get path() {
-      return (raw.url ?? "").split("?", 1)[0] ?? ""
-    },
-    params: request.params as Record<string, string>,
-    query: request.query as Record<string, string>,
-    header(name) {
-      const value = raw.headers[name]
-      return Array.isArray(value) ? value.join(", ") : value
-    },
-    json: bytesMax => bodies.json(raw, response, bytesMax),
-    stream() {
-      inviteBody(raw, response)
-      return raw
-    },
-    signal() {
-      const controller = new AbortController()
-      // Of the response, not of the socket, which lives on for the next request.
-      response.once("close", () => response.writableFinished || controller.abort())
-      return controller.signal
-    },
+/** A request with what its route told. */
+interface Routed {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly params: Readonly<Record<string, string | undefined>>
+  readonly query: Readonly<Record<string, unknown>>
+}
+
+/** A class for the sake of its prototype: what no stage asks for costs the request nothing. */
+class HttpIncoming implements Incoming {
+  readonly ip: string
+  readonly params: Incoming["params"]
+  readonly query: Incoming["query"]
+  readonly #routed: Routed
+  readonly #bodies: BodyReader
+
+  constructor(routed: Routed, ip: string, bodies: BodyReader) {
+    this.ip = ip
+    this.params = routed.params
+    this.query = routed.query
+    this.#routed = routed
+    this.#bodies = bodies
+  }
+
+  get path() {
+    return (this.#routed.request.url ?? "").split("?", 1)[0] ?? ""
+  }
+
+  header(name: string) {
+    const value = this.#routed.request.headers[name]
+    return Array.isArray(value) ? value.join(", ") : value
+  }
+
+  json(bytesMax: number) {
+    return this.#bodies.json(this.#routed.request, this.#routed.response, bytesMax)
+  }
+
+  stream() {
+    inviteBody(this.#routed.request, this.#routed.response)
+    return this.#routed.request
+  }
+
+  signal() {
+    const { response } = this.#routed
+    const controller = new AbortController()
+    // Of the response, not of the socket, which lives on for the next request.
+    response.once("close", () => response.writableFinished || controller.abort())
+    return controller.signal
   }
 }
 
@@ -119,45 +146,78 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     send(request, response, status, body, { "x-request-id": requestId, ...headers, ...extra })
   }
 
-  const app = createServer(refuse, baseUrl, needs.headersTimeoutMs)
-  app.addHook("onClose", async () => bodies[Symbol.dispose]())
-
-  const answer = async (bound: BoundOperation, request: FastifyRequest, response: ServerResponse) => {
+  const answer = async (bound: BoundOperation, routed: Routed) => {
+    const { request, response } = routed
     try {
-      checkHeaders(request.raw)
-      const result = await pipeline(
-        bound,
-        createIncoming(request, response, clientAddress(request.raw), bodies),
-      )
-      const headers: Record<string, string> = {
-        "x-request-id": result.requestId,
-        ...result.headers,
-        ...result.reply.headers,
-      }
+      checkHeaders(request)
+      const result = await pipeline(bound, new HttpIncoming(routed, clientAddress(request), bodies))
+      const headers: Record<string, string> = result.headers
+      headers["x-request-id"] = result.requestId
+      if (result.reply.headers) Object.assign(headers, result.reply.headers)
       if (isCrossOrigin(bound.operation)) Object.assign(headers, CROSS_ORIGIN)
       const body = isBodyless(result.reply) ? undefined : wrap(bound.operation, result)
-      send(request.raw, response, result.reply.status, body, headers)
+      send(request, response, result.reply.status, body, headers)
     } catch (error) {
-      refuse(request.raw, response, error)
+      refuse(request, response, error)
     }
   }
 
-  const ownHead = new Set(
-    operations.filter(({ operation }) => operation.method === "HEAD").map(({ operation }) => operation.path),
-  )
-  for (const bound of operations) {
-    const { method, path } = bound.operation
-    app.route({
-      method: method === "GET" && !ownHead.has(path) ? ["GET", "HEAD"] : method,
-      url: routePath(path),
-      handler(request, reply) {
-        reply.hijack()
-        void answer(bound, request, reply.raw)
-      },
-    })
-  }
-  addOtherMethods(app, operations, refuse)
+  const router = createRoutes(operations, refuse, answer)
+  const app = createPagesApp(router, refuse, needs)
+  app.addHook("onClose", async () => bodies[Symbol.dispose]())
   return app
+}
+
+type Route = (routed: Routed) => void
+type Routes = Instance<HTTPVersion.V1>
+
+/** The operations by method and path; beside them OPTIONS for all, and 405 with `Allow` for methods a path lacks. */
+const createRoutes = (
+  operations: readonly BoundOperation[],
+  refuse: Refuse,
+  answer: (bound: BoundOperation, routed: Routed) => void,
+): Routes => {
+  const refuseUrl = (_path: string, request: IncomingMessage, response: ServerResponse) =>
+    refuse(request, response, fault("uri_invalid"))
+  const router = createRouter({
+    maxParamLength: PARAM_LENGTH_MAX,
+    onBadUrl: refuseUrl,
+    onMaxParamLength: refuseUrl,
+  })
+  const add = (methods: readonly Method[], url: string, route: Route) =>
+    router.on([...methods], url, (request, response, params, _store, query) =>
+      route({ request, response, params, query: query as Routed["query"] }),
+    )
+
+  const byPath = Map.groupBy(operations, ({ operation }) => routePath(operation.path))
+  for (const [url, bounds] of byPath) {
+    const declared = new Set<Method>(bounds.map(({ operation }) => operation.method))
+    for (const bound of bounds) {
+      const { method } = bound.operation
+      const alsoHead = method === "GET" && !declared.has("HEAD")
+      add(alsoHead ? ["GET", "HEAD"] : [method], url, routed => answer(bound, routed))
+    }
+    if (declared.has("GET")) declared.add("HEAD")
+    const allow = [...declared, "OPTIONS"].sort().join(", ")
+    const isPublic = bounds.some(({ operation }) => isCrossOrigin(operation))
+    const others = METHODS.filter(method => !declared.has(method))
+    add(others, url, ({ request, response }) => answerOther(request, response, refuse, allow, isPublic))
+  }
+  return router
+}
+
+const answerOther = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  refuse: Refuse,
+  allow: string,
+  isPublic: boolean,
+) => {
+  if (request.method !== "OPTIONS") {
+    return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow })
+  }
+  const headers = { allow, "x-request-id": requestIdOf(request), ...(isPublic && preflightHeaders(allow)) }
+  send(request, response, 204, undefined, headers)
 }
 
 type Refuse = (
@@ -168,39 +228,56 @@ type Refuse = (
 ) => void
 
 const HEADERS_TIMEOUT_MS = 15_000
+/** Longer than the minute after which balancers usually drop an idle connection, so that it is never us who do. */
+const KEEP_ALIVE_MS = 72_000
 
-/** Fastify as a router and nothing more: it reads no body, writes no reply and answers no error in its own words. */
-const createServer = (
-  refuse: Refuse,
-  baseUrl: string,
-  headersTimeoutMs = HEADERS_TIMEOUT_MS,
-): FastifyInstance => {
+const createHttpServer = (listener: RequestListener, headersTimeoutMs: number): Server => {
+  const options = {
+    headersTimeout: headersTimeoutMs,
+    connectionsCheckingInterval: headersTimeoutMs / 5,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Answered in our own words, by checkHeaders.
+    requireHostHeader: false,
+  }
+  // Without the other two, Node would invite every body, and refuse other expectations in its own words.
+  return createServer(options, listener).on("checkContinue", listener).on("checkExpectation", listener)
+}
+
+/**
+ * The server, with Fastify for the pages behind it. Operations go past Fastify: its request and reply objects and its
+ * life cycle would cost a key-value read a quarter more, and the pipeline uses none of them (docs/decisions/0012).
+ */
+const createPagesApp = (routes: Routes, refuse: Refuse, needs: HttpEdgeNeeds): FastifyInstance => {
   const app = Fastify({
     logger: false,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
     exposeHeadRoutes: false,
     forceCloseConnections: false,
     return503OnClosing: false,
-    http: {
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: headersTimeoutMs / 5,
-      requestTimeout: 0,
-      // Answered in our own words, by checkHeaders.
-      requireHostHeader: false,
+    serverFactory(pages) {
+      const listener: RequestListener = (request, response) => {
+        const found = routes.find(request.method as Method, request.url ?? "")
+        if (!found) return pages(request, response)
+        found.handler(request, response, found.params, found.store, found.searchParams)
+      }
+      return createHttpServer(listener, needs.headersTimeoutMs ?? HEADERS_TIMEOUT_MS)
     },
     frameworkErrors(_error, request, reply) {
       reply.hijack()
       refuse(request.raw, reply.raw, fault("uri_invalid"))
     },
-    clientErrorHandler: createBrokenRequestHandler(baseUrl),
+    clientErrorHandler: createBrokenRequestHandler(needs.baseUrl),
   })
-  // The pipeline reads bodies itself, after it knows who is calling and how much they may send.
+  // No page reads a body.
   for (const method of METHODS) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
-  // Without these, Node would invite every body, and refuse other expectations in its own words.
-  app.server.on("checkContinue", app.routing).on("checkExpectation", app.routing)
 
   const endConnections = createConnectionCloser(app.server)
   app.addHook("preClose", async () => endConnections())
+  // Fastify closes only a server that it let listen itself.
+  app.addHook("onClose", async ({ server }) => {
+    if (server.listening) await new Promise(resolve => server.close(resolve))
+  })
   // Pages answer without reading a body, so the connection ends there as well.
   app.addHook("onSend", async ({ raw }, reply) => {
     if (!raw.complete && hasBody(raw)) reply.header("connection", "close")
@@ -214,31 +291,4 @@ const createServer = (
     refuse(request.raw, reply.raw, fault("route_not_found"))
   })
   return app
-}
-
-/** OPTIONS for all, and 405 with `Allow` for methods that a path does not have. */
-const addOtherMethods = (app: FastifyInstance, operations: readonly BoundOperation[], refuse: Refuse) => {
-  const byPath = Map.groupBy(operations, ({ operation }) => routePath(operation.path))
-  for (const [url, bounds] of byPath) {
-    const declared = new Set<string>(bounds.map(({ operation }) => operation.method))
-    if (declared.has("GET")) declared.add("HEAD")
-    const allow = [...declared, "OPTIONS"].sort().join(", ")
-    const crossOrigin = bounds.some(({ operation }) => isCrossOrigin(operation))
-    app.route({
-      method: METHODS.filter(method => !declared.has(method)),
-      url,
-      handler({ raw }, reply) {
-        reply.hijack()
-        if (raw.method !== "OPTIONS") {
-          return refuse(raw, reply.raw, fault("method_not_allowed", { methods: allow }), { allow })
-        }
-        const headers = {
-          allow,
-          "x-request-id": requestIdOf(raw),
-          ...(crossOrigin && preflightHeaders(allow)),
-        }
-        send(raw, reply.raw, 204, undefined, headers)
-      },
-    })
-  }
 }
