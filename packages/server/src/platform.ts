@@ -178,13 +178,13 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
 type Assembled = Awaited<ReturnType<typeof assemble>>
 
 const serve = async (
-  { config, log, opened }: Start,
+  { config, clock, log, opened }: Start,
   { database, changes }: Engines,
   { pipeline, operations, metrics }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
-  const app = createHttpEdge({ pipeline, operations, log, baseUrl, trustedProxies })
+  const app = createHttpEdge({ pipeline, operations, log, baseUrl, trustedProxies, clock })
   const declarations = operations.map(({ operation }) => operation)
   addPages(app, {
     baseUrl,

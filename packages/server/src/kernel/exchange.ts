@@ -37,7 +37,7 @@ export interface Exchange {
   principal: Principal
   organization: OrganizationFacts | null
   project: ProjectFacts | null
-  input: Record<string, unknown>
+  input: Readonly<Record<string, unknown>>
   note: AuditNote
   /** What the handler metered itself, and what it left for after the commit. Mostly nothing. */
   meters: readonly (readonly [Meter, number])[]

@@ -28,7 +28,7 @@ export type Handlers<Ops extends Record<string, OperationSpec>> = {
 }
 
 /** A handler with its types forgotten: what the pipeline runs. */
-export type AnyHandler = (input: Record<string, unknown>, call: Call) => unknown
+export type AnyHandler = (input: Readonly<Record<string, unknown>>, call: Call) => unknown
 
 export interface BoundOperation {
   readonly operation: Operation

@@ -65,6 +65,8 @@ const why = (error: ErrorObject): string => {
 }
 
 export interface Validator {
+  /** False when the schema has no field, so that nothing at all is valid as it is. */
+  readonly takesFields: boolean
   /** Checks and completes (defaults) the value in place. Says what is wrong, or undefined. */
   check(value: unknown): InvalidField[] | undefined
 }
@@ -73,6 +75,7 @@ const validator = (ajv: Ajv, part: string, schema: TObject): Validator => {
   // Compiled on first use: an idle operation costs neither start time nor memory.
   let compiled: ValidateFunction | undefined
   return {
+    takesFields: Object.keys(schema.properties).length > 0,
     check(value) {
       compiled ??= ajv.compile(close(schema) as Schema)
       if (compiled(value)) return undefined

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Clock } from "../clock.ts"
@@ -91,11 +92,13 @@ const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinis
       })
   })
 
-const utf8 = new TextDecoder("utf-8", { fatal: true })
-
 const parse = (body: Buffer): unknown => {
+  // A decoder that refuses bad bytes by itself takes three times as long.
+  if (!isUtf8(body)) throw fault("invalid_json")
   try {
-    return JSON.parse(utf8.decode(body))
+    const text = body.toString()
+    // A byte order mark is no part of the text.
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch {
     throw fault("invalid_json")
   }

@@ -61,33 +61,48 @@ const checkBody = (operation: Operation, validator: Validator, body: unknown): R
   return fields
 }
 
+const isEmpty = (values: object): boolean => {
+  for (const _ in values) return false
+  return true
+}
+
+const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({})
+
+/** The path's or the query's values, checked and completed. Most operations have none, and pay nothing for it. */
+const checkOuter = (
+  location: string,
+  validator: Validator | undefined,
+  sent: Readonly<Record<string, unknown>>,
+) => {
+  if (!validator || (isEmpty(sent) && !validator.takesFields)) return NOTHING
+  const values = { ...sent }
+  check(validator, values)
+  checkStorable(location, values)
+  return values
+}
+
 /** Checks params, query and body against the declaration and merges them into one flat input. */
 export const validate: Stage = exchange => {
   const { operation, incoming } = exchange
   const validators = validatorsOf(operation)
-  const params = { ...incoming.params }
-  const query = { ...incoming.query }
-  if (validators.params) check(validators.params, params)
-  check(validators.query, query)
-  checkStorable("path", params)
-  checkStorable("query", query)
-  if (!validators.body) {
-    exchange.input = { ...query, ...params }
-    return undefined
-  }
-  return readBody(exchange, validators.body, { ...query, ...params })
+  const params = checkOuter("path", validators.params, incoming.params)
+  const query = checkOuter("query", validators.query, incoming.query)
+  const outer = params === NOTHING && query === NOTHING ? NOTHING : { ...query, ...params }
+  if (validators.body) return readBody(exchange, validators.body, outer)
+  exchange.input = outer
+  return undefined
 }
 
 const readBody = async (
   exchange: Exchange,
   validator: Validator,
-  outer: Record<string, unknown>,
+  outer: Readonly<Record<string, unknown>>,
 ): Promise<undefined> => {
   const { operation, incoming } = exchange
   const sent = await incoming.json(operation.bodyBytesMax)
   const body = checkBody(operation, validator, sent === undefined ? {} : sent)
   if ("tenant_id" in body) checkTenant(exchange, body.tenant_id)
-  exchange.input = Object.assign(body, outer)
+  exchange.input = outer === NOTHING ? body : Object.assign(body, outer)
 }
 
 const compiled = new WeakMap<Operation, OperationValidators>()

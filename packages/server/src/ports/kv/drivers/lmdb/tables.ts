@@ -11,6 +11,7 @@
  * so that one comparison decides for all.
  */
 import { type Database, open, type RootDatabase } from "lmdb"
+import { LRUCache } from "lru-cache"
 
 const OWNER_BYTES = 16
 const DOUBLE_BYTES = 8
@@ -116,7 +117,17 @@ export const openTables = (path: string, mapSizeBytes: number): Tables => {
   }
 }
 
-export const ownerKey = (owner: string): Buffer => Buffer.from(owner.replaceAll("-", ""), "hex")
+/** Most calls are of few owners, and the bytes of a UUID cost more than the read they are for. */
+const OWNER_KEYS_MAX = 10_000
+const ownerKeys = new LRUCache<string, Buffer>({ max: OWNER_KEYS_MAX })
+
+export const ownerKey = (owner: string): Buffer => {
+  const known = ownerKeys.get(owner)
+  if (known) return known
+  const key = Buffer.from(owner.replaceAll("-", ""), "hex")
+  ownerKeys.set(owner, key)
+  return key
+}
 
 export const entryKey = (owner: Buffer, key: string | Buffer): Buffer =>
   Buffer.concat([owner, typeof key === "string" ? Buffer.from(key) : key])
