@@ -73,7 +73,8 @@ export const send = (
   if (status === 401) headers["www-authenticate"] ??= "Bearer"
   if (!awaitsBody(request)) {
     response.writeHead(status, headers)
-    return writeSoon(response, text)
+    writeSoon(response, text)
+    return
   }
 
   // A small body lies in the packet that the parser is just working through: one turn later it is here.
