@@ -9,6 +9,10 @@ import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
 
+/** What `npm start` runs. */
+const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: { start: string } }
+const START = scripts.start
+
 const CONNECTIONS = [1, 32, 256] as const
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const PORT = 14_800
@@ -22,7 +26,7 @@ interface Started {
 /** Starts the platform as a user would and waits until it really serves. */
 const start = async (dataDir: string): Promise<Started> => {
   const from = performance.now()
-  const child = spawn(process.execPath, ["packages/server/src/main.ts"], {
+  const child = spawn(process.execPath, START.split(" ").slice(1), {
     stdio: ["ignore", "ignore", "inherit"],
     env: { PATH: process.env.PATH, SVC_PORT: String(PORT), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off" },
   })

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { readConfig } from "./config.ts"
 import type { FirstRun } from "./core/first-run.ts"
 import { StartupError } from "./kernel/startup-error.ts"
@@ -37,22 +35,6 @@ const fail = (error: unknown) => {
   process.exitCode = 1
 }
 
-/**
- * Starting leaves tens of megabytes of garbage behind, which an idle process would never collect: V8 works in proportion
- * to what is allocated. One collection gives them back.
- */
-const collectStartGarbage = () => {
-  setFlagsFromString("--expose-gc")
-  const collect = runInNewContext("gc") as (options: {
-    type: "major"
-    execution: "async"
-    flavor: "last-resort"
-  }) => unknown
-  void collect({ type: "major", execution: "async", flavor: "last-resort" })
-}
-
-const GARBAGE_AFTER_MS = 2_000
-
 /** Runs the platform until SIGTERM or SIGINT; a second signal ends it without waiting. */
 export const run = async (env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   let platform: Platform | undefined
@@ -74,7 +56,6 @@ export const run = async (env: Readonly<Record<string, string | undefined>>): Pr
 
   try {
     platform = await starting
-    setTimeout(collectStartGarbage, GARBAGE_AFTER_MS).unref()
     say(platform.firstRun ? welcome(platform, platform.firstRun) : `${urls(platform)}\n`)
   } catch (error) {
     fail(error)

@@ -25,7 +25,7 @@ export interface Rate {
  * Token buckets by name (an organization, an address). A bucket starts full and fills at its rate up to its burst.
  * The least recently used are forgotten past `bucketsMax`, which can only let a caller do more, never less.
  */
-export const createBuckets = (bucketsMax = 100_000) => {
+export const createBuckets = (bucketsMax = 20_000) => {
   const buckets = new LRUCache<string, Bucket>({ max: bucketsMax })
 
   const filled = (name: string, rate: Rate, nowMs: number): Bucket => {
