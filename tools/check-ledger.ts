@@ -21,6 +21,14 @@ const lines = (file: string | URL): Set<string> => {
   }
 }
 
+/** Gaps that name no declared status: what they waited for is gone. */
+export const checkGaps = (): string[] => {
+  const known = new Set(allOperations.flatMap(declared))
+  return [...lines(GAPS)]
+    .filter(line => !known.has(line))
+    .map(line => `${line} is declared no more: take it out of ledger-gaps.txt`)
+}
+
 /** Compares what was seen with what is declared; says what to do about each difference. */
 export const checkLedger = (ledger: string): string[] => {
   const seen = lines(ledger)

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { glob } from "node:fs/promises"
 import { checkImports } from "./check-imports.ts"
+import { checkGaps } from "./check-ledger.ts"
 
 const LINES_MAX = 400
 
@@ -27,6 +28,7 @@ const checks: Readonly<Record<string, () => string[] | Promise<string[]>>> = {
   "format and lint": run("biome", "check", "."),
   imports: checkImports,
   sizes: checkSizes,
+  "ledger of gaps": checkGaps,
   "generated files": run(process.execPath, "tools/gen.ts", "--check"),
 }
 

@@ -113,3 +113,19 @@ test("members and viewers change no project", async t => {
     assert.equal((await person.projects.list()).total, 1)
   }
 })
+
+test("of a hundred who create one name at once, one succeeds and the others are told", async t => {
+  const p = await platform(t)
+  const person = await p.person("acme")
+  const attempts = Array.from({ length: 100 }, () =>
+    person.projects.create({ name: "one" }).then(
+      () => "created",
+      (error: { code: string }) => error.code,
+    ),
+  )
+  const outcomes = await Promise.all(attempts)
+
+  assert.equal(outcomes.filter(outcome => outcome === "created").length, 1)
+  assert.equal(outcomes.filter(outcome => outcome === "name_taken").length, 99)
+  assert.equal((await person.projects.list()).data.filter(({ name }) => name === "one").length, 1)
+})

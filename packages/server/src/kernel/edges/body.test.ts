@@ -195,6 +195,15 @@ test("a body that is missing, empty or no object is refused with the field at fa
 
 const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`
 
+test("a number that no double can hold is refused, and not stored as something else", async t => {
+  const { post } = await postOver(t)
+  for (const value of ["1e400", "[-1e400]", '{"deep":{"in":1e999}}']) {
+    const reply = await post("/v1/kv/set", `{"key":"big","value":${value}}`)
+    assert.deepEqual(refused(reply), [400, "validation_failed", "body"], value)
+  }
+  assert.equal((await post("/v1/kv/set", '{"key":"big","value":1e308}')).status, 200)
+})
+
 test("nesting has a limit, and past it nothing breaks", async t => {
   const { post } = await postOver(t)
   // The body itself is the first level.

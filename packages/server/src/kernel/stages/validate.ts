@@ -6,13 +6,18 @@ import { checkTenant } from "./authorize.ts"
 
 const DEPTH_MAX = 64
 
-/** Deep nesting can exhaust the stack of whatever walks the value later. */
-const depthExceeds = (value: unknown, left: number): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  if (left === 0) return true
-  if (Array.isArray(value)) return value.some(part => depthExceeds(part, left - 1))
-  for (const key in value) if (depthExceeds((value as Record<string, unknown>)[key], left - 1)) return true
-  return false
+/**
+ * Deep nesting can exhaust the stack of whatever walks the value later. A number like 1e400 is read as infinite, which
+ * JSON cannot say again: it would be stored as null.
+ */
+const checkShape = (value: unknown, levelsLeft: number): void => {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    refuse([{ location: "body", message: "must not contain numbers beyond the range of a double" }])
+  }
+  if (typeof value !== "object" || value === null) return
+  if (levelsLeft === 0) throw fault("json_too_deep", { limit: DEPTH_MAX })
+  if (Array.isArray(value)) for (const part of value) checkShape(part, levelsLeft - 1)
+  else for (const key in value) checkShape((value as Record<string, unknown>)[key], levelsLeft - 1)
 }
 
 /** PostgreSQL's text and jsonb hold neither a null character nor half of a surrogate pair. */
@@ -54,7 +59,7 @@ const checkBody = (operation: Operation, validator: Validator, body: unknown): R
   }
   const fields = body as Record<string, unknown>
   if (operation.aliases) unalias(fields, operation.aliases)
-  if (depthExceeds(fields, DEPTH_MAX)) throw fault("json_too_deep", { limit: DEPTH_MAX })
+  checkShape(fields, DEPTH_MAX)
   check(validator, fields)
   // Areas that keep bytes say so.
   if (!operation.allowsNul) checkStorable("body", fields)
