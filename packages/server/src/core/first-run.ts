@@ -71,7 +71,7 @@ export const firstRun = async (needs: {
     })
     const made: FirstRun = {
       base_url: config.baseUrl,
-      console_url: `${config.baseUrl}/console`,
+      console_url: `${config.baseUrl}/`,
       email: EMAIL,
       password,
       organization_id: founded.organizationId,
