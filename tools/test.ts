@@ -20,6 +20,8 @@ const run = async (): Promise<number> => {
     stdio: "inherit",
     env: { ...process.env, SVC_TEST_SERVER: server.url, SVC_TEST_LEDGER: ledger },
   })
+  // Ctrl-C ends the tests; the server must not outlive them.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal))
   return await new Promise(resolve => child.once("exit", code => resolve(code ?? 1)))
 }
 
