@@ -76,7 +76,7 @@ export const itemStore = (db: Db) => ({
 })
 `
 
-const handlers = `import { areas, page } from "@svc/contract"
+const handlers = `import { areas, page, pageOf } from "@svc/contract"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
@@ -87,7 +87,7 @@ const toItem = ({ id, name, created_at }: ItemRow) => ({ id, name, created_at: c
 
 export const ${camel}Handlers = implement(areas.${camel}, () => ({
   async list(input, { db, owner }) {
-    const { rows, total } = await itemStore(db).list(owner, { limit: input.limit ?? 50, offset: input.offset ?? 0 })
+    const { rows, total } = await itemStore(db).list(owner, pageOf(input))
     return page({ rows: rows.map(toItem), total }, input)
   },
 

@@ -20,7 +20,7 @@ export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
 export * from "./meters.ts"
 export * from "./plans.ts"
 export * from "./scopes.ts"
-export { isList, type PageInput, page } from "./types.ts"
+export { isList, type PageInput, page, pageOf } from "./types.ts"
 
 export const areas = { identity, kv, account, organizations, projects, keys, approvals } as const
 

@@ -37,11 +37,13 @@ export const Page = <S extends TSchema>(item: S) =>
     { "x-svc-list": true },
   )
 
+/** The part of a list that a request asks for. */
+export const pageOf = ({ limit = LIST_LIMIT_DEFAULT, offset = 0 }: PageInput) => ({ limit, offset })
+
 export const page = <Row>({ rows, total }: { rows: Row[]; total: number }, input: PageInput) => ({
   data: rows,
   total,
-  limit: input.limit ?? LIST_LIMIT_DEFAULT,
-  offset: input.offset ?? 0,
+  ...pageOf(input),
 })
 
 export const isList = (schema: TSchema): boolean => "x-svc-list" in schema

@@ -8,7 +8,7 @@ import type { Database, Db } from "../kernel/db/database.ts"
 import { newId } from "../kernel/id.ts"
 import type { Passwords } from "./accounts/passwords.ts"
 import { accountStore } from "./accounts/store.ts"
-import { mintKey } from "./keys/mint.ts"
+import { mintKey, unrestricted } from "./keys/mint.ts"
 import { foundOrganization } from "./organizations/service.ts"
 
 /** What `first-run.json` holds. */
@@ -85,17 +85,6 @@ export const firstRun = async (needs: {
   })
   if (first) await settle(config.dataDir)
   return first
-}
-
-const unrestricted = {
-  read_only: false,
-  require_approval: false,
-  ip_allowlist: [],
-  expires_at: null,
-  last_used_at: null,
-  rotated_from_id: null,
-  grace_expires_at: null,
-  revoked_at: null,
 }
 
 const hasUsers = async (db: Db): Promise<boolean> =>

@@ -1,10 +1,8 @@
 import type { Readable } from "node:stream"
 import type { Call, OrganizationFacts } from "./call.ts"
 import type { Db } from "./db/database.ts"
-import type { Exchange } from "./exchange.ts"
+import { type Exchange, userAgentOf } from "./exchange.ts"
 import { fault } from "./fault.ts"
-
-const USER_AGENT_MAX = 500
 
 const refuse = (): never => {
   throw fault("role_insufficient", { roles: "membership of an organization" })
@@ -75,7 +73,7 @@ class ExchangeCall implements Call {
     return this.#exchange.log
   }
   get userAgent() {
-    return this.#exchange.incoming.header("user-agent")?.slice(0, USER_AGENT_MAX) ?? null
+    return userAgentOf(this.#exchange.incoming)
   }
   get signal(): AbortSignal {
     return this.#exchange.incoming.signal()

@@ -56,6 +56,12 @@ export interface ReplayClaim {
 /** Ends the call with a reply, or lets the next stage have it. Throws a fault to refuse. */
 export type Stage = (exchange: Exchange) => Reply | undefined | Promise<Reply | undefined>
 
+const USER_AGENT_MAX = 500
+
+/** What the caller's program says of itself, cut to a length worth keeping. */
+export const userAgentOf = (incoming: Incoming): string | null =>
+  incoming.header("user-agent")?.slice(0, USER_AGENT_MAX) ?? null
+
 /** One empty list for all who have nothing to list. */
 export const none: readonly never[] = Object.freeze([])
 

@@ -9,7 +9,7 @@ import { createSvc, type Svc, type SvcOptions } from "@svc/sdk"
 import { readConfig } from "../config.ts"
 import { createPasswords } from "../core/accounts/passwords.ts"
 import { accountStore } from "../core/accounts/store.ts"
-import { mintKey } from "../core/keys/mint.ts"
+import { mintKey, unrestricted } from "../core/keys/mint.ts"
 import type { KeyRow } from "../core/keys/store.ts"
 import { foundOrganization } from "../core/organizations/service.ts"
 import { newId } from "../kernel/id.ts"
@@ -134,15 +134,8 @@ export const platform = async (t: TestContext, options: PlatformOptions = {}): P
       type: "secret",
       name: `key of ${name}`,
       scopes: [...scopes],
-      read_only: false,
-      require_approval: false,
-      ip_allowlist: [],
+      ...unrestricted,
       created_by: ownerId,
-      expires_at: null,
-      last_used_at: null,
-      rotated_from_id: null,
-      grace_expires_at: null,
-      revoked_at: null,
       ...options,
     })
     return { id: row.id, secret }

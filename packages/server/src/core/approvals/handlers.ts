@@ -1,4 +1,4 @@
-import { areas, page } from "@svc/contract"
+import { areas, page, pageOf } from "@svc/contract"
 import type { Call, Principal } from "../../kernel/call.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -60,8 +60,7 @@ export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProc
         keyId: principal.type === "key" ? principal.id : undefined,
         projectIds: principal.projectIds,
         status: input.status,
-        limit: input.limit ?? 50,
-        offset: input.offset ?? 0,
+        ...pageOf(input),
       })
       return page(
         { rows: listed.rows.map(row => approvals.toApproval(row, now)), total: listed.total },

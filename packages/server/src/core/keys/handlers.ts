@@ -5,6 +5,7 @@ import {
   type KeyType,
   type Output,
   page,
+  pageOf,
   plans,
 } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
@@ -100,8 +101,7 @@ export const keysHandlers = implement(areas.keys, ({ changes }: { changes: Chang
         projectId: input.project_id,
         status: input.status,
         now,
-        limit: input.limit ?? 50,
-        offset: input.offset ?? 0,
+        ...pageOf(input),
       })
       return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
     },

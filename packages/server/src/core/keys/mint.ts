@@ -4,6 +4,18 @@ import { newId } from "../../kernel/id.ts"
 import { newSecret, secretHash, visiblePrefix } from "./secret.ts"
 import { type KeyRow, keyStore } from "./store.ts"
 
+/** A key that may do all that its scopes say, for as long as it is not revoked. */
+export const unrestricted = {
+  read_only: false,
+  require_approval: false,
+  ip_allowlist: [],
+  expires_at: null,
+  last_used_at: null,
+  rotated_from_id: null,
+  grace_expires_at: null,
+  revoked_at: null,
+} satisfies Partial<KeyRow>
+
 /** Stores a new key of these facts. The secret is not kept: whoever calls this shows it, this once. */
 export const mintKey = async (
   db: Db,

@@ -1,4 +1,4 @@
-import { type areas, type Output, type PlanName, page, plans, type Role } from "@svc/contract"
+import { type areas, type Output, type PlanName, page, pageOf, plans, type Role } from "@svc/contract"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
@@ -109,10 +109,7 @@ export const invitationHandlers: Pick<Handlers<Specs>, Operations> = {
   async listInvitations({ org_id, ...input }, call) {
     const actor = await getMembership(call, org_id)
     checkLeads(actor.role)
-    const listed = await invitationStore(call.db).list(actor.id, {
-      limit: input.limit ?? 50,
-      offset: input.offset ?? 0,
-    })
+    const listed = await invitationStore(call.db).list(actor.id, pageOf(input))
     return page({ rows: listed.rows.map(row => toInvitation(row, call.now)), total: listed.total }, input)
   },
 

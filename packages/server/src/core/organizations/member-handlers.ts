@@ -1,4 +1,4 @@
-import { type areas, type Output, page, type Role } from "@svc/contract"
+import { type areas, type Output, page, pageOf, type Role } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -50,10 +50,7 @@ export const memberHandlers = (
 ): Pick<Handlers<Specs>, "listMembers" | "updateMember" | "removeMember"> => ({
   async listMembers({ org_id, ...input }, call) {
     const { id } = await getMembership(call, org_id)
-    const listed = await organizationStore(call.db).listMembers(id, {
-      limit: input.limit ?? 50,
-      offset: input.offset ?? 0,
-    })
+    const listed = await organizationStore(call.db).listMembers(id, pageOf(input))
     return page({ rows: listed.rows.map(toMember), total: listed.total }, input)
   },
 

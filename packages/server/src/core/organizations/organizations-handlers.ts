@@ -1,4 +1,4 @@
-import { areas, page } from "@svc/contract"
+import { areas, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -24,10 +24,7 @@ export const organizationsHandlers = implement(areas.organizations, ({ changes }
 
   return {
     async list(input, { db, principal }) {
-      const listed = await organizationStore(db).listMemberships(principal.id, {
-        limit: input.limit ?? 50,
-        offset: input.offset ?? 0,
-      })
+      const listed = await organizationStore(db).listMemberships(principal.id, pageOf(input))
       return page({ rows: listed.rows.map(toOrganization), total: listed.total }, input)
     },
 

@@ -1,4 +1,4 @@
-import { areas, type Output, page, plans } from "@svc/contract"
+import { areas, type Output, page, pageOf, plans } from "@svc/contract"
 import type { Call, Principal } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
@@ -65,8 +65,7 @@ export const projectsHandlers = implement(areas.projects, ({ changes }: { change
       if (!principal.organization) return page({ rows: [], total: 0 }, input)
       const listed = await projectStore(db).list(principal.organization.id, {
         ids: visibleTo(principal),
-        limit: input.limit ?? 50,
-        offset: input.offset ?? 0,
+        ...pageOf(input),
       })
       return page({ rows: listed.rows.map(toProject), total: listed.total }, input)
     },

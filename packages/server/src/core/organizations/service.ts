@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto"
 import type { PlanName } from "@svc/contract"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
-import { mintKey } from "../keys/mint.ts"
+import { mintKey, unrestricted } from "../keys/mint.ts"
 import { type ProjectRecord, type ProjectRow, projectStore } from "./project-store.ts"
 import { slugOf } from "./rules.ts"
 import { type OrganizationRow, organizationStore } from "./store.ts"
@@ -61,15 +61,8 @@ export const createProject = async (
     type: "publishable",
     name: "publishable key",
     scopes: [],
-    read_only: false,
-    require_approval: false,
-    ip_allowlist: [],
+    ...unrestricted,
     created_by: userId,
-    expires_at: null,
-    last_used_at: null,
-    rotated_from_id: null,
-    grace_expires_at: null,
-    revoked_at: null,
   })
   return { project: { ...project, publishable_key_id: row.id }, publishableKey: secret }
 }

@@ -1,7 +1,7 @@
 import { mutates, type Reply } from "@svc/contract"
 import type { AuditNote } from "../call.ts"
 import type { Database, Db } from "../db/database.ts"
-import type { Exchange, Stage } from "../exchange.ts"
+import { type Exchange, type Stage, userAgentOf } from "../exchange.ts"
 import { createCall } from "../exchange-call.ts"
 import { Fault } from "../fault.ts"
 import type { Audit, AuditEntry, Meters } from "../needs.ts"
@@ -30,7 +30,7 @@ export const auditEntry = (
     targets: note.targets ?? [],
     context: {
       ip: incoming.ip,
-      user_agent: incoming.header("user-agent")?.slice(0, 500) ?? null,
+      user_agent: userAgentOf(incoming),
       request_id: exchange.requestId,
       key_id: principal.key?.id ?? null,
       project_id: exchange.project?.id ?? null,
