@@ -33,7 +33,8 @@ const places: readonly Place[] = [
   {
     name: "driver",
     files: s("ports/[^/]+/drivers/"),
-    may: [s("ports/"), s("kernel/(fault|call|clock)\\.ts$")],
+    // The local engine of tenant databases runs the same programs as the control database.
+    may: [s("ports/"), s("kernel/(fault|call|clock|startup-error)\\.ts$"), s("kernel/db/embedded/")],
     packages: [any],
   },
   { name: "port", files: s("ports/"), may: [s("kernel/(fault|call|clock)\\.ts$")], packages: [] },

@@ -12,6 +12,8 @@ interface FaultDetails {
   /** What the operator needs to know. It reaches the log and never a reply. */
   readonly internal?: unknown
   readonly errors?: readonly InvalidField[]
+  /** Fields beside the standard ones of the error's body, as `{ details: … }`; in place of them where an outside protocol says so. */
+  readonly body?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
 }
 

@@ -62,6 +62,7 @@ export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply
     docs_url: `${baseUrl}/docs/errors/${error.publicCode}`,
     request_id: requestId,
     ...(error.details.errors && { errors: error.details.errors }),
+    ...error.details.body,
   },
   ...(error.details.headers && { headers: error.details.headers }),
 })

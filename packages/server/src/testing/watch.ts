@@ -29,6 +29,7 @@ const errorSchema = {
     docs_url: { type: "string" },
     request_id: { type: "string" },
     errors: { type: "array" },
+    details: { type: "object" },
   },
 }
 

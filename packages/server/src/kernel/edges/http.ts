@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http"
+import { Readable } from "node:stream"
 import { isList, type Operation, type Reply } from "@svc/contract"
 import Fastify, { type FastifyInstance } from "fastify"
 import createRouter, { type HTTPVersion, type Instance } from "find-my-way"
@@ -17,7 +18,7 @@ import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
 import { type BodyReader, createBodyReader, hasBody, inviteBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
-import { requestIdOf, send } from "./reply.ts"
+import { requestIdOf, send, sendStream } from "./reply.ts"
 
 export interface HttpEdgeNeeds {
   readonly pipeline: Pipeline
@@ -155,6 +156,10 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
       headers["x-request-id"] = result.requestId
       if (result.reply.headers) Object.assign(headers, result.reply.headers)
       if (isCrossOrigin(bound.operation)) Object.assign(headers, CROSS_ORIGIN)
+      if (result.reply.body instanceof Readable) {
+        await sendStream(request, response, result.reply.status, result.reply.body, headers)
+        return
+      }
       const body = isBodyless(result.reply) ? undefined : wrap(bound.operation, result)
       send(request, response, result.reply.status, body, headers)
     } catch (error) {

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
 import { requestIdFor } from "../pipeline.ts"
 import { hasBody } from "./body.ts"
 
@@ -84,4 +86,21 @@ export const send = (
     response.writeHead(status, headers)
     endBeforeBody(request, response, text)
   })
+}
+
+/**
+ * Writes a body as it comes, as fast as the caller takes it; `headers` names its content type. A source that fails
+ * breaks the connection off, because the status has left already, and a caller that hangs up destroys the source.
+ */
+export const sendStream = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  body: Readable,
+  headers: Record<string, string>,
+): Promise<void> => {
+  headers["cache-control"] ??= "no-store"
+  if (awaitsBody(request)) headers.connection = "close"
+  response.writeHead(status, headers)
+  await pipeline(body, response).catch(() => response.destroy())
 }

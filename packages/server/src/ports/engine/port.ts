@@ -1,0 +1,136 @@
+/**
+ * Where tenant databases run. A volume is one PostgreSQL cluster with the history it can be restored from; a branch of
+ * a database is a name that points to a volume. The port knows volumes only: names, tenants and who may do what are the
+ * area's. All methods may be called again after a crash of the caller: what exists already is not made twice.
+ */
+
+export const pgVersions = [16, 17, 18] as const
+export type PgVersion = (typeof pgVersions)[number]
+
+/** `shared` and `isolated` volumes are packed on the host; `dedicated` ones have resources of their own. */
+export type Tier = "shared" | "isolated" | "dedicated"
+
+/** A position in the write-ahead log, as PostgreSQL writes it: `0/3FA01B0`. */
+export type Lsn = string
+
+/** What a caller must say of a volume each time; the same through its whole life. */
+export interface VolumeRef {
+  /** UUID. */
+  readonly id: string
+  readonly pgVersion: PgVersion
+  readonly tier: Tier
+}
+
+/** Passwords of a volume's two login roles. `owner` owns the database; `svc_reader` may read everything in it. */
+export interface VolumeCredentials {
+  readonly owner: string
+  readonly reader: string
+}
+
+export const DATABASE_NAME = "app"
+export const OWNER_ROLE = "owner"
+export const READER_ROLE = "svc_reader"
+/** Roles of the platform's own: nobody may log in as one from outside. */
+export const PLATFORM_ROLE_PREFIX = "svc_"
+
+/** Where a running volume takes connections: a folder that holds a Unix socket, or a host name. */
+export interface Endpoint {
+  readonly host: string
+  readonly port: number
+  /** Settings for a TLS connection; absent on a Unix socket. */
+  readonly tls?: { readonly ca: string; readonly servername: string }
+  /** How long this caller waited for the volume to start; 0 when it was awake. */
+  readonly wakeMs: number
+}
+
+/** Up to where a new volume takes over the history of its source. A time means: every commit up to and including it. */
+export type RecoveryPoint =
+  | { readonly kind: "head" }
+  | { readonly kind: "time"; readonly time: Date }
+  | { readonly kind: "lsn"; readonly lsn: Lsn }
+
+export interface BranchedFrom {
+  /** Where the copy parted from its source. */
+  readonly lsn: Lsn
+  readonly time: Date
+}
+
+/** What can be restored. `earliest` null: nothing yet. */
+export interface RecoveryWindow {
+  readonly earliest: Date | null
+  readonly latest: Date | null
+  readonly latestLsn: Lsn | null
+  /** `asynchronous`: the newest commits may not be in the history yet, and would be lost with the volume. */
+  readonly protection: "synchronous" | "asynchronous" | "at_rest"
+}
+
+export type VolumeState = "idle" | "starting" | "active" | "stopping"
+
+export interface VolumeStatus {
+  readonly id: string
+  readonly state: VolumeState
+  /** Bytes of log that are not in the history yet; null when at rest or not known. */
+  readonly walLagBytes: number | null
+  readonly protection: RecoveryWindow["protection"]
+}
+
+export interface VolumeSize {
+  /** Bytes that the volume and its history take on the host. */
+  readonly physicalBytes: number
+  readonly historyBytes: number
+}
+
+export interface EngineCapabilities {
+  readonly driver: string
+  readonly versions: readonly PgVersion[]
+  readonly tiers: readonly Tier[]
+  /** How copies are made: `reflink` shares blocks until they change, `copy` takes time by size. */
+  readonly copies: "reflink" | "copy" | "snapshot"
+  /** What keeps volumes from each other's files: a user of its own, a namespace, a container, or nothing. */
+  readonly isolation: "user" | "namespace" | "container" | "none"
+  /** Whether volumes are cut off from the network. */
+  readonly network: "none" | "policy" | "open"
+}
+
+/** What an engine tells without being asked. */
+export interface EngineEvents {
+  /** A running volume ended by itself; the next `wake` starts it again. */
+  stopped(volumeId: string): void
+}
+
+/**
+ * Errors are `PortError`s: `missing` when the volume does not exist, `refused` when the call can never succeed (a point
+ * outside the recovery window, a tier that is not offered), `unavailable` when it may later.
+ */
+export interface EnginePort extends AsyncDisposable {
+  readonly capabilities: EngineCapabilities
+  health(): Promise<{ readonly ok: boolean; readonly reason?: string }>
+  subscribe(events: EngineEvents): Disposable
+
+  /** Makes an empty volume and leaves it running. When this resolves it takes SQL and survives a crash. */
+  create(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
+  /** Starts the volume unless it runs. Callers at the same time share one start; too many starts wait their turn. */
+  wake(volume: VolumeRef, signal?: AbortSignal): Promise<Endpoint>
+  /** Ends every session and stops the volume; does nothing when it is at rest. */
+  suspend(volume: VolumeRef): Promise<void>
+  /**
+   * Makes `target` a copy of `source` at a point, with other passwords, and leaves it running. Reading from the head of
+   * a running source disturbs none of its sessions. Version and tier of both are the same.
+   */
+  branch(
+    source: VolumeRef,
+    target: VolumeRef,
+    point: RecoveryPoint,
+    credentials: VolumeCredentials,
+  ): Promise<BranchedFrom>
+  /** Changes the passwords; sessions that are open stay. */
+  setCredentials(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
+  window(volume: VolumeRef): Promise<RecoveryWindow>
+  /** Drops the history before `before` as far as nothing after it needs it. */
+  prune(volume: VolumeRef, before: Date): Promise<void>
+  size(volume: VolumeRef): Promise<VolumeSize>
+  /** Frees everything of the volume, its history too. Does nothing when it does not exist. */
+  destroy(volume: VolumeRef): Promise<void>
+  /** The volumes that are not at rest. */
+  running(): readonly VolumeStatus[]
+}
