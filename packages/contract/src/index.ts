@@ -1,6 +1,7 @@
 /** The areas, in the order of the specification, then what lies beyond it. */
 import { account } from "./account.ts"
 import { approvals } from "./approvals.ts"
+import { databases } from "./databases.ts"
 import type { Area, Operation } from "./dsl.ts"
 import { identity } from "./identity.ts"
 import { keys } from "./keys.ts"
@@ -10,6 +11,13 @@ import { projects } from "./projects.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { PendingApproval } from "./approvals.ts"
+export {
+  HISTORY_RETENTION_SECONDS_DEFAULT,
+  ISOLATION_TIERS,
+  PG_VERSION_DEFAULT,
+  PG_VERSIONS,
+  SUSPEND_TIMEOUT_SECONDS_DEFAULT,
+} from "./databases.ts"
 export * from "./dsl.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"
@@ -22,7 +30,7 @@ export * from "./plans.ts"
 export * from "./scopes.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 
-export const areas = { identity, kv, account, organizations, projects, keys, approvals } as const
+export const areas = { identity, databases, kv, account, organizations, projects, keys, approvals } as const
 
 /** Version of the interface (specification 9). */
 export const API_VERSION = "1.5.0"

@@ -3,6 +3,7 @@
 import { isIPv6 } from "node:net"
 import { fileURLToPath } from "node:url"
 import { areas as contract } from "@svc/contract"
+import { databasesArea } from "./areas/databases/area.ts"
 import { kvArea } from "./areas/kv/area.ts"
 import { type Config, configAt, type Settings } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
@@ -28,6 +29,8 @@ import { createMetrics } from "./kernel/metrics.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
+import { openEngine } from "./ports/engine/index.ts"
+import type { EnginePort } from "./ports/engine/port.ts"
 import { openKv } from "./ports/kv/index.ts"
 import type { Services } from "./services.ts"
 
@@ -41,7 +44,7 @@ const coreAreas = [
   contract.approvals,
 ]
 
-export const areaDefinitions: readonly AreaDefinition<Services>[] = [kvArea]
+export const areaDefinitions: readonly AreaDefinition<Services>[] = [databasesArea, kvArea]
 
 const kernelMigrations: MigrationSource = {
   schema: "kernel",
@@ -58,6 +61,8 @@ export interface Overrides {
   readonly log?: Logger
   /** Areas beside the platform's own. */
   readonly areas?: readonly AreaDefinition<Services>[]
+  /** Where the data directories that new tenant databases are copied from are kept; making one takes a second. */
+  readonly templatesDir?: string | undefined
 }
 
 export interface Platform extends AsyncDisposable {
@@ -78,6 +83,7 @@ interface Start {
   readonly clock: Clock
   readonly log: Logger
   readonly definitions: readonly AreaDefinition<Services>[]
+  readonly templatesDir: string | undefined
   /** Whatever opens joins this stack, which closes it in reverse. */
   readonly opened: AsyncDisposableStack
 }
@@ -102,10 +108,27 @@ const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDir
   return postgres.connectionString
 }
 
+const engineProvider = ({ config, log, templatesDir }: Start) => ({
+  driver: "local" as const,
+  dataDir: config.dataDir,
+  runAs: config.runAs,
+  programs: { 16: config.pgBinDir16, 17: config.pgBinDir17, 18: config.pgBinDir18 },
+  templatesDir,
+  log: (line: string) => log.debug({ engine: line }),
+})
+
+/** Clients of the wire protocol come to the host that everybody uses, unless the operator names another. */
+const postgresSettings = (config: Config) => ({
+  host: config.postgresHost ?? new URL(config.baseUrl).hostname,
+  port: config.postgresPort ?? config.port + 1,
+  graceSeconds: config.databaseGraceSeconds,
+})
+
 const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
-  const [connectionString, kv, masterKey] = await allOf([
+  const [connectionString, engine, kv, masterKey] = await allOf([
     openControlDatabase(start, lock),
+    openEngine(engineProvider(start)).then(engine => opened.use(engine)),
     openKv(config.kv).then(kv => opened.use(kv)),
     loadMasterKey(config.dataDir, config.masterKey),
   ])
@@ -122,14 +145,14 @@ const openEngines = async (start: Start, lock: DataDirLock) => {
     migrate(database.pool, migrationSources(definitions)),
   ])
   await checkMasterKey(database.db, masterKey)
-  return { database, changes, kv, masterKey }
+  return { database, changes, engine, kv, masterKey }
 }
 
 type Engines = Awaited<ReturnType<typeof openEngines>>
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
-  const { database, changes, kv, masterKey } = engines
+  const { database, changes, engine, kv, masterKey } = engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
@@ -154,8 +177,10 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
       inProcess: () => inProcess ?? unavailable(),
     }),
   )
+  const { box, meters } = core
+  const services = { database, changes, clock, log, kv, engine, box, meters, postgres: postgresSettings(config) }
   for (const definition of definitions) {
-    const area = await definition.start({ database, clock, log, kv })
+    const area = await definition.start({ ...services })
     running.set(definition.name, area)
     if (area[Symbol.asyncDispose]) opened.use(area as RunningArea & AsyncDisposable)
   }
@@ -200,13 +225,13 @@ const serve = async (
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */
 export const startPlatform = async (settings: Settings, overrides: Overrides = {}): Promise<Platform> => {
-  const { clock = systemClock, log = createLog(settings.logLevel), areas = [] } = overrides
+  const { clock = systemClock, log = createLog(settings.logLevel), areas = [], templatesDir } = overrides
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(acquireDataDirLock(settings.dataDir))
   const listener = opened.use(await takeAddress(settings.host, settings.port))
   const config = configAt(settings, listener.port)
 
-  const start: Start = { config, clock, log, definitions: [...areaDefinitions, ...areas], opened }
+  const start: Start = { config, clock, log, definitions: [...areaDefinitions, ...areas], templatesDir, opened }
   const engines = await openEngines(start, lock)
   const assembled = await assemble(start, engines)
   const { database } = engines

@@ -3,13 +3,31 @@ import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Database } from "./kernel/db/database.ts"
 import type { Logger } from "./kernel/log.ts"
+import type { BackgroundMeters } from "./core/meters/meters.ts"
+import type { SecretBox } from "./core/secrets/secret-box.ts"
+import type { Changes } from "./kernel/db/changes.ts"
+import type { EnginePort } from "./ports/engine/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
+
+/** How tenant databases are reached and kept. */
+export interface PostgresSettings {
+  /** In connection strings. */
+  readonly host: string
+  readonly port: number
+  readonly graceSeconds: number
+}
 
 export interface Services {
   readonly database: Database
   readonly clock: Clock
   readonly log: Logger
   readonly kv: KvPort
+  readonly engine: EnginePort
+  readonly changes: Changes
+  /** Seals what the platform keeps for a tenant and must be able to read again. */
+  readonly box: SecretBox
+  readonly meters: BackgroundMeters
+  readonly postgres: PostgresSettings
 }
 
 /** Types an area's `start` by the needs it lists, and by nothing else. */

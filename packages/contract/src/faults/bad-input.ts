@@ -22,6 +22,11 @@ export const badInputFaults = {
     text: "pg_version must be 16, 17 or 18",
     help: "Those are the supported major versions of PostgreSQL; 16 is the default. A database keeps its version, and so do its branches and restores.",
   },
+  recovery_point_invalid: {
+    status: 400,
+    text: "the database cannot be restored to this point[: {reason}]",
+    help: "Name a time or a log position inside the window that `GET /v1/databases/{id}/recovery-window` gives, and only one of the two.",
+  },
   invalid_ciphertext: {
     status: 400,
     text: "the ciphertext is not in a form this service wrote",

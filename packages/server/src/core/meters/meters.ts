@@ -19,7 +19,18 @@ interface Count {
   quantity: number
 }
 
-export interface UsageMeters extends Meters {
+/** Usage that comes from no call: time that something was awake, bytes that it held. */
+export interface BackgroundMeters {
+  count(usage: {
+    organizationId: string
+    projectId: string | null
+    metric: Meter
+    quantity: number
+    at: Date
+  }): void
+}
+
+export interface UsageMeters extends Meters, BackgroundMeters {
   /** Adds the counts that gathered to the stored ones. Called every second and when the platform stops. */
   flush(): Promise<void>
 }
@@ -105,6 +116,12 @@ export const createMeters = (db: Db): UsageMeters => {
       if (status >= 400) add(exchange, "request_errors", 1)
     },
     add,
+
+    count({ organizationId, projectId, metric, quantity, at }) {
+      const dayNumber = Math.floor(at.getTime() / DAY_MS)
+      const quantities = new Map([[metric, quantity]])
+      tallies.push({ organizationId, projectId: projectId ?? NONE, keyId: NONE, dayNumber, quantities })
+    },
 
     async flush() {
       const counts = merged([...kept, ...tallies.flatMap(toCounts)])

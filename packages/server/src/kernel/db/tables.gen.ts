@@ -134,6 +134,60 @@ export interface Tables {
     locked_until: Date | null
     created_at: Date
   }
+  "databases.branches": {
+    id: string
+    organization_id: string
+    database_id: string
+    name: string
+    parent_id: string | null
+    parent_lsn: string | null
+    parent_timestamp: Date | null
+    protected: boolean
+    state: string
+    volume_id: string
+    credentials: string
+    expires_at: Date | null
+    created_at: Date
+    updated_at: Date
+  }
+  "databases.databases": {
+    id: string
+    organization_id: string
+    project_id: string
+    name: string
+    pg_version: number
+    isolation: string
+    state: string
+    is_default: boolean
+    parent_id: string | null
+    default_branch_id: string
+    suspend_timeout_seconds: number
+    history_retention_seconds: number
+    created_at: Date
+    updated_at: Date
+    last_active_at: Date | null
+    deleted_at: Date | null
+    purge_at: Date | null
+  }
+  "databases.volumes": {
+    id: string
+    organization_id: string
+    database_id: string
+    pg_version: number
+    isolation: string
+    state: string
+    logical_size_bytes: number
+    physical_size_bytes: number
+    history_size_bytes: number
+    created_at: Date
+  }
+  "databases.wakes": {
+    branch_id: string
+    organization_id: string
+    started_at: Date
+    ended_at: Date | null
+    wake_ms: number
+  }
   "kernel.migrations": {
     schema: string
     name: string

@@ -80,6 +80,16 @@ export interface VolumeSize {
   readonly historyBytes: number
 }
 
+/** What goes on in a running volume. */
+export interface VolumeUse {
+  /** Sessions, the platform's own left out. */
+  readonly sessions: number
+  /** Those of them that run a statement or are in a transaction. */
+  readonly activeSessions: number
+  /** Bytes of the databases in it. */
+  readonly logicalBytes: number
+}
+
 export interface EngineCapabilities {
   readonly driver: string
   readonly versions: readonly PgVersion[]
@@ -129,6 +139,8 @@ export interface EnginePort extends AsyncDisposable {
   /** Drops the history before `before` as far as nothing after it needs it. */
   prune(volume: VolumeRef, before: Date): Promise<void>
   size(volume: VolumeRef): Promise<VolumeSize>
+  /** Looks into a running volume; undefined when it is at rest. Does not wake it. */
+  inspect(volume: VolumeRef): Promise<VolumeUse | undefined>
   /** Frees everything of the volume, its history too. Does nothing when it does not exist. */
   destroy(volume: VolumeRef): Promise<void>
   /** The volumes that are not at rest. */

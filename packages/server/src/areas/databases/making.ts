@@ -1,0 +1,245 @@
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import type {
+  BranchedFrom,
+  EnginePort,
+  PgVersion,
+  RecoveryPoint,
+  Tier,
+  VolumeCredentials,
+  VolumeRef,
+} from "../../ports/engine/port.ts"
+import { DATABASE_TOPIC, sealedFor } from "./directory.ts"
+import { newCredentials } from "./passwords.ts"
+import { served } from "./served.ts"
+import { type BranchRow, databaseStore, type DatabaseRow } from "./store.ts"
+
+export const DEFAULT_BRANCH = "main"
+
+export interface NewDatabase {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly name: string
+  readonly pgVersion: PgVersion
+  readonly tier: Tier
+  readonly isDefault: boolean
+  readonly suspendTimeoutSeconds: number
+  readonly historyRetentionSeconds: number
+  readonly now: Date
+  /** Whose state it begins with; without: empty. */
+  readonly from?: { readonly databaseId: string; readonly volume: VolumeRef; readonly point: RecoveryPoint }
+}
+
+export interface NewBranch {
+  readonly organizationId: string
+  readonly databaseId: string
+  readonly parentId: string
+  readonly name: string
+  readonly source: VolumeRef
+  readonly point: RecoveryPoint
+  readonly isProtected: boolean
+  readonly expiresAt: Date | null
+  readonly now: Date
+}
+
+export interface Made {
+  readonly id: string
+  readonly branchId: string
+  readonly volume: VolumeRef
+  readonly credentials: VolumeCredentials
+}
+
+/** Makes databases, branches and their volumes: first on record, then in the engine, then shown. */
+export interface Making {
+  /** Throws `name_taken`, or the unique violation `databases_default`. */
+  database(asked: NewDatabase): Promise<Made>
+  branch(asked: NewBranch): Promise<Made>
+  /** A volume for an existing branch, not yet in its place. */
+  volume(asked: {
+    organizationId: string
+    databaseId: string
+    source: VolumeRef
+    point: RecoveryPoint
+    credentials: VolumeCredentials
+    now: Date
+  }): Promise<VolumeRef & BranchedFrom>
+}
+
+export const createMaking = (needs: {
+  database: Database
+  changes: Changes
+  engine: EnginePort
+  box: SecretBox
+}): Making => {
+  const { database, changes, engine, box } = needs
+  const store = databaseStore(database.db)
+
+  const seal = (organizationId: string, branchId: string, credentials: VolumeCredentials): string =>
+    box.seal(organizationId, sealedFor(branchId), JSON.stringify(credentials))
+
+  const announce = async (id: string) => {
+    await changes.announce(database.db, DATABASE_TOPIC, id)
+    changes.applied(DATABASE_TOPIC, id)
+  }
+
+  /** Frees what a failed attempt left; what cannot be freed now is freed by the sweeper. */
+  const giveUp = async (organizationId: string, volume: VolumeRef) => {
+    await store.updateVolume(organizationId, volume.id, { state: "doomed" })
+    await engine.destroy(volume).then(
+      () => store.deleteVolume(organizationId, volume.id),
+      () => undefined,
+    )
+  }
+
+  const volumeRow = (volume: VolumeRef, organizationId: string, databaseId: string, now: Date) => ({
+    id: volume.id,
+    organization_id: organizationId,
+    database_id: databaseId,
+    pg_version: volume.pgVersion,
+    isolation: volume.tier,
+    state: "creating",
+    logical_size_bytes: 0,
+    physical_size_bytes: 0,
+    history_size_bytes: 0,
+    created_at: now,
+  })
+
+  const fill = (
+    volume: VolumeRef,
+    credentials: VolumeCredentials,
+    from: { volume: VolumeRef; point: RecoveryPoint } | undefined,
+  ): Promise<BranchedFrom | undefined> =>
+    served(async () => {
+      if (from) return engine.branch(from.volume, volume, from.point, credentials)
+      await engine.create(volume, credentials)
+      return undefined
+    })
+
+  return {
+    async database(asked) {
+      const { organizationId, now } = asked
+      const [id, branchId] = [newId(now.getTime()), newId(now.getTime())]
+      const volume = { id: newId(now.getTime()), pgVersion: asked.pgVersion, tier: asked.tier }
+      const credentials = newCredentials()
+      await database
+        .transaction(async tx => {
+          const rows = databaseStore(tx)
+          await rows.insertVolume(volumeRow(volume, organizationId, id, now))
+          await rows.insertDatabase(databaseRow(asked, id, branchId))
+          await rows.insertBranch({
+            ...{ id: branchId, organization_id: organizationId, database_id: id, name: DEFAULT_BRANCH },
+            ...{ parent_id: null, parent_lsn: null, parent_timestamp: null, protected: false },
+            ...{ state: "creating", volume_id: volume.id, expires_at: null, created_at: now, updated_at: now },
+            credentials: seal(organizationId, branchId, credentials),
+          })
+        })
+        .catch(error => {
+          if (!isUniqueViolation(error, "databases_name")) throw error
+          throw fault("name_taken", { resource: "database", name: asked.name })
+        })
+      try {
+        await fill(volume, credentials, asked.from)
+        await database.transaction(async tx => {
+          const rows = databaseStore(tx)
+          await rows.updateVolume(organizationId, volume.id, { state: "ready" })
+          await rows.updateBranch(organizationId, branchId, { state: "ready" })
+          await rows.updateDatabase(organizationId, id, ["creating"], { state: "active", last_active_at: now })
+        })
+      } catch (error) {
+        await store.deleteDatabase(organizationId, id)
+        await giveUp(organizationId, volume)
+        throw error
+      }
+      await announce(id)
+      return { id, branchId, volume, credentials }
+    },
+
+    async branch(asked) {
+      const { organizationId, databaseId, source, now } = asked
+      const id = newId(now.getTime())
+      const volume = { ...source, id: newId(now.getTime()) }
+      const credentials = newCredentials()
+      await database
+        .transaction(async tx => {
+          const rows = databaseStore(tx)
+          await rows.insertVolume(volumeRow(volume, organizationId, databaseId, now))
+          await rows.insertBranch(branchRow(asked, id, volume.id, seal(organizationId, id, credentials)))
+        })
+        .catch(error => {
+          if (!isUniqueViolation(error, "branches_name")) throw error
+          throw fault("name_taken", { resource: "branch", name: asked.name })
+        })
+      try {
+        const at = await fill(volume, credentials, { volume: source, point: asked.point })
+        await database.transaction(async tx => {
+          const rows = databaseStore(tx)
+          await rows.updateVolume(organizationId, volume.id, { state: "ready" })
+          await rows.updateBranch(organizationId, id, {
+            state: "ready",
+            parent_lsn: at?.lsn ?? null,
+            parent_timestamp: at?.time ?? null,
+          })
+        })
+      } catch (error) {
+        await store.deleteBranch(organizationId, id)
+        await giveUp(organizationId, volume)
+        throw error
+      }
+      await announce(databaseId)
+      return { id: databaseId, branchId: id, volume, credentials }
+    },
+
+    async volume({ organizationId, databaseId, source, point, credentials, now }) {
+      const volume = { ...source, id: newId(now.getTime()) }
+      await store.insertVolume(volumeRow(volume, organizationId, databaseId, now))
+      try {
+        const at = await served(() => engine.branch(source, volume, point, credentials))
+        await store.updateVolume(organizationId, volume.id, { state: "ready" })
+        return { ...volume, ...at }
+      } catch (error) {
+        await giveUp(organizationId, volume)
+        throw error
+      }
+    },
+  }
+}
+
+const databaseRow = (asked: NewDatabase, id: string, branchId: string): DatabaseRow => ({
+  id,
+  organization_id: asked.organizationId,
+  project_id: asked.projectId,
+  name: asked.name,
+  pg_version: asked.pgVersion,
+  isolation: asked.tier,
+  state: "creating",
+  is_default: asked.isDefault,
+  parent_id: asked.from?.databaseId ?? null,
+  default_branch_id: branchId,
+  suspend_timeout_seconds: asked.suspendTimeoutSeconds,
+  history_retention_seconds: asked.historyRetentionSeconds,
+  created_at: asked.now,
+  updated_at: asked.now,
+  last_active_at: null,
+  deleted_at: null,
+  purge_at: null,
+})
+
+const branchRow = (asked: NewBranch, id: string, volumeId: string, credentials: string): BranchRow => ({
+  id,
+  organization_id: asked.organizationId,
+  database_id: asked.databaseId,
+  name: asked.name,
+  parent_id: asked.parentId,
+  parent_lsn: null,
+  parent_timestamp: null,
+  protected: asked.isProtected,
+  state: "creating",
+  volume_id: volumeId,
+  credentials,
+  expires_at: asked.expiresAt,
+  created_at: asked.now,
+  updated_at: asked.now,
+})

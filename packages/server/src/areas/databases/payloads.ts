@@ -1,0 +1,89 @@
+import type { areas, Output } from "@svc/contract"
+import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
+import type { BranchRecord, DatabaseRecord } from "./store.ts"
+
+type Specs = typeof areas.databases.specs
+export type DatabasePayload = Output<Specs["get"]>
+export type BranchPayload = Output<Specs["getBranch"]>
+
+/** Where clients of the wire protocol connect. */
+export interface WireAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export interface PayloadNeeds {
+  readonly address: () => WireAddress
+  readonly stateOf: (volumeId: string) => VolumeState
+}
+
+/** The branch is part of the user's name, so one address serves all databases and the password is the proof. */
+const connectionOf = (branchId: string, { host, port }: WireAddress) => ({
+  host,
+  port,
+  database: DATABASE_NAME,
+  user: `${OWNER_ROLE}.${branchId}`,
+  ssl_mode: "require",
+})
+
+export const connectionUri = (branchId: string, address: WireAddress, password?: string): string => {
+  const { host, port, database, user, ssl_mode } = connectionOf(branchId, address)
+  const login = password === undefined ? user : `${user}:${password}`
+  return `postgresql://${login}@${host}:${port}/${database}?sslmode=${ssl_mode}`
+}
+
+export const createPayloads = ({ address, stateOf }: PayloadNeeds) => ({
+  connection: (branchId: string) => connectionOf(branchId, address()),
+
+  /** What is said of new passwords, once. */
+  secrets: (branchId: string, password: string) => ({
+    connection_uri: connectionUri(branchId, address(), password),
+    password,
+  }),
+
+  uri: (branchId: string) => connectionUri(branchId, address()),
+
+  database: (row: DatabaseRecord): DatabasePayload => ({
+    id: row.id,
+    name: row.name,
+    project_id: row.project_id,
+    tenant_id: row.organization_id,
+    pg_version: row.pg_version,
+    isolation: row.isolation as DatabasePayload["isolation"],
+    state: row.state === "deleted" ? "deleted" : "active",
+    compute_state: stateOf(row.volume_id),
+    parent_id: row.parent_id,
+    default_branch_id: row.default_branch_id,
+    is_default: row.is_default,
+    suspend_timeout_seconds: row.suspend_timeout_seconds,
+    history_retention_seconds: row.history_retention_seconds,
+    logical_size_bytes: row.logical_size_bytes,
+    physical_size_bytes: row.physical_size_bytes,
+    connection: connectionOf(row.default_branch_id, address()),
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    last_active_at: row.last_active_at?.toISOString() ?? null,
+    deleted_at: row.deleted_at?.toISOString() ?? null,
+    purge_at: row.purge_at?.toISOString() ?? null,
+  }),
+
+  branch: (row: BranchRecord, defaultBranchId: string): BranchPayload => ({
+    id: row.id,
+    database_id: row.database_id,
+    name: row.name,
+    parent_id: row.parent_id,
+    parent_lsn: row.parent_lsn,
+    parent_timestamp: row.parent_timestamp?.toISOString() ?? null,
+    default: row.id === defaultBranchId,
+    protected: row.protected,
+    state: row.state === "ready" ? "ready" : "creating",
+    compute_state: stateOf(row.volume_id),
+    logical_size_bytes: row.logical_size_bytes,
+    connection: connectionOf(row.id, address()),
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    expires_at: row.expires_at?.toISOString() ?? null,
+  }),
+})
+
+export type Payloads = ReturnType<typeof createPayloads>

@@ -1,0 +1,45 @@
+import { ISOLATION_TIERS, PG_VERSION_DEFAULT, PG_VERSIONS } from "@svc/contract"
+import { fault } from "../../kernel/fault.ts"
+import type { EngineCapabilities, PgVersion, RecoveryPoint, Tier } from "../../ports/engine/port.ts"
+
+export const TIER_DEFAULT = "isolated"
+
+/** The tier asked for, if this installation has it. */
+export const tierOf = (asked: string = TIER_DEFAULT, { tiers }: Pick<EngineCapabilities, "tiers">): Tier => {
+  const tier = ISOLATION_TIERS.find(known => known === asked)
+  if (!tier) throw fault("invalid_isolation_tier")
+  if (!tiers.includes(tier)) throw fault("isolation_tier_unavailable", { isolation: tier })
+  return tier
+}
+
+export const versionOf = (
+  asked: number = PG_VERSION_DEFAULT,
+  { versions }: Pick<EngineCapabilities, "versions">,
+): PgVersion => {
+  const version = PG_VERSIONS.find(known => known === asked)
+  if (!version) throw fault("unsupported_pg_version")
+  if (!versions.includes(version))
+    throw fault("service_unavailable", { reason: `PostgreSQL ${version} is not installed here` })
+  return version
+}
+
+/** A name to keep a branch under that its owner did not choose: `main_old_20261121T093000Z`. */
+export const keptName = (name: string, now: Date): string => {
+  const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, "")
+  return `${name.slice(0, 40)}_old_${stamp}`
+}
+
+const invalid = (reason: string) => fault("recovery_point_invalid", { reason })
+
+/** The point that a request names, by time or by position; `head` when it names none. */
+export const pointOf = (
+  { time, lsn }: { time?: string | undefined; lsn?: string | undefined },
+  now: Date,
+): RecoveryPoint => {
+  if (time !== undefined && lsn !== undefined) throw invalid("name a time or a log position, not both")
+  if (lsn !== undefined) return { kind: "lsn", lsn: lsn.toUpperCase() }
+  if (time === undefined) return { kind: "head" }
+  const at = new Date(time)
+  if (at > now) throw invalid("the time lies in the future")
+  return { kind: "time", time: at }
+}

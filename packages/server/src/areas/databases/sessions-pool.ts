@@ -1,0 +1,107 @@
+import pg from "pg"
+import { fault } from "../../kernel/fault.ts"
+import type { Logger } from "../../kernel/log.ts"
+import { DATABASE_NAME, type Endpoint, OWNER_ROLE, READER_ROLE } from "../../ports/engine/port.ts"
+import type { Compute } from "./compute.ts"
+import type { Directory, ReadyBranch } from "./directory.ts"
+import { served } from "./served.ts"
+import type { SessionRole, Sessions } from "./sessions.ts"
+
+export interface SessionPools extends Sessions, AsyncDisposable {
+  /** Lets go of every connection to the branch. */
+  close(branch: Pick<ReadyBranch, "volume">): Promise<void>
+}
+
+/** Connections of one server and role that HTTP calls share. */
+const CONNECTIONS_MAX = 20
+const CONNECT_TIMEOUT_MS = 10_000
+const IDLE_MS = 60_000
+
+const roles: Readonly<Record<SessionRole, string>> = { owner: OWNER_ROLE, reader: READER_ROLE }
+
+const openPool = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
+  const pool = new pg.Pool({
+    host: endpoint.host,
+    port: endpoint.port,
+    database: DATABASE_NAME,
+    user: roles[role],
+    password: branch.credentials[role],
+    ssl: endpoint.tls ? { ca: endpoint.tls.ca, servername: endpoint.tls.servername } : false,
+    max: CONNECTIONS_MAX,
+    application_name: "svc-http",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_MS,
+    // Values are converted from PostgreSQL's own text, where it is known what they are for.
+    types: { getTypeParser: () => (value: unknown) => value },
+  })
+  // A connection that breaks while idle is dropped; the next call opens another.
+  pool.on("error", () => undefined)
+  pool.on("connect", client => client.on("error", () => undefined))
+  return pool
+}
+
+const CONNECTION_LIMIT = "53300"
+
+export const createSessionPools = (needs: {
+  directory: Directory
+  compute: Compute
+  log: Logger
+}): SessionPools => {
+  const { directory, compute, log } = needs
+  const pools = new Map<string, pg.Pool>()
+
+  const poolOf = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
+    const key = `${branch.volume.id}:${role}:${branch.credentials[role]}`
+    const known = pools.get(key) ?? openPool(branch, role, endpoint)
+    pools.set(key, known)
+    return known
+  }
+
+  const connect = async (pool: pg.Pool): Promise<pg.PoolClient> => {
+    try {
+      return await pool.connect()
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code === CONNECTION_LIMIT || /timeout exceeded when trying to connect/.test(String(error)))
+        throw fault("rate_limited", undefined, { internal: error, headers: { "retry-after": "1" } })
+      throw fault(
+        "service_unavailable",
+        { reason: "the database does not take connections" },
+        { internal: error, headers: { "retry-after": "1" } },
+      )
+    }
+  }
+
+  const end = async (key: string, pool: pg.Pool) => {
+    pools.delete(key)
+    await pool.end().catch(error => log.warn({ err: error }, "a pool did not close"))
+  }
+
+  return {
+    async use(target, role, work, { signal } = {}) {
+      const branch = await directory.find(target)
+      if (!branch) throw fault("branch_not_found")
+      using lease = await served(() => compute.acquire(branch, signal))
+      const client = await connect(poolOf(branch, role, lease.endpoint))
+      try {
+        const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
+        await client.query("DISCARD ALL")
+        client.release()
+        return result
+      } catch (error) {
+        // Whatever state it was left in, nobody else gets it.
+        client.release(true)
+        throw error
+      }
+    },
+
+    async close({ volume }) {
+      const own = [...pools].filter(([key]) => key.startsWith(`${volume.id}:`))
+      await Promise.all(own.map(([key, pool]) => end(key, pool)))
+    },
+
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...pools].map(([key, pool]) => end(key, pool)))
+    },
+  }
+}

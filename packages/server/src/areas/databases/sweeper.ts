@@ -1,0 +1,161 @@
+import type { Clock } from "../../kernel/clock.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { EnginePort, PgVersion, Tier, VolumeRef } from "../../ports/engine/port.ts"
+import { DATABASE_TOPIC } from "./directory.ts"
+import { databaseStore, type DatabaseRow } from "./store.ts"
+import { sweepStore } from "./sweep-store.ts"
+
+/** Ends what is over, and frees what nobody uses. */
+export interface Sweeper extends AsyncDisposable {
+  /** What an ended process left half-made; before this process makes anything. */
+  recover(): Promise<void>
+  /** One round. Runs by itself every minute. */
+  sweep(): Promise<void>
+}
+
+const EVERY_MS = 60_000
+const PRUNE_EVERY_MS = 600_000
+const BATCH = 100
+/** Longer than anything that is made takes; what is older was given up. */
+const UNFINISHED_MS = 3_600_000
+const WAKES_KEPT_MS = 90 * 86_400_000
+
+export interface SweeperNeeds {
+  readonly database: Database
+  readonly changes: Changes
+  readonly engine: EnginePort
+  readonly clock: Clock
+  readonly log: Logger
+  readonly graceSeconds: number
+}
+
+export const createSweeper = (needs: SweeperNeeds): Sweeper => {
+  const { database, changes, engine, clock, log, graceSeconds } = needs
+  const store = databaseStore(database.db)
+  const sweeps = sweepStore(database.db)
+  const now = () => new Date(clock.now())
+
+  const announce = async (id: string) => {
+    await changes.announce(database.db, DATABASE_TOPIC, id)
+    changes.applied(DATABASE_TOPIC, id)
+  }
+
+  const doomVolumes = async ({ organization_id, id }: DatabaseRow) => {
+    const branches = await store.branchesOf(organization_id, id)
+    await database.transaction(async tx => {
+      const rows = databaseStore(tx)
+      for (const { volume_id } of branches) {
+        await rows.updateVolume(organization_id, volume_id, { state: "doomed" })
+      }
+      await rows.deleteDatabase(organization_id, id)
+    })
+    await announce(id)
+  }
+
+  const free = async (before: Date) => {
+    for (const row of await sweeps.unfinished(before, BATCH)) {
+      const volume: VolumeRef = {
+        id: row.id,
+        pgVersion: row.pg_version as PgVersion,
+        tier: row.isolation as Tier,
+      }
+      await engine.destroy(volume)
+      await store.deleteVolume(row.organization_id, row.id)
+    }
+  }
+
+  const removeAbandoned = async (before: Date) => {
+    for (const row of await sweeps.abandoned(before)) await doomVolumes(row)
+    for (const { id, organization_id, volume_id } of await sweeps.abandonedBranches(before)) {
+      await database.transaction(async tx => {
+        const rows = databaseStore(tx)
+        await rows.deleteBranch(organization_id, id)
+        await rows.updateVolume(organization_id, volume_id, { state: "doomed" })
+      })
+    }
+  }
+
+  /** A deleted project takes its databases with it, as if each had been deleted by hand. */
+  const followProjects = async () => {
+    const at = now()
+    for (const { organization_id, id } of await sweeps.orphaned(BATCH)) {
+      await store.updateDatabase(organization_id, id, ["active"], {
+        ...{ state: "deleted", is_default: false, deleted_at: at, updated_at: at },
+        purge_at: new Date(at.getTime() + graceSeconds * 1000),
+      })
+      await announce(id)
+    }
+  }
+
+  const expireBranches = async () => {
+    for (const { id, organization_id, database_id } of await sweeps.expiredBranches(now(), BATCH)) {
+      const branch = await store.findBranch(organization_id, database_id, id)
+      if (!branch) continue
+      await database.transaction(async tx => {
+        const rows = databaseStore(tx)
+        await rows.deleteBranch(organization_id, id)
+        await rows.updateVolume(organization_id, branch.volume_id, { state: "doomed" })
+      })
+      await announce(database_id)
+    }
+  }
+
+  /** Sizes for records and bills, and history that is older than wanted. */
+  const tendVolumes = async () => {
+    let after = "00000000-0000-0000-0000-000000000000"
+    for (;;) {
+      const volumes = await sweeps.volumesInUse(after, BATCH)
+      for (const row of volumes) {
+        const volume = { id: row.id, pgVersion: row.pg_version as PgVersion, tier: row.isolation as Tier }
+        await engine.prune(volume, new Date(clock.now() - row.history_retention_seconds * 1000))
+        const size = await engine.size(volume)
+        await store.updateVolume(row.organization_id, row.id, {
+          physical_size_bytes: size.physicalBytes,
+          history_size_bytes: size.historyBytes,
+        })
+      }
+      const last = volumes.at(-1)
+      if (!last || volumes.length < BATCH) return
+      after = last.id
+    }
+  }
+
+  const steps = [
+    followProjects,
+    expireBranches,
+    async () => {
+      for (const row of await sweeps.purgeable(now(), BATCH)) await doomVolumes(row)
+    },
+    () => removeAbandoned(new Date(clock.now() - UNFINISHED_MS)),
+    () => free(new Date(clock.now() - UNFINISHED_MS)),
+    () => sweeps.forgetWakes(new Date(clock.now() - WAKES_KEPT_MS)),
+  ]
+
+  const attempt = async (step: () => Promise<void>) => {
+    try {
+      await step()
+    } catch (error) {
+      log.error({ err: error }, "a sweep of databases is put off")
+    }
+  }
+
+  const sweep = async () => {
+    for (const step of steps) await attempt(step)
+  }
+
+  const timers = [clock.every(EVERY_MS, sweep), clock.every(PRUNE_EVERY_MS, () => attempt(tendVolumes))]
+
+  return {
+    async recover() {
+      await sweeps.closeWakes(now())
+      await removeAbandoned(now())
+      await attempt(() => free(now()))
+    },
+    sweep,
+    async [Symbol.asyncDispose]() {
+      for (const timer of timers) timer[Symbol.dispose]()
+    },
+  }
+}

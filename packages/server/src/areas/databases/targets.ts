@@ -1,0 +1,22 @@
+import type { Call } from "../../kernel/call.ts"
+import type { VolumeRef } from "../../ports/engine/port.ts"
+
+/** The branch that a call addresses, with what is needed to reach it. */
+export interface Target {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly databaseId: string
+  readonly branchId: string
+  readonly volume: VolumeRef
+}
+
+/** How a request names a branch. Without any name it means the project's default database, made on first use. */
+export interface TargetInput {
+  readonly database_id?: string | null
+  readonly branch_id?: string | null
+}
+
+export interface Targets {
+  /** Throws `database_not_found` or `branch_not_found`; another tenant's answers like none. */
+  of(call: Call, input: TargetInput): Promise<Target>
+}

@@ -1,0 +1,239 @@
+/** A client of the Kubernetes API that knows as much of it as volumes need: one namespace, bounded in size and time. */
+import { readFile } from "node:fs/promises"
+import { Agent as HttpAgent, request as requestPlain, type IncomingMessage, type RequestOptions } from "node:http"
+import { Agent as TlsAgent, request as requestTls } from "node:https"
+import { createInterface } from "node:readline"
+import { PortError } from "../../../port-error.ts"
+import { collectionPath, type Kind, type Resource, type Resources } from "./resources.ts"
+
+export interface ApiOptions {
+  /** As `https://10.96.0.1:443`. */
+  readonly apiUrl: string
+  readonly namespace: string
+  /** A bearer token, or the file that holds it: a pod's own is renewed in its file. */
+  readonly token?: string | undefined
+  readonly tokenFile?: string | undefined
+  /** The certificates, in PEM, that the API's own is checked against; those that Node trusts when left out. */
+  readonly caFile?: string | undefined
+  /** How long one request may take. */
+  readonly requestTimeoutMs?: number | undefined
+}
+
+export type WatchEvent<Item extends Resource> =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: Item }
+  | { readonly type: "ERROR"; readonly object: { readonly code?: number } }
+
+export interface KubernetesApi extends Disposable {
+  get<K extends Kind>(kind: K, name: string): Promise<Resources[K] | undefined>
+  /** All that the selector matches, and the revision at which that was so. */
+  list<K extends Kind>(
+    kind: K,
+    selector: string,
+  ): Promise<{ readonly items: readonly Resources[K][]; readonly resourceVersion: string }>
+  /** Undefined when one of that name exists already. */
+  create<K extends Kind>(kind: K, body: object): Promise<Resources[K] | undefined>
+  /** A merge patch (RFC 7396). Undefined when there is none of that name. */
+  patch<K extends Kind>(kind: K, name: string, change: object): Promise<Resources[K] | undefined>
+  remove(kind: Kind, name: string): Promise<void>
+  removeAll(kind: Kind, selector: string): Promise<void>
+  /** Tells of every change since a revision, until the server or the signal ends it. */
+  watch<K extends Kind>(
+    kind: K,
+    since: { readonly selector: string; readonly resourceVersion: string },
+    tell: (event: WatchEvent<Resources[K]>) => void,
+    signal: AbortSignal,
+  ): Promise<void>
+}
+
+const REQUEST_TIMEOUT_MS = 15_000
+/** A watch that ends soon is found out soon when the network lost it. */
+const WATCH_SECONDS = 60
+const WATCH_GRACE_MS = 15_000
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024
+const PAGE_ITEMS = 250
+const SOCKETS_MAX = 32
+const TOKEN_AGE_MS_MAX = 60_000
+
+interface Ask {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE"
+  readonly path: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: object
+}
+
+const readAll = async (answer: IncomingMessage): Promise<string> => {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of answer as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > ANSWER_BYTES_MAX) throw new Error("the answer is too large")
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString("utf8")
+}
+
+/** The server's own words are kept, cut short: they name fields and resources, never what a Secret holds. */
+const describe = (text: string): string => {
+  try {
+    return String(JSON.parse(text).message ?? "").slice(0, 500)
+  } catch {
+    return ""
+  }
+}
+
+const refusal = (status: number, { method, path }: Ask, text: string): PortError => {
+  const said = `Kubernetes answered ${status} to ${method} ${path}: ${describe(text)}`
+  return new PortError(status === 400 || status === 422 ? "refused" : "unavailable", said)
+}
+
+const createTokens = ({ token, tokenFile }: ApiOptions) => {
+  let known = { value: "", readAt: Number.NEGATIVE_INFINITY }
+  return async (): Promise<string | undefined> => {
+    if (tokenFile === undefined) return token
+    if (performance.now() - known.readAt > TOKEN_AGE_MS_MAX)
+      known = { value: (await readFile(tokenFile, "utf8")).trim(), readAt: performance.now() }
+    return known.value
+  }
+}
+
+const createTransport = (options: ApiOptions) => {
+  const base = new URL(options.apiUrl)
+  const secure = base.protocol === "https:"
+  const tokenOf = createTokens(options)
+  const settings = { keepAlive: true, maxSockets: SOCKETS_MAX }
+  let agent: HttpAgent | undefined
+
+  const open = async (): Promise<HttpAgent> => {
+    if (!secure) return new HttpAgent(settings)
+    const ca = options.caFile === undefined ? {} : { ca: await readFile(options.caFile) }
+    return new TlsAgent({ ...settings, ...ca })
+  }
+
+  const ask = async (what: Ask, signal: AbortSignal): Promise<IncomingMessage> => {
+    agent ??= await open()
+    const token = await tokenOf()
+    const body = what.body === undefined ? undefined : JSON.stringify(what.body)
+    const url = new URL(base.pathname.replace(/\/$/, "") + what.path, base)
+    url.search = new URLSearchParams(what.query).toString()
+    const type = what.method === "PATCH" ? "application/merge-patch+json" : "application/json"
+    const request: RequestOptions = {
+      method: what.method,
+      agent,
+      signal,
+      headers: {
+        accept: "application/json",
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) }),
+      },
+    }
+    return new Promise((resolve, reject) => {
+      const sent = (secure ? requestTls : requestPlain)(url, request, resolve)
+      sent.on("error", reject)
+      sent.end(body)
+    })
+  }
+  return { ask, close: () => agent?.destroy() }
+}
+
+export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
+  const { namespace, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options
+  if (!URL.canParse(options.apiUrl)) throw new PortError("refused", "the address of the Kubernetes API is not a URL")
+  const transport = createTransport(options)
+  const closing = new AbortController()
+
+  const outage = (what: Ask, cause: unknown): PortError => {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    return new PortError("unavailable", `Kubernetes did not answer ${what.method} ${what.path}: ${reason}`, cause)
+  }
+
+  /** The answer's JSON; undefined for a status that means "it is so already". */
+  const call = async (what: Ask, settled: readonly number[] = []): Promise<unknown> => {
+    let status: number
+    let text: string
+    try {
+      const answer = await transport.ask(
+        what,
+        AbortSignal.any([closing.signal, AbortSignal.timeout(requestTimeoutMs)]),
+      )
+      status = answer.statusCode ?? 0
+      text = await readAll(answer)
+    } catch (error) {
+      throw outage(what, error)
+    }
+    if (settled.includes(status)) return undefined
+    if (status < 200 || status > 299) throw refusal(status, what, text)
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      throw outage(what, error)
+    }
+  }
+
+  const collection = (kind: Kind) => collectionPath(kind, namespace)
+  const item = (kind: Kind, name: string) => `${collection(kind)}/${encodeURIComponent(name)}`
+
+  return {
+    async get<K extends Kind>(kind: K, name: string) {
+      return (await call({ method: "GET", path: item(kind, name) }, [404])) as Resources[K] | undefined
+    },
+
+    async list<K extends Kind>(kind: K, selector: string) {
+      const items: Resources[K][] = []
+      let next: string | undefined
+      for (;;) {
+        const query = { labelSelector: selector, limit: `${PAGE_ITEMS}`, ...(next ? { continue: next } : {}) }
+        const page = (await call({ method: "GET", path: collection(kind), query })) as {
+          items?: Resources[K][]
+          metadata: { resourceVersion?: string; continue?: string }
+        }
+        items.push(...(page.items ?? []))
+        next = page.metadata.continue
+        if (!next) return { items, resourceVersion: page.metadata.resourceVersion ?? "0" }
+      }
+    },
+
+    async create<K extends Kind>(kind: K, body: object) {
+      return (await call({ method: "POST", path: collection(kind), body }, [409])) as Resources[K] | undefined
+    },
+
+    async patch<K extends Kind>(kind: K, name: string, change: object) {
+      const made = await call({ method: "PATCH", path: item(kind, name), body: change }, [404])
+      return made as Resources[K] | undefined
+    },
+
+    async remove(kind, name) {
+      const query = { propagationPolicy: "Background" }
+      await call({ method: "DELETE", path: item(kind, name), query }, [404])
+    },
+
+    async removeAll(kind, selector) {
+      const query = { labelSelector: selector, propagationPolicy: "Background" }
+      // A kind that the cluster does not have has no resources either.
+      await call({ method: "DELETE", path: collection(kind), query }, [404])
+    },
+
+    async watch(kind, { selector, resourceVersion }, tell, signal) {
+      const query = {
+        ...{ watch: "1", labelSelector: selector, resourceVersion, allowWatchBookmarks: "true" },
+        timeoutSeconds: `${WATCH_SECONDS}`,
+      }
+      const what: Ask = { method: "GET", path: collection(kind), query }
+      const limit = AbortSignal.timeout(WATCH_SECONDS * 1000 + WATCH_GRACE_MS)
+      try {
+        const answer = await transport.ask(what, AbortSignal.any([closing.signal, signal, limit]))
+        if (answer.statusCode !== 200) throw refusal(answer.statusCode ?? 0, what, await readAll(answer))
+        for await (const line of createInterface({ input: answer })) {
+          if (line !== "") tell(JSON.parse(line))
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        throw error instanceof PortError ? error : outage(what, error)
+      }
+    },
+
+    [Symbol.dispose]() {
+      closing.abort()
+      transport.close()
+    },
+  }
+}

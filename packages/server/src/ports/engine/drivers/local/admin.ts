@@ -1,0 +1,40 @@
+import pg from "pg"
+import { DATABASE_NAME } from "../../port.ts"
+import { SOCKET_PORT } from "./settings.ts"
+
+/** The superuser, for the engine alone: its password never leaves this process. */
+export const ADMIN_ROLE = "svc_admin"
+
+const CONNECT_TIMEOUT_MS = 10_000
+const STATEMENT_TIMEOUT_MS = 60_000
+
+/** Lends a superuser's connection. Copying a large volume in backup mode takes longer than any statement of it. */
+export const asAdmin = async <Result>(
+  at: { socketDir: string; password: string; database?: string },
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> => {
+  const client = new pg.Client({
+    host: at.socketDir,
+    port: SOCKET_PORT,
+    user: ADMIN_ROLE,
+    password: at.password,
+    database: at.database ?? DATABASE_NAME,
+    ssl: false,
+    application_name: "svc",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // What a tenant set for all sessions of the database must not reach ours.
+    options: "-c search_path=pg_catalog -c synchronous_commit=local",
+  })
+  // A connection that breaks fails the statement under way; without a listener it would end the process too.
+  client.on("error", () => undefined)
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A text as an SQL literal, for statements that take no parameters (ALTER ROLE). */
+export const literal = (text: string): string => pg.escapeLiteral(text)

@@ -1,0 +1,70 @@
+import { mkdir, readdir, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { parseLsn, readControlFile } from "./control-file.ts"
+import { segmentNumber } from "./history.ts"
+import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
+import type { Records } from "./records.ts"
+import type { Host, Volume } from "./volume.ts"
+
+/**
+ * A new image is worth its copy when replaying from the last one would take long, or when the last one is so old that
+ * history behind it cannot be dropped.
+ */
+const REPLAY_MB_MAX = 64
+const AGE_MS_MAX = 12 * 3_600_000
+
+/** Images of a volume's data directory, from which it is restored. */
+export interface Bases {
+  /** Takes one if it is due. The volume must stay as it is meanwhile: at rest, or running. */
+  takeWhenDue(volume: Volume): Promise<void>
+  take(volume: Volume): Promise<void>
+}
+
+export const createBases = (host: Host, records: Records): Bases => {
+  const { layout } = host
+
+  const take = async (volume: Volume): Promise<void> => {
+    const { id } = volume.record
+    const dataDir = layout.dataDir(id)
+    const name = `base-${Date.now()}`
+    await mkdir(layout.basesDir(id), { recursive: true, mode: 0o700 })
+    const image: Image = await madeWhole(join(layout.basesDir(id), name), draft =>
+      volume.state === "active"
+        ? copyRunning({ socketDir: volume.socketDir, password: host.adminPassword }, dataDir, draft, undefined)
+        : copyAtRest(dataDir, draft, undefined),
+    )
+    const record = await records.get(id)
+    const { redo, timeline } = image
+    const base = { name, redo, timeline, consistentAt: image.takenAt.toISOString() }
+    await records.save({ ...record, bases: [...record.bases, base] })
+  }
+
+  const isDue = async (volume: Volume): Promise<boolean> => {
+    const last = (await records.get(volume.record.id)).bases.at(-1)
+    if (!last) return true
+    const now = volume.follower?.flushedLsn ?? (await readControlFile(layout.dataDir(volume.record.id))).redo
+    const replayed = Number(parseLsn(now) - parseLsn(last.redo)) / 1024 ** 2
+    if (replayed > REPLAY_MB_MAX) return true
+    const isChanged = segmentNumber(now) > segmentNumber(last.redo)
+    return isChanged && Date.now() - new Date(last.consistentAt).getTime() > AGE_MS_MAX
+  }
+
+  return {
+    take,
+    async takeWhenDue(volume) {
+      if (await isDue(volume)) await take(volume)
+    },
+  }
+}
+
+/** Bytes that the files of a folder take on disk. Files that go meanwhile count for nothing. */
+export const bytesIn = async (directory: string): Promise<number> => {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
+  let bytes = 0
+  for (const entry of entries) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) bytes += await bytesIn(path)
+    else bytes += await stat(path).then(({ blocks }) => blocks * 512, () => 0)
+  }
+  return bytes
+}

@@ -1,0 +1,147 @@
+import { chown, copyFile, mkdir, readdir, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { PortError } from "../../../port-error.ts"
+import type { BranchedFrom, Lsn, RecoveryPoint } from "../../port.ts"
+import { asAdmin } from "./admin.ts"
+import { readControlFile } from "./control-file.ts"
+import { copyTree, syncFileSystem } from "./copy.ts"
+import { type History, segmentName, type WalFile } from "./history.ts"
+import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
+import { TargetNotReached } from "./server-process.ts"
+import type { Host, Volume } from "./volume.ts"
+
+/** How long the archive may take to get what the server has written; it is behind by milliseconds. */
+const ARCHIVE_WAIT_MS = 15_000
+
+const lastWritten = async (host: Host, source: Volume): Promise<Lsn> =>
+  asAdmin({ socketDir: source.socketDir, password: host.adminPassword }, async client => {
+    const { rows } = await client.query<{ lsn: string }>("SELECT pg_current_wal_flush_lsn() AS lsn")
+    return rows[0]?.lsn ?? "0/0"
+  })
+
+/** Waits until the archive holds everything up to a position, or says that it does not come. */
+const archivedTo = async (source: Volume, lsn: Lsn): Promise<void> => {
+  if (source.follower === undefined || (await source.follower.flushedTo(lsn, ARCHIVE_WAIT_MS))) return
+  throw new PortError("unavailable", "the history of the database is behind, and does not catch up")
+}
+
+const placeWal = async (files: readonly WalFile[], target: Volume, dataDir: string) => {
+  for (const { path, name } of files) {
+    const placed = join(dataDir, "pg_wal", name)
+    await copyFile(path, placed)
+    if (target.owner) await chown(placed, target.owner.uid, target.owner.gid)
+  }
+}
+
+/** The segments of a data directory at rest from the one on that holds `redo`. */
+const walAtRest = async (dataDir: string, firstSegment: string) => {
+  const names = await readdir(join(dataDir, "pg_wal"))
+  return names
+    .filter(name => (/^[0-9A-F]{24}$/.test(name) && name.slice(8) >= firstSegment.slice(8)) || /\.history$/.test(name))
+    .map(name => ({ path: join(dataDir, "pg_wal", name), name }))
+}
+
+/** Everything a copy needs of a volume and of where its copy goes. */
+interface Copying {
+  readonly host: Host
+  readonly source: Volume
+  readonly target: Volume
+  readonly history: History
+}
+
+/** The volume's folder, whole and on disk, or not there at all. */
+const fillVolume = async <Result>(
+  { host, target }: Copying,
+  fill: (dataDir: string) => Promise<Result>,
+): Promise<Result> => {
+  const folder = host.layout.volumeDir(target.record.id)
+  return madeWhole(folder, async draft => {
+    await mkdir(draft, { mode: 0o700 })
+    if (target.owner) await chown(draft, target.owner.uid, target.owner.gid)
+    const result = await fill(join(draft, "data"))
+    await syncFileSystem(dirname(draft))
+    return result
+  })
+}
+
+const headAtRest = async (copying: Copying): Promise<Image> => {
+  const { host, source, target } = copying
+  const from = host.layout.dataDir(source.record.id)
+  return fillVolume(copying, async dataDir => {
+    const image = await copyAtRest(from, dataDir, target.owner)
+    await placeWal(await walAtRest(from, segmentName(image)), target, dataDir)
+    return image
+  })
+}
+
+const headRunning = async (copying: Copying): Promise<Image> => {
+  const { host, source, target, history } = copying
+  const at = { socketDir: source.socketDir, password: host.adminPassword }
+  return fillVolume(copying, async dataDir => {
+    const image = await copyRunning(at, host.layout.dataDir(source.record.id), dataDir, target.owner)
+    await archivedTo(source, image.consistent)
+    await placeWal(await history.wal(source.record.id, image), target, dataDir)
+    return image
+  })
+}
+
+/** The newest state of the source. Nobody is connected to a volume at rest, and copying it then is quicker. */
+export const copyHead = async (copying: Copying): Promise<BranchedFrom> => {
+  const { host, source, target } = copying
+  const isOrderly = async () =>
+    source.state === "idle" && (await readControlFile(host.layout.dataDir(source.record.id))).shutDown
+  let image: Image | undefined
+  if (source.state === "idle") {
+    image = await source.alone(async () => ((await isOrderly()) ? await headAtRest(copying) : undefined))
+  }
+  if (!image) {
+    await source.wake()
+    image = await headRunning(copying)
+  }
+  await target.wake()
+  return { lsn: image.consistent, time: image.takenAt }
+}
+
+const recoveryTarget = (point: RecoveryPoint): readonly string[] => {
+  if (point.kind === "time") return [`recovery_target_time=${point.time.toISOString()}`]
+  if (point.kind === "lsn") return [`recovery_target_lsn=${point.lsn}`]
+  return []
+}
+
+/** The log lies in `pg_wal` already; PostgreSQL wants a command all the same, and takes a failing one for "not there". */
+const REPLAY = ["restore_command=false", "recovery_target_action=promote"]
+
+/** An earlier state of the source: an image from before the point, and the log from there up to it. */
+export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise<BranchedFrom> => {
+  const { host, source, target, history } = copying
+  const { id } = source.record
+  if (source.state === "active") await archivedTo(source, await lastWritten(host, source))
+  const base = await history.baseFor(source.record, point)
+  await fillVolume(copying, async dataDir => {
+    await copyTree(base.dataDir, dataDir, {
+      owner: target.owner,
+      skip: path => /^pg_wal\/[0-9A-F]/.test(path) || path.startsWith("pg_replslot/") || path === "postmaster.opts",
+    })
+    await placeWal(await history.wal(id, base), target, dataDir)
+    const signal = join(dataDir, "recovery.signal")
+    await writeFile(signal, "", { mode: 0o600 })
+    if (target.owner) await chown(signal, target.owner.uid, target.owner.gid)
+  })
+  try {
+    await target.recover([...REPLAY, ...recoveryTarget(point)])
+  } catch (error) {
+    // Nothing was committed between the end of the log and that time, so the end is that state.
+    if (!(error instanceof TargetNotReached) || point.kind !== "time") throw error
+    await target.recover(REPLAY)
+  }
+  return asAdmin({ socketDir: target.socketDir, password: host.adminPassword }, async client => {
+    const { rows } = await client.query<{ lsn: string; now: Date }>(
+      "SELECT pg_current_wal_flush_lsn() AS lsn, clock_timestamp() AS now",
+    )
+    const [row] = rows
+    return {
+      lsn: point.kind === "lsn" ? point.lsn : (row?.lsn ?? "0/0"),
+      time: point.kind === "time" ? point.time : (row?.now ?? new Date()),
+    }
+  })
+}

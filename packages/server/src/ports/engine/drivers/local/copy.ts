@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process"
+import { constants } from "node:fs"
+import { chown, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import type { Account } from "../../../../kernel/db/embedded/account.ts"
+import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
+import { errorCode } from "../../../../kernel/startup-error.ts"
+
+/** More at once keep the disk no busier, and hold more memory. */
+const FILES_AT_ONCE = 16
+
+export interface CopyOptions {
+  /** Who shall own the copy; undefined: we do. */
+  readonly owner: Account | undefined
+  /** By path relative to the source. A folder that is skipped is not made either. */
+  readonly skip?: (path: string) => boolean
+  /** By path relative to the source: copied after everything else. */
+  readonly last?: (path: string) => boolean
+}
+
+interface Entry {
+  readonly path: string
+  readonly isDirectory: boolean
+}
+
+/** Files come and go in the folder of a running server; one that went is not part of the copy. */
+const absentIsFine = (error: unknown): void => {
+  if (errorCode(error) !== "ENOENT") throw error
+}
+
+const walk = async (root: string, skip: (path: string) => boolean, under = ""): Promise<Entry[]> => {
+  const entries = await readdir(join(root, under), { withFileTypes: true }).catch(error => {
+    absentIsFine(error)
+    return []
+  })
+  const found = entries
+    .map(entry => ({
+      path: join(under, entry.name),
+      isDirectory: entry.isDirectory(),
+      isFile: entry.isFile(),
+    }))
+    // No sockets, and no links: tablespaces are not supported, and a link could lead anywhere.
+    .filter(({ path, isDirectory, isFile }) => (isDirectory || isFile) && !skip(path))
+  const nested = await Promise.all(
+    found.filter(({ isDirectory }) => isDirectory).map(({ path }) => walk(root, skip, path)),
+  )
+  return [...found, ...nested.flat()]
+}
+
+const inParallel = async <A>(items: readonly A[], act: (item: A) => Promise<void>): Promise<void> => {
+  let next = 0
+  const lane = async () => {
+    while (next < items.length) await act(items[next++] as A)
+  }
+  await Promise.all(Array.from({ length: FILES_AT_ONCE }, lane))
+}
+
+/**
+ * Copies a folder into one that does not exist yet. Where the file system can, copies share their blocks with the
+ * original until either changes.
+ */
+export const copyTree = async (from: string, to: string, options: CopyOptions): Promise<void> => {
+  const { owner, skip = () => false, last = () => false } = options
+  const own = async (path: string) => {
+    if (owner) await chown(path, owner.uid, owner.gid)
+  }
+  const entries = await walk(from, skip)
+  await mkdir(to, { mode: 0o700 })
+  await own(to)
+  for (const { path } of entries.filter(({ isDirectory }) => isDirectory)) {
+    await mkdir(join(to, path), { mode: 0o700 })
+    await own(join(to, path))
+  }
+  const copyOne = async ({ path }: Entry) => {
+    const target = join(to, path)
+    await copyFile(join(from, path), target, constants.COPYFILE_FICLONE)
+      .then(() => own(target))
+      .catch(absentIsFine)
+  }
+  const files = entries.filter(({ isDirectory }) => !isDirectory)
+  await inParallel(
+    files.filter(({ path }) => !last(path)),
+    copyOne,
+  )
+  await inParallel(
+    files.filter(({ path }) => last(path)),
+    copyOne,
+  )
+}
+
+/** Whether files in this folder can share blocks. */
+export const canReflink = async (directory: string): Promise<boolean> => {
+  const folder = await mkdtemp(join(directory, ".reflink-"))
+  try {
+    await writeFile(join(folder, "a"), "block")
+    await copyFile(join(folder, "a"), join(folder, "b"), constants.COPYFILE_FICLONE_FORCE)
+    return true
+  } catch {
+    return false
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Brings everything written in this folder's file system to disk: one call, where an fsync a file would be a thousand. */
+export const syncFileSystem = async (directory: string): Promise<void> => {
+  const run = promisify(execFile)
+  await run("sync", ["-f", directory], { env: CHILD_ENVIRONMENT }).catch(() =>
+    run("sync", [], { env: CHILD_ENVIRONMENT }),
+  )
+}

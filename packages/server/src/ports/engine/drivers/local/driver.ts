@@ -1,0 +1,286 @@
+import { existsSync } from "node:fs"
+import { chown, mkdir, readdir, rm } from "node:fs/promises"
+import { availableParallelism } from "node:os"
+import { join } from "node:path"
+import { chooseAccount } from "../../../../kernel/db/embedded/account.ts"
+import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
+import { PortError } from "../../../port-error.ts"
+import {
+  type BranchedFrom,
+  type EngineEvents,
+  type EnginePort,
+  OWNER_ROLE,
+  READER_ROLE,
+  type RecoveryPoint,
+  type VolumeCredentials,
+  type VolumeRef,
+  type VolumeUse,
+} from "../../port.ts"
+import { ADMIN_ROLE, asAdmin, literal } from "./admin.ts"
+import { bytesIn, createBases } from "./bases.ts"
+import { copyHead, copyPoint } from "./branching.ts"
+import { detectConfinement } from "./confine/detect.ts"
+import { readControlFile } from "./control-file.ts"
+import { canReflink, copyTree, syncFileSystem } from "./copy.ts"
+import { createHistory } from "./history.ts"
+import { madeWhole } from "./images.ts"
+import { createLayout } from "./layout.ts"
+import { openRecords, TEMPLATE_BASE, type VolumeRecord } from "./records.ts"
+import { SOCKET_PORT } from "./settings.ts"
+import { createStartQueue } from "./start-queue.ts"
+import { createTemplates } from "./template.ts"
+import { createVersions, type ProgramFolders } from "./versions.ts"
+import { createVolume, type Host, ownerOf, type Volume } from "./volume.ts"
+import { createArchiver } from "./wal/archiver.ts"
+
+export interface LocalEngineOptions {
+  readonly dataDir: string
+  /** As whom servers run where each cannot have a user of its own. */
+  readonly runAs?: string | undefined
+  /** Bin folders of an operator's own PostgreSQL. */
+  readonly programs?: ProgramFolders
+  /** Where root keeps what its servers' users cannot reach elsewhere. */
+  readonly systemDir?: string
+  /** Where templates are kept, when several engines share them. */
+  readonly templatesDir?: string | undefined
+  readonly log: (line: string) => void
+}
+
+/** Starting is work for a processor; more at once only make each slower. */
+const STARTS_AT_ONCE = Math.max(2, availableParallelism() * 2)
+
+const rotate = async (volume: Volume, adminPassword: string, { owner, reader }: VolumeCredentials) =>
+  asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
+    await client.query(`ALTER ROLE ${OWNER_ROLE} PASSWORD ${literal(owner)}`)
+    await client.query(`ALTER ROLE ${READER_ROLE} PASSWORD ${literal(reader)}`)
+  })
+
+/** Roles that the tenant made keep their rights in a copy, and lose the passwords that its readers may know. */
+const lockOtherRoles = async (volume: Volume, adminPassword: string) =>
+  asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
+    const { rows } = await client.query<{ name: string }>(
+      "SELECT quote_ident(rolname) AS name FROM pg_authid WHERE rolpassword IS NOT NULL AND NOT rolsuper AND rolname <> ALL ($1)",
+      [[OWNER_ROLE, READER_ROLE]],
+    )
+    for (const { name } of rows) await client.query(`ALTER ROLE ${name} PASSWORD NULL`)
+  })
+
+const inspectVolume = async (volume: Volume, adminPassword: string): Promise<VolumeUse> =>
+  asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
+    const { rows } = await client.query<{ sessions: number; active: number; bytes: string }>(`
+      SELECT count(*)::int AS sessions, count(*) FILTER (WHERE state <> 'idle')::int AS active,
+        (SELECT sum(pg_database_size(oid)) FROM pg_database WHERE datallowconn AND NOT datistemplate) AS bytes
+      FROM pg_stat_activity
+      WHERE backend_type IN ('client backend', 'parallel worker') AND usename <> '${ADMIN_ROLE}'`)
+    const [row] = rows
+    return {
+      sessions: row?.sessions ?? 0,
+      activeSessions: row?.active ?? 0,
+      logicalBytes: Number(row?.bytes ?? 0),
+    }
+  })
+
+/** PostgreSQL on this machine: a server for each volume that is awake. */
+export const openLocalEngine = async (options: LocalEngineOptions): Promise<EnginePort> => {
+  const { dataDir, systemDir = "/var/lib/svc", log } = options
+  await using opened = new AsyncDisposableStack()
+  const account = chooseAccount({ runAs: options.runAs, dataDir, cluster: join(dataDir, "postgres") })
+  const layout = createLayout({ dataDir, systemDir, account, templatesDir: options.templatesDir })
+  const stagingDir = account ? systemDir : dataDir
+  const versions = createVersions({ folders: options.programs ?? {}, account, stagingDir, log })
+  const confinement = await detectConfinement({ log, hiddenDirs: [dataDir, layout.root] })
+  const templates = await createTemplates({
+    ...{ templatesDir: layout.templatesDir, programs: versions.programs, account, log },
+    socketDirOf: version => layout.socketDir(60_000 + version),
+  })
+  const records = await openRecords(layout)
+  const history = createHistory({ layout, records, templates })
+  const archiver = opened.use(createArchiver(log))
+  const listeners = new Set<EngineEvents>()
+  const host: Host = {
+    ...{ layout, versions, confinement, archiver, adminPassword: templates.adminPassword, log },
+    starts: createStartQueue(STARTS_AT_ONCE),
+    stopped: volumeId => listeners.forEach(({ stopped }) => stopped(volumeId)),
+  }
+  const bases = createBases(host, records)
+  const volumes = new Map<string, Volume>()
+  const copies = (await canReflink(layout.root)) ? "reflink" : "copy"
+  await endSurvivors(layout, records, log)
+
+  const volumeOf = (record: VolumeRecord): Volume => {
+    const known = volumes.get(record.id) ?? createVolume(host, record)
+    volumes.set(record.id, known)
+    return known
+  }
+  const get = async ({ id }: VolumeRef): Promise<Volume> => volumeOf(await records.get(id))
+
+  /** The record of a volume that is being made; saved only when it is there. */
+  const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
+    if (!versions.available.includes(pgVersion))
+      throw new PortError("refused", `PostgreSQL ${pgVersion} is not installed here`)
+    return { id, pgVersion, tier, slot: records.takeSlot(), bases: [] }
+  }
+
+  /** Shared and isolated volumes are packed the same way; a history begins in the background. */
+  const beginHistory = (volume: Volume) =>
+    void bases.take(volume).catch(error => log(`${volume.record.id}: no image yet: ${error}`))
+
+  const createFresh = async (ref: VolumeRef, credentials: VolumeCredentials) => {
+    const record = draft(ref)
+    const owner = ownerOf(host, record)
+    const template = await templates.dataDir(ref.pgVersion)
+    await rm(layout.volumeDir(ref.id), { recursive: true, force: true })
+    await madeWhole(layout.volumeDir(ref.id), async folder => {
+      await mkdir(folder, { mode: 0o700 })
+      if (owner) await chown(folder, owner.uid, owner.gid)
+      await copyTree(template, join(folder, "data"), { owner })
+    })
+    await mkdir(layout.walDir(ref.id), { recursive: true, mode: 0o700 })
+    const volume = volumeOf(record)
+    await volume.wake()
+    await rotate(volume, host.adminPassword, credentials)
+    const { redo, timeline } = await readControlFile(template)
+    const base = { name: TEMPLATE_BASE, redo, timeline, consistentAt: new Date().toISOString() }
+    await syncFileSystem(layout.root)
+    await records.save({ ...record, bases: [base] })
+  }
+
+  const branchOf = async (
+    source: Volume,
+    ref: VolumeRef,
+    point: RecoveryPoint,
+    credentials: VolumeCredentials,
+  ): Promise<BranchedFrom> => {
+    const record = draft(ref)
+    await rm(layout.volumeDir(ref.id), { recursive: true, force: true })
+    await mkdir(layout.walDir(ref.id), { recursive: true, mode: 0o700 })
+    const target = volumeOf(record)
+    const copying = { host, source, target, history }
+    const from = point.kind === "head" ? await copyHead(copying) : await copyPoint(copying, point)
+    await rotate(target, host.adminPassword, credentials)
+    await lockOtherRoles(target, host.adminPassword)
+    await records.save(record)
+    beginHistory(target)
+    return from
+  }
+
+  const destroy = async ({ id }: VolumeRef) => {
+    const volume = volumes.get(id)
+    await volume?.suspend()
+    volumes.delete(id)
+    if (volume) await rm(volume.socketDir, { recursive: true, force: true })
+    await rm(layout.volumeDir(id), { recursive: true, force: true, maxRetries: 3 })
+    await records.remove(id)
+  }
+
+  /** Whatever a failed attempt left is gone when the caller hears of the failure. */
+  const orNothing = async <Result>(ref: VolumeRef, make: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await make()
+    } catch (error) {
+      await destroy(ref).catch(cause => log(`${ref.id}: ${cause}`))
+      throw error
+    }
+  }
+
+  const endpointOf = ({ socketDir }: Volume, wakeMs: number) => ({ host: socketDir, port: SOCKET_PORT, wakeMs })
+
+  const resources = opened.move()
+  return {
+    capabilities: {
+      driver: "local",
+      versions: versions.available,
+      tiers: ["shared", "isolated"],
+      copies,
+      isolation: confinement.isolation,
+      network: confinement.network,
+    },
+    async health() {
+      return existsSync(layout.volumesDir) ? { ok: true } : { ok: false, reason: "its folder is gone" }
+    },
+    subscribe(events) {
+      listeners.add(events)
+      return { [Symbol.dispose]: () => void listeners.delete(events) }
+    },
+    async create(ref, credentials) {
+      if (await records.find(ref.id)) return
+      await orNothing(ref, () => createFresh(ref, credentials))
+    },
+    async wake(ref, signal) {
+      const volume = volumes.get(ref.id) ?? (await get(ref))
+      if (volume.state === "active") return endpointOf(volume, 0)
+      const startedMs = performance.now()
+      await volume.wake(signal)
+      return endpointOf(volume, Math.round(performance.now() - startedMs))
+    },
+    async suspend(ref) {
+      const volume = await get(ref)
+      if (volume.state === "idle") return
+      await volume.suspend()
+      await volume.alone(async () => {
+        if (volume.state === "idle") await bases.takeWhenDue(volume)
+      })
+    },
+    async branch(source, target, point, credentials) {
+      if (await records.find(target.id)) throw new PortError("refused", "the copy exists already")
+      const from = await get(source)
+      return orNothing(target, () => branchOf(from, target, point, credentials))
+    },
+    async setCredentials(ref, credentials) {
+      const volume = await get(ref)
+      await volume.wake()
+      await rotate(volume, host.adminPassword, credentials)
+    },
+    async window(ref) {
+      const volume = await get(ref)
+      const [oldest] = await history.usable(await records.get(ref.id))
+      const latest = volume.protection === "asynchronous" ? null : new Date()
+      return {
+        earliest: oldest ? new Date(oldest.consistentAt) : null,
+        latest,
+        latestLsn: volume.follower?.flushedLsn ?? (await readControlFile(layout.dataDir(ref.id))).redo,
+        protection: volume.protection,
+      }
+    },
+    async prune(ref, before) {
+      const volume = await get(ref)
+      if (volume.state === "active") await bases.takeWhenDue(volume)
+      await history.prune(await records.get(ref.id), before)
+    },
+    async size(ref) {
+      await get(ref)
+      const historyBytes = await bytesIn(layout.recordDir(ref.id))
+      return { physicalBytes: historyBytes + (await bytesIn(layout.volumeDir(ref.id))), historyBytes }
+    },
+    async inspect(ref) {
+      const volume = volumes.get(ref.id)
+      return volume?.state === "active" ? inspectVolume(volume, host.adminPassword) : undefined
+    },
+    destroy,
+    running: () =>
+      [...volumes.values()]
+        .filter(({ state }) => state !== "idle")
+        .map(({ record, state, protection }) => ({ id: record.id, state, protection, walLagBytes: null })),
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...volumes.values()].map(volume => volume.suspend()))
+      await resources.disposeAsync()
+    },
+  }
+}
+
+/** Servers that outlived the platform's last process are shut down; their databases wake when they are asked for. */
+const endSurvivors = async (
+  layout: ReturnType<typeof createLayout>,
+  records: Awaited<ReturnType<typeof openRecords>>,
+  log: (line: string) => void,
+): Promise<void> => {
+  for (const id of await readdir(layout.volumesDir)) {
+    if (id.startsWith(".making-")) {
+      await rm(join(layout.volumesDir, id), { recursive: true, force: true })
+      continue
+    }
+    const record = await records.find(id)
+    const socketDir = layout.socketDir(record?.slot ?? 0)
+    await clearLeftovers(layout.dataDir(id), socketDir, log)
+  }
+}

@@ -1,0 +1,167 @@
+import { execFile } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { existsSync } from "node:fs"
+import { appendFile, chmod, chown, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { promisify } from "node:util"
+import { type Account, spawnAs } from "../../../../kernel/db/embedded/account.ts"
+import { type Binaries, programOf } from "../../../../kernel/db/embedded/binaries.ts"
+import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
+import { PortError } from "../../../port-error.ts"
+import { DATABASE_NAME, OWNER_ROLE, type PgVersion, READER_ROLE } from "../../port.ts"
+import { ADMIN_ROLE, asAdmin } from "./admin.ts"
+import { syncFileSystem } from "./copy.ts"
+import { startServerProcess } from "./server-process.ts"
+import { instanceSettings, VARIABLE_SETTINGS_FILE } from "./settings.ts"
+
+/** Data directories that new volumes are copies of, one a version, made when the first volume of it is. */
+export interface Templates {
+  /** The data directory; nothing ever runs on it again. */
+  dataDir(version: PgVersion): Promise<string>
+  /** The superuser's password in every copy. */
+  readonly adminPassword: string
+}
+
+const INITDB_TIMEOUT_MS = 60_000
+/** Small segments: a database at rest keeps at least one, and an archive that is cut off early wastes less. */
+export const WAL_SEGMENT_MB = 1
+
+const HBA = `local all all scram-sha-256\nlocal replication ${ADMIN_ROLE} scram-sha-256\n`
+
+/**
+ * What a tenant's database is: `owner` may do everything in it, make roles and databases, watch its own server and
+ * install trusted extensions; no superuser, so no file, program or library of the host is in reach. Language `plperl`
+ * and the like stay out because their control files ask for programs that the host may have.
+ */
+const setup = [
+  `CREATE ROLE ${OWNER_ROLE} LOGIN CREATEDB CREATEROLE`,
+  `GRANT pg_monitor, pg_signal_backend, pg_checkpoint TO ${OWNER_ROLE}`,
+  `CREATE ROLE ${READER_ROLE} LOGIN`,
+  `GRANT pg_read_all_data, pg_read_all_stats TO ${READER_ROLE}`,
+  `ALTER ROLE ${READER_ROLE} SET default_transaction_read_only = on`,
+  `CREATE DATABASE ${DATABASE_NAME} OWNER ${OWNER_ROLE}`,
+  // Connections of the platform's own must not be kept out by a tenant who fills all places.
+  `ALTER ROLE ${ADMIN_ROLE} SET synchronous_commit = local`,
+]
+
+const setupInDatabase = [
+  `ALTER SCHEMA public OWNER TO ${OWNER_ROLE}`,
+  "CREATE SCHEMA svc_internal",
+  "CREATE EXTENSION pg_stat_statements SCHEMA svc_internal",
+  "CREATE EXTENSION amcheck SCHEMA svc_internal",
+  `GRANT USAGE ON SCHEMA svc_internal TO ${OWNER_ROLE}, ${READER_ROLE}`,
+]
+
+const secretOf = async (templatesDir: string): Promise<string> => {
+  const path = join(templatesDir, "admin.secret")
+  const known = await readFile(path, "utf8").catch(() => undefined)
+  if (known !== undefined) return known
+  // Linked into place whole: of two processes that start at once, one makes it and both read the same.
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, randomBytes(24).toString("base64url"), { mode: 0o600, flush: true })
+  await link(draft, path).catch(() => undefined)
+  await rm(draft)
+  return await readFile(path, "utf8")
+}
+
+interface TemplateNeeds {
+  readonly templatesDir: string
+  readonly programs: (version: PgVersion) => Promise<Binaries>
+  /** As whom initdb runs. */
+  readonly account: Account | undefined
+  /** Where the server's socket is while the template is made. */
+  readonly socketDirOf: (version: PgVersion) => string
+  readonly log: (line: string) => void
+}
+
+const initialize = async (
+  version: PgVersion,
+  folder: string,
+  adminPassword: string,
+  { programs, account, log, socketDirOf }: TemplateNeeds,
+): Promise<void> => {
+  const binaries = await programs(version)
+  const socketDir = socketDirOf(version)
+  const dataDir = join(folder, "data")
+  const passwordFile = join(folder, "password")
+  await writeFile(passwordFile, adminPassword, { mode: 0o600 })
+  if (account) for (const path of [folder, passwordFile]) await chown(path, account.uid, account.gid)
+  // C.UTF-8 sorts by code point with PostgreSQL's own tables, so no library of the host can change an index's order.
+  const locale =
+    version === 16
+      ? ["--no-locale"]
+      : ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+  await promisify(execFile)(
+    programOf(binaries, "initdb"),
+    [
+      ...["--pgdata", dataDir, "--username", ADMIN_ROLE, "--pwfile", passwordFile, "--auth=scram-sha-256"],
+      ...["--encoding=UTF8", ...locale, "--data-checksums", `--wal-segsize=${WAL_SEGMENT_MB}`, "--no-sync"],
+      "--no-instructions",
+    ],
+    { ...spawnAs(account), env: CHILD_ENVIRONMENT, cwd: "/", timeout: INITDB_TIMEOUT_MS },
+  )
+  await rm(passwordFile)
+  await writeFile(join(dataDir, "pg_hba.conf"), HBA)
+  await appendFile(join(dataDir, "postgresql.conf"), `include_if_exists = '${VARIABLE_SETTINGS_FILE}'\n`)
+
+  await mkdir(socketDir, { recursive: true, mode: 0o700 })
+  if (account) await chown(socketDir, account.uid, account.gid)
+  const settings = instanceSettings({ version, tier: "shared", socketDir })
+  const args = ["-D", dataDir, ...settings.flatMap(setting => ["-c", setting])]
+  const server = await startServerProcess(
+    { command: programOf(binaries, "postgres"), args, options: spawnAs(account) },
+    log,
+  )
+  try {
+    const at = { socketDir, password: adminPassword }
+    await asAdmin({ ...at, database: "postgres" }, async client => {
+      for (const statement of setup) await client.query(statement)
+    })
+    await asAdmin(at, async client => {
+      for (const statement of setupInDatabase) await client.query(statement)
+    })
+  } finally {
+    await server.stop()
+    await rm(socketDir, { recursive: true, force: true })
+  }
+}
+
+export const createTemplates = async (needs: TemplateNeeds): Promise<Templates> => {
+  const { templatesDir, account } = needs
+  const adminPassword = await secretOf(templatesDir)
+  const made = new Map<PgVersion, Promise<string>>()
+
+  /** A template has its name only once it is whole and on disk. */
+  const make = async (version: PgVersion): Promise<string> => {
+    const folder = join(templatesDir, String(version))
+    const dataDir = join(folder, "data")
+    if (existsSync(dataDir)) return dataDir
+    const draft = `${folder}.making-${process.pid}`
+    await rm(draft, { recursive: true, force: true })
+    await mkdir(draft, { mode: 0o700 })
+    try {
+      await initialize(version, draft, adminPassword, needs)
+      await syncFileSystem(draft)
+      await rename(draft, folder)
+    } catch (error) {
+      await rm(draft, { recursive: true, force: true })
+      // Another process was quicker, and its template is as good.
+      if (!existsSync(dataDir))
+        throw error instanceof PortError
+          ? error
+          : new PortError("unavailable", `the template of PostgreSQL ${version} cannot be made`, error)
+    }
+    if (account) await chmod(dirname(dataDir), 0o700)
+    return dataDir
+  }
+
+  return {
+    adminPassword,
+    async dataDir(version) {
+      const known = made.get(version) ?? make(version)
+      made.set(version, known)
+      known.catch(() => made.delete(version))
+      return known
+    },
+  }
+}

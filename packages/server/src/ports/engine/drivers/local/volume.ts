@@ -1,0 +1,221 @@
+import { chown, mkdir, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { Account } from "../../../../kernel/db/embedded/account.ts"
+import { programOf } from "../../../../kernel/db/embedded/binaries.ts"
+import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
+import { PortError } from "../../../port-error.ts"
+import type { RecoveryWindow, VolumeState } from "../../port.ts"
+import type { Confinement } from "./confine/detect.ts"
+import type { Layout } from "./layout.ts"
+import type { VolumeRecord } from "./records.ts"
+import { type ServerProcess, startServerProcess } from "./server-process.ts"
+import {
+  instanceSettings,
+  SOCKET_PORT,
+  VARIABLE_SETTINGS_FILE,
+  variableSettings,
+} from "./settings.ts"
+import type { StartQueue } from "./start-queue.ts"
+import type { Versions } from "./versions.ts"
+import { ADMIN_ROLE } from "./admin.ts"
+import type { Archiver, WalFollower } from "./wal/archiver.ts"
+
+/** What volumes share. */
+export interface Host {
+  readonly layout: Layout
+  readonly versions: Versions
+  readonly confinement: Confinement
+  readonly archiver: Archiver
+  readonly starts: StartQueue
+  readonly adminPassword: string
+  readonly log: (line: string) => void
+  /** A server ended by itself. */
+  stopped(volumeId: string): void
+}
+
+/** How long commits wait for an archiver that is gone, before they go on without it. */
+const ASYNCHRONOUS_AFTER_MS = 5_000
+/** After a server has ended, its archiver needs no longer than a write to disk. */
+const LAST_WAL_MS = 10_000
+
+interface Running {
+  readonly server: ServerProcess
+  readonly follower: WalFollower
+}
+
+/** One PostgreSQL cluster of this host: at rest, or a server with its archiver. */
+export interface Volume {
+  readonly record: VolumeRecord
+  readonly state: VolumeState
+  readonly socketDir: string
+  readonly owner: Account | undefined
+  readonly follower: WalFollower | undefined
+  readonly protection: RecoveryWindow["protection"]
+  /** Starts the server unless it runs; callers at the same time share the start. */
+  wake(signal?: AbortSignal): Promise<void>
+  /** Starts a server that first replays its log to a point. */
+  recover(settings: readonly string[]): Promise<void>
+  suspend(): Promise<void>
+  /** Runs `work` while nothing else starts, stops or copies this volume. */
+  alone<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+/** Lets one task at a time through, in the order of their coming. */
+const createTurns = () => {
+  let last: Promise<unknown> = Promise.resolve()
+  return <Result>(task: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(task, task)
+    last = turn.catch(() => undefined)
+    return turn
+  }
+}
+
+export const ownerOf = (host: Pick<Host, "confinement">, { slot }: VolumeRecord): Account | undefined =>
+  host.confinement.ownerOf(slot)
+
+export const createVolume = (host: Host, record: VolumeRecord): Volume => {
+  const { layout, confinement } = host
+  const { id } = record
+  const dataDir = layout.dataDir(id)
+  const socketDir = layout.socketDir(record.slot)
+  const owner = ownerOf(host, record)
+  const inTurn = createTurns()
+  let state: VolumeState = "idle"
+  let running: Running | undefined
+  let starting: Promise<void> | undefined
+  let synchronous = true
+
+  const writeVariable = async (): Promise<void> => {
+    const path = join(dataDir, VARIABLE_SETTINGS_FILE)
+    await writeFile(path, variableSettings(synchronous), { mode: 0o600 })
+    if (owner) await chown(path, owner.uid, owner.gid)
+  }
+
+  /** Commits wait for the archiver as long as there is hope that it comes back. */
+  const watchArchiver = (server: ServerProcess, follower: WalFollower) => {
+    let giveUp: NodeJS.Timeout | undefined
+    const switchTo = async (wanted: boolean) => {
+      if (synchronous === wanted || running?.server !== server) return
+      synchronous = wanted
+      host.log(`${id}: commits ${wanted ? "wait for" : "go on without"} the archive`)
+      await writeVariable().then(server.reload, error => host.log(`${id}: ${error}`))
+    }
+    const onState = (now: WalFollower["state"]) => {
+      clearTimeout(giveUp)
+      if (now === "streaming") void switchTo(true)
+      else giveUp = setTimeout(switchTo, ASYNCHRONOUS_AFTER_MS, false).unref()
+    }
+    follower.onState(onState)
+    onState(follower.state)
+    void server.exited.then(() => clearTimeout(giveUp))
+  }
+
+  const prepare = async () => {
+    await mkdir(socketDir, { recursive: true, mode: 0o700 })
+    if (owner) await chown(socketDir, owner.uid, owner.gid)
+    await clearLeftovers(dataDir, socketDir, host.log)
+    await rm(join(dataDir, "postmaster.opts"), { force: true })
+    synchronous = true
+    await writeVariable()
+  }
+
+  const start = async (recovery: readonly string[]): Promise<void> => {
+    state = "starting"
+    try {
+      await prepare()
+      const binaries = await host.versions.programs(record.pgVersion)
+      const { pgVersion: version, tier } = record
+      const settings = instanceSettings({ version, tier, socketDir, recovery })
+      const args = ["-D", dataDir, ...settings.flatMap(setting => ["-c", setting])]
+      const place = { slot: record.slot, volumeDir: layout.volumeDir(id), socketDir, programsDir: binaries.native }
+      const command = confinement.command(place, programOf(binaries, "postgres"), args)
+      const server = await startServerProcess(command, line => host.log(`${id}: ${line}`))
+      const follower = host.archiver.follow({
+        ...{ volumeId: id, socketDir, port: SOCKET_PORT, user: ADMIN_ROLE, password: host.adminPassword },
+        walDir: layout.walDir(id),
+      })
+      running = { server, follower }
+      state = "active"
+      watchArchiver(server, follower)
+      void server.exited.then(() => ended(server, follower))
+    } catch (error) {
+      state = "idle"
+      throw error
+    }
+  }
+
+  /** A server that ends while it is wanted has crashed, or was killed. */
+  const ended = async (server: ServerProcess, follower: WalFollower) => {
+    if (running?.server !== server || state === "stopping") return
+    running = undefined
+    state = "idle"
+    await follower.stop()
+    host.stopped(id)
+  }
+
+  const stop = async () => {
+    if (!running) return
+    const { server, follower } = running
+    state = "stopping"
+    await server.stop()
+    // A server that was shut down in order has handed over its log; one that was killed closed the connection.
+    const late = Promise.withResolvers<void>()
+    const timer = setTimeout(late.resolve, LAST_WAL_MS)
+    await Promise.race([follower.ended, late.promise])
+    clearTimeout(timer)
+    await follower.stop()
+    running = undefined
+    state = "idle"
+  }
+
+  const protection = () =>
+    running === undefined
+      ? "at_rest"
+      : synchronous && running.follower.state === "streaming"
+        ? "synchronous"
+        : "asynchronous"
+
+  const startShared = (recovery: readonly string[], signal: AbortSignal | undefined) => {
+    starting ??= inTurn(async () => {
+      if (running === undefined) await host.starts.run(() => start(recovery))
+    }).finally(() => {
+      starting = undefined
+    })
+    return abandonable(starting, signal)
+  }
+
+  return {
+    record,
+    socketDir,
+    owner,
+    get state() {
+      return state
+    },
+    get follower() {
+      return running?.follower
+    },
+    get protection() {
+      return protection()
+    },
+    async wake(signal) {
+      if (state !== "active") await startShared([], signal)
+    },
+    recover: settings => startShared(settings, undefined),
+    suspend: () => inTurn(stop),
+    alone: inTurn,
+  }
+}
+
+/** A caller may stop waiting; what it waited for goes on for the others. */
+const abandonable = async (work: Promise<void>, signal: AbortSignal | undefined): Promise<void> => {
+  if (!signal) return work
+  const gone = Promise.withResolvers<never>()
+  const leave = () => gone.reject(new PortError("unavailable", "the caller stopped waiting"))
+  signal.addEventListener("abort", leave, { once: true })
+  try {
+    await Promise.race([work, gone.promise])
+  } finally {
+    signal.removeEventListener("abort", leave)
+  }
+}
+
