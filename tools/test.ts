@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { glob } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { startTestServer } from "../packages/server/src/testing/database.ts"
+import { makeTemplatesDir, startTestServer } from "../packages/server/src/testing/database.ts"
 import { checkLedger } from "./check-ledger.ts"
 
 const given = process.argv.slice(2)
@@ -13,12 +13,18 @@ const files =
 
 const folder = mkdtempSync(join(tmpdir(), "svc-ledger-"))
 const ledger = join(folder, "statuses")
+const templates = await makeTemplatesDir()
 
 const run = async (): Promise<number> => {
   await using server = await startTestServer()
   const child = spawn(process.execPath, ["--test", "--test-concurrency=2", ...files.sort()], {
     stdio: "inherit",
-    env: { ...process.env, SVC_TEST_SERVER: server.url, SVC_TEST_LEDGER: ledger },
+    env: {
+      ...process.env,
+      SVC_TEST_SERVER: server.url,
+      SVC_TEST_LEDGER: ledger,
+      SVC_TEST_TEMPLATES: templates,
+    },
   })
   // Ctrl-C ends the tests; the server must not outlive them.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal))
@@ -27,6 +33,6 @@ const run = async (): Promise<number> => {
 
 const failed = await run()
 const gaps = failed === 0 && given.length === 0 ? checkLedger(ledger) : []
-rmSync(folder, { recursive: true, force: true })
+for (const path of [folder, templates]) rmSync(path, { recursive: true, force: true })
 for (const gap of gaps) process.stderr.write(`${gap}\n`)
 process.exitCode = failed || (gaps.length > 0 ? 1 : 0)

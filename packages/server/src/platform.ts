@@ -30,7 +30,6 @@ import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import { openEngine } from "./ports/engine/index.ts"
-import type { EnginePort } from "./ports/engine/port.ts"
 import { openKv } from "./ports/kv/index.ts"
 import type { Services } from "./services.ts"
 

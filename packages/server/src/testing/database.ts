@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { mkdtemp, rm } from "node:fs/promises"
+import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
@@ -29,6 +29,13 @@ const onServer = async <Result>(
 export const databaseUrl = (server: string, database: string): string => {
   const [user, rest = ""] = server.split("@")
   return `${user}@/${database}${rest.slice(rest.indexOf("?"))}`
+}
+
+/** A folder for the templates of tenant databases, which servers of other users read. */
+export const makeTemplatesDir = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "svc-templates-"))
+  await chmod(folder, 0o711)
+  return folder
 }
 
 /** A PostgreSQL for tests, without fsync, with the migrated template that every test clones. */

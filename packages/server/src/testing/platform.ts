@@ -1,5 +1,6 @@
 /** A whole platform for a test: a real server over a cloned database, and clients of any tenant and scope. */
 import { randomUUID } from "node:crypto"
+import { rmSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,7 +16,7 @@ import { foundOrganization } from "../core/organizations/service.ts"
 import { newId } from "../kernel/id.ts"
 import { type Overrides, type Platform, startPlatform } from "../platform.ts"
 import { createTestClock, type TestClock } from "./clock.ts"
-import { cloneDatabase } from "./database.ts"
+import { cloneDatabase, makeTemplatesDir } from "./database.ts"
 import { createProbeArea } from "./probe.ts"
 import { watchedFetch } from "./watch.ts"
 
@@ -64,6 +65,19 @@ export interface PlatformOptions extends Overrides {
   readonly databaseUrl?: string
 }
 
+/** Set by `npm test` for the test files it starts: making a template takes a second, and each platform would. */
+const TEMPLATES_VARIABLE = "SVC_TEST_TEMPLATES"
+let ownTemplates: Promise<string> | undefined
+
+const templatesDir = async (): Promise<string> => {
+  const given = process.env[TEMPLATES_VARIABLE]
+  if (given !== undefined) return given
+  ownTemplates ??= makeTemplatesDir()
+  const folder = await ownTemplates
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
 const start = async (t: TestContext, options: PlatformOptions, clock: TestClock): Promise<Platform> => {
   const dataDir = await mkdtemp(join(tmpdir(), "svc-test-"))
   const database = options.databaseUrl === undefined ? await cloneDatabase() : undefined
@@ -78,7 +92,7 @@ const start = async (t: TestContext, options: PlatformOptions, clock: TestClock)
     SVC_LOG_LEVEL: "silent",
     ...options.env,
   })
-  const platform = await startPlatform(config, { clock, ...options })
+  const platform = await startPlatform(config, { clock, templatesDir: await templatesDir(), ...options })
   t.after(async () => {
     await platform[Symbol.asyncDispose]()
     await database?.[Symbol.asyncDispose]()

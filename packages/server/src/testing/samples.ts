@@ -42,7 +42,56 @@ const newInvitation = async (world: SampleWorld) => {
 /** A high-risk request that waits for its approval. */
 const newApproval = async ({ platform, tenant }: SampleWorld) => platform.pendingApproval(tenant)
 
+/** One database a world serves all that only look at it or change its settings. */
+const databases = new WeakMap<SampleWorld, Promise<string>>()
+
+const newDatabase = async ({ key }: SampleWorld, name = uniqueName()) =>
+  (await key.databases.create({ name, pg_version: 17 })).id
+
+const sharedDatabase = (world: SampleWorld): Promise<string> => {
+  const known = databases.get(world) ?? newDatabase(world)
+  databases.set(world, known)
+  return known
+}
+
+const newBranch = async (world: SampleWorld) => {
+  const id = await sharedDatabase(world)
+  const { id: branch_id } = await world.key.databases.createBranch({ id })
+  return { id, branch_id }
+}
+
+const deletedDatabase = async (world: SampleWorld) => {
+  const id = await newDatabase(world)
+  await world.key.databases.delete({ id })
+  return { id }
+}
+
 export const samples: { readonly [Name in OperationName]?: Sample } = {
+  "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
+  "databases.provision": async () => ({}),
+  "databases.get": async world => ({ id: await sharedDatabase(world) }),
+  "databases.update": async world => ({ id: await sharedDatabase(world), suspend_timeout_seconds: 600 }),
+  "databases.delete": async world => ({ id: await newDatabase(world) }),
+  "databases.restore": deletedDatabase,
+  "databases.wake": async world => ({ id: await sharedDatabase(world) }),
+  "databases.suspend": async world => ({ id: await sharedDatabase(world) }),
+  "databases.resetPassword": async world => ({ id: await sharedDatabase(world) }),
+  "databases.recoveryWindow": async world => ({ id: await sharedDatabase(world) }),
+  "databases.pitr": async world => {
+    const id = await sharedDatabase(world)
+    return { id, target_time: new Date().toISOString(), name: uniqueName() }
+  },
+  "databases.listBranches": async world => ({ id: await sharedDatabase(world) }),
+  "databases.createBranch": async world => ({ id: await sharedDatabase(world), name: uniqueName() }),
+  "databases.getBranch": newBranch,
+  "databases.updateBranch": async world => ({ ...(await newBranch(world)), protected: true }),
+  "databases.deleteBranch": newBranch,
+  "databases.restoreBranch": async world => {
+    const branch = await newBranch(world)
+    const { default_branch_id } = await world.key.databases.get({ id: branch.id })
+    return { ...branch, source_branch_id: default_branch_id }
+  },
+  "databases.resetBranch": newBranch,
   "kv.set": async () => ({ key: uniqueName(), value: { text: "hello" } }),
   "kv.del": async () => ({ key: uniqueName() }),
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),

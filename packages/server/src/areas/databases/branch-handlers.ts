@@ -83,7 +83,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
         parentId: parent.id,
         name,
         source: source.volume,
-        point: pointOf({ time: input.parent_timestamp, lsn: input.parent_lsn }, call.now),
+        point: pointOf({ time: input.parent_timestamp, lsn: input.parent_lsn }),
         isProtected: input.protected ?? false,
         expiresAt: input.expires_at ? new Date(input.expires_at) : null,
         now: call.now,
@@ -150,7 +150,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       const record = await getBranch(call, database, input.branch_id)
       if (record.protected) throw inUse("it is protected")
       const from = await ready(call, input.id, input.source_branch_id)
-      const point = pointOf({ time: input.source_timestamp, lsn: input.source_lsn }, call.now)
+      const point = pointOf({ time: input.source_timestamp, lsn: input.source_lsn })
       const branch = await ready(call, input.id, input.branch_id)
       if (branch.branchId === from.branchId && point.kind === "head")
         throw fault("recovery_point_invalid", { reason: "name source_timestamp or source_lsn" })

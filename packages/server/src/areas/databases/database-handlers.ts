@@ -211,7 +211,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     pitr: outsideTransaction(async (input, call) => {
       const { id, target_time: time, target_lsn: lsn, mode = "new" } = input
       const database = await getActive(call, id)
-      const point = pointOf({ time, lsn }, call.now)
+      const point = pointOf({ time, lsn })
       if (point.kind === "head")
         throw fault("recovery_point_invalid", { reason: "name target_time or target_lsn" })
       const source = await readyBranch(call, id)

@@ -119,9 +119,9 @@ export const createScope = (
     column: ({ table, column, role }, outer) => `${reach(table, role, outer)}.${quote(column.name)}`,
     repeats: table => {
       const own = joined.find(each => each.table === table)?.path ?? []
-      // Rows repeat when a join to many leaves the way to this table, or the way itself ends at the one side.
       const many = joined.filter(({ path }) => path.at(-1)?.forward === false)
-      return many.some(({ path }) => !samePath(own.slice(0, path.length), path)) || own.some((step, at) => step.forward && own.slice(0, at + 1).some(() => true))
+      // Once it takes a step to one row, or another table multiplies the rows, the same row can come up again.
+      return own.some(({ forward }) => forward) || many.some(({ path }) => !samePath(own.slice(0, path.length), path))
     },
     from: () => [`FROM ${named(base, origin.alias)}`, ...joins].join("\n"),
     inner: table => createScope(catalog, table, taken, ambiguities),

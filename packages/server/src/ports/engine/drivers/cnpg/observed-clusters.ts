@@ -95,6 +95,7 @@ const follow = async (api: KubernetesApi, store: Store, options: ObserverOptions
       if (!(cause instanceof HistoryGone)) log(`${error}`)
       throw error
     })
+    await delay(options.retryMs, undefined, { signal, ref: false }).catch(() => undefined)
   }
 }
 

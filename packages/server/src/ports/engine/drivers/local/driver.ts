@@ -222,6 +222,8 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       })
     },
     async branch(source, target, point, credentials) {
+      if (point.kind === "time" && point.time.getTime() > Date.now())
+        throw new PortError("refused", "the time lies in the future")
       if (await records.find(target.id)) throw new PortError("refused", "the copy exists already")
       const from = await get(source)
       return orNothing(target, () => branchOf(from, target, point, credentials))

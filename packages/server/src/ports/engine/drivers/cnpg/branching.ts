@@ -1,0 +1,165 @@
+import { setTimeout as delay } from "node:timers/promises"
+import { PortError } from "../../../port-error.ts"
+import type { BranchedFrom, RecoveryPoint, VolumeCredentials, VolumeRef } from "../../port.ts"
+import type { History } from "./history.ts"
+import {
+  clusterManifest,
+  clusterName,
+  clusterSelector,
+  type Origin,
+  PARTED_AT_ANNOTATION,
+  PARTED_LSN_ANNOTATION,
+  POINT_ANNOTATION,
+  recoveryBootstrap,
+  streamingBootstrap,
+} from "./manifests.ts"
+import type { BackupResource, ClusterResource } from "./resources.ts"
+import { findCluster, getCluster, isUnavailable, type Site } from "./site.ts"
+
+export interface Branching {
+  branch(
+    source: VolumeRef,
+    target: VolumeRef,
+    point: RecoveryPoint,
+    credentials: VolumeCredentials,
+  ): Promise<BranchedFrom>
+}
+
+interface Needs {
+  readonly wakeSource: (source: VolumeRef) => Promise<void>
+  /** Makes the Cluster and what belongs to it, and waits until it is awake. */
+  readonly raise: (target: VolumeRef, credentials: VolumeCredentials, origin: Origin) => Promise<void>
+  /** Frees what is left of a copy that failed. */
+  readonly raze: (target: VolumeRef) => Promise<void>
+  readonly history: Pick<History, "reach" | "takeBackup">
+}
+
+interface Copy {
+  readonly origin: object
+  readonly parted: BranchedFrom
+}
+
+const pointText = (sourceId: string, point: RecoveryPoint): string => {
+  if (point.kind === "time") return `${sourceId} time ${point.time.toISOString()}`
+  return point.kind === "lsn" ? `${sourceId} lsn ${point.lsn}` : `${sourceId} head`
+}
+
+const partedOf = (cluster: ClusterResource): BranchedFrom => {
+  const { [PARTED_LSN_ANNOTATION]: lsn = "0/0", [PARTED_AT_ANNOTATION]: at = "" } = cluster.metadata.annotations ?? {}
+  return { lsn, time: new Date(at) }
+}
+
+const snapshotOf = (backup: BackupResource): string => {
+  const data = backup.status?.snapshotBackupStatus?.elements?.find(({ type }) => type === "PG_DATA")
+  if (!data) throw new PortError("unavailable", `the Backup ${backup.metadata.name} holds no snapshot of the data`)
+  return data.name
+}
+
+export const createBranching = (site: Site, needs: Needs): Branching => {
+  const { api, manifests, clock } = site
+  const { history } = needs
+
+  /** Without an archive the source itself is read, and nobody tells at which position that ended. */
+  const streamHead = async (sourceId: string, targetId: string): Promise<Copy> => ({
+    origin: streamingBootstrap(sourceId, targetId, manifests.namespace),
+    parted: { lsn: "0/0", time: new Date(clock.now()) },
+  })
+
+  const copyHead = async (source: VolumeRef, targetId: string, backupName: string): Promise<Copy> => {
+    await needs.wakeSource(source)
+    if (!manifests.backup) return streamHead(source.id, targetId)
+    const usesSnapshot = manifests.backup.snapshotClass !== undefined
+    const backup = await history.takeBackup(source, backupName, usesSnapshot)
+    const { endLSN = "0/0", stoppedAt } = backup.status ?? {}
+    return {
+      origin: recoveryBootstrap({
+        sourceId: source.id,
+        targetId,
+        point: { kind: "head" },
+        snapshot: usesSnapshot ? snapshotOf(backup) : undefined,
+      }),
+      parted: { lsn: endLSN, time: new Date(stoppedAt ?? clock.now()) },
+    }
+  }
+
+  /** The operator picks the base itself: the newest in the object store from before the point. */
+  const copyPoint = async (
+    source: VolumeRef,
+    targetId: string,
+    point: RecoveryPoint,
+    backupName: string,
+  ): Promise<Copy> => {
+    const lsn = await history.reach(source, point, backupName)
+    return {
+      origin: recoveryBootstrap({ sourceId: source.id, targetId, point, snapshot: undefined }),
+      parted: { lsn, time: point.kind === "time" ? point.time : new Date(clock.now()) },
+    }
+  }
+
+  /** Resolves when the job that makes the copy has given up; a Cluster's own phase does not say so. */
+  const recoveryFailure = async (targetId: string, signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      const failed = await api
+        .list("jobs", clusterSelector(targetId))
+        .then(({ items }) => items.some(hasFailed))
+        .catch(error => {
+          if (!isUnavailable(error)) throw error
+          return false
+        })
+      if (failed) return
+      await delay(site.pollMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  const raiseOrRaze = async (target: VolumeRef, credentials: VolumeCredentials, origin: Origin) => {
+    const done = new AbortController()
+    const failing = recoveryFailure(target.id, done.signal).then(() => "failed" as const)
+    const raising = needs.raise(target, credentials, origin).then(() => "raised" as const)
+    try {
+      const end = await Promise.race([raising, failing])
+      if (end === "raised") return
+    } finally {
+      done.abort()
+      raising.catch(() => undefined)
+    }
+    await needs.raze(target)
+    throw new PortError("unavailable", `the recovery of ${clusterName(target.id)} failed; its pods' log says why`)
+  }
+
+  return {
+    async branch(source, target, point, credentials) {
+      if (source.pgVersion !== target.pgVersion || source.tier !== target.tier)
+        throw new PortError("refused", "a copy has the version and the tier of its source")
+      const asked = pointText(source.id, point)
+      const existing = await findCluster(site, target)
+      if (existing) {
+        if (existing.metadata.annotations?.[POINT_ANNOTATION] !== asked)
+          throw new PortError("refused", `the volume ${target.id} exists and is something else`)
+        await raiseOrRaze(target, credentials, { bootstrap: {} })
+        return partedOf(existing)
+      }
+      const { spec } = await getCluster(site, source)
+      const backupName = `${clusterName(target.id)}-base`
+      const copy =
+        point.kind === "head"
+          ? await copyHead(source, target.id, backupName)
+          : await copyPoint(source, target.id, point, backupName)
+      await raiseOrRaze(target, credentials, {
+        bootstrap: copy.origin,
+        sourceId: source.id,
+        storage: spec.storage,
+        annotations: {
+          [POINT_ANNOTATION]: asked,
+          [PARTED_LSN_ANNOTATION]: copy.parted.lsn,
+          [PARTED_AT_ANNOTATION]: copy.parted.time.toISOString(),
+        },
+      })
+      // A snapshot holds on to what the source has changed since. A base in the object store is of use again.
+      if (manifests.backup?.snapshotClass !== undefined) await api.remove("backups", backupName)
+      return copy.parted
+    },
+  }
+}
+
+const hasFailed = (job: { readonly status?: { readonly conditions?: readonly { type: string; status: string }[] } }) =>
+  job.status?.conditions?.some(({ type, status }) => type === "Failed" && status === "True") ?? false

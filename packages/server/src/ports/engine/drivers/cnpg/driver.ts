@@ -1,0 +1,256 @@
+/**
+ * Volumes as CloudNativePG Clusters in a namespace of Kubernetes, for operators who have both. Follows CloudNativePG 1.26
+ * and later with its Barman Cloud plugin; earlier releases keep object stores elsewhere.
+ *
+ * Where this differs from what runs on the platform's own host:
+ * - A volume wakes by the operator's pace, in seconds, and many starts at once wait in the operator's and the
+ *   scheduler's queues.
+ * - The history is an archive of whole segments: a crash that loses the volume's storage loses the newest commits, so
+ *   the protection of a running volume is `asynchronous`. Without `backup` there is no history at all.
+ * - Of a copy up to a time the position is that of the base it was replayed from, and of a copy without an archive
+ *   `0/0`: CloudNativePG does not tell where replay ended.
+ * - `prune` sets the plugin's retention, which counts in whole days.
+ * - `destroy` frees everything in Kubernetes. What is in the object store has no owner there; give the bucket a rule by
+ *   which it ends.
+ * - `size` is what the volume may take: the capacity of its claims. The object store does not tell what it holds (0).
+ *
+ * The token must be allowed to get, list, watch, create, patch, delete and deletecollection `clusters`, `backups`,
+ * `scheduledbackups`, `objectstores`, `secrets`, `persistentvolumeclaims` and `networkpolicies`, and to list `jobs`.
+ */
+import { type Clock, systemClock } from "../../../../kernel/clock.ts"
+import { PortError } from "../../../port-error.ts"
+import {
+  type EngineCapabilities,
+  type EngineEvents,
+  type EnginePort,
+  type PgVersion,
+  pgVersions,
+  type Tier,
+  type VolumeRef,
+} from "../../port.ts"
+import { type ApiOptions, createKubernetesApi } from "./api.ts"
+import { createBranching } from "./branching.ts"
+import { isAwake, protectionOf, stateOf, wantsRest } from "./cluster-state.ts"
+import { createHistory } from "./history.ts"
+import {
+  type BackupOptions,
+  clusterName,
+  type ManifestOptions,
+  type NetworkOptions,
+  type Resourcing,
+  VOLUME_LABEL,
+} from "./manifests.ts"
+import { type ObservedClusters, observeClusters } from "./observed-clusters.ts"
+import { createPower } from "./power.ts"
+import { createProvisioning } from "./provisioning.ts"
+import type { ClusterResource } from "./resources.ts"
+import type { Site } from "./site.ts"
+
+export interface CnpgOptions extends ApiOptions {
+  readonly storageClass?: string | undefined
+  /** A quantity of Kubernetes, as `10Gi`. */
+  readonly storageSize?: string | undefined
+  readonly backup?: BackupOptions | undefined
+  /** Without it volumes may connect to wherever the cluster lets them. */
+  readonly network?: NetworkOptions | undefined
+  /** Images by version, in place of the project's own; they must hold amcheck and pg_stat_statements. */
+  readonly imageNames?: { readonly [Version in PgVersion]?: string | undefined } | undefined
+  readonly resources?: { readonly [T in Tier]?: Resourcing | undefined } | undefined
+  /** Servers of a volume: with more than one, another takes over when the first is lost. */
+  readonly instances?: { readonly [T in Tier]?: number | undefined } | undefined
+  readonly stateTimeoutMs?: number | undefined
+  readonly copyTimeoutMs?: number | undefined
+  readonly pollMs?: number | undefined
+  readonly clock?: Clock | undefined
+  readonly log?: ((line: string) => void) | undefined
+}
+
+const STORAGE_SIZE = "10Gi"
+const STATE_TIMEOUT_MS = 5 * 60_000
+const COPY_TIMEOUT_MS = 60 * 60_000
+const POLL_MS = 1_000
+
+const resourcesOf: Readonly<Record<Tier, Resourcing>> = {
+  shared: { requests: { cpu: "25m", memory: "128Mi" }, limits: { cpu: "1", memory: "512Mi" } },
+  isolated: { requests: { cpu: "100m", memory: "256Mi" }, limits: { cpu: "1", memory: "1Gi" } },
+  dedicated: { requests: { cpu: "1", memory: "2Gi" }, limits: { cpu: "1", memory: "2Gi" } },
+}
+
+const imageOf = (version: PgVersion): string =>
+  `ghcr.io/cloudnative-pg/postgresql:${version}-standard-trixie`
+
+const definedOf = <Value extends object>(some: { readonly [Key in keyof Value]?: Value[Key] | undefined } = {}) =>
+  Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<Value>
+
+const manifestOptions = (options: CnpgOptions): ManifestOptions => ({
+  namespace: options.namespace,
+  storageSize: options.storageSize ?? STORAGE_SIZE,
+  storageClass: options.storageClass,
+  backup: options.backup,
+  network: options.network,
+  imageNames: {
+    ...{ 16: imageOf(16), 17: imageOf(17), 18: imageOf(18) },
+    ...definedOf<Record<PgVersion, string>>(options.imageNames),
+  },
+  resources: { ...resourcesOf, ...definedOf<Record<Tier, Resourcing>>(options.resources) },
+  instances: {
+    ...{ shared: 1, isolated: 1, dedicated: 1 },
+    ...definedOf<Record<Tier, number>>(options.instances),
+  },
+})
+
+const capabilitiesOf = ({ backup, network }: CnpgOptions): EngineCapabilities => ({
+  driver: "cnpg",
+  versions: pgVersions,
+  tiers: ["shared", "isolated", "dedicated"],
+  copies: backup?.snapshotClass === undefined ? "copy" : "snapshot",
+  isolation: "container",
+  network: network ? "policy" : "open",
+})
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Ids become names and selectors, so nothing else may pass. */
+const checked = <Volume extends VolumeRef>(volume: Volume): Volume => {
+  if (!UUID.test(volume.id)) throw new PortError("refused", "the id of a volume is a UUID in lower case")
+  return volume
+}
+
+/** Lets one task at a time through for each volume, in the order of their coming. */
+const createTurns = () => {
+  const last = new Map<string, Promise<unknown>>()
+  return async <Result>(id: string, task: () => Promise<Result>): Promise<Result> => {
+    const turn = (last.get(id) ?? Promise.resolve()).then(task, task)
+    last.set(id, turn)
+    try {
+      return await turn
+    } finally {
+      if (last.get(id) === turn) last.delete(id)
+    }
+  }
+}
+
+/** A caller may stop waiting; what it waited for goes on for the others. */
+const abandonable = async <Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> => {
+  if (!signal) return work
+  const gone = Promise.withResolvers<never>()
+  const leave = () => gone.reject(new PortError("unavailable", "the caller stopped waiting"))
+  if (signal.aborted) leave()
+  signal.addEventListener("abort", leave, { once: true })
+  try {
+    return await Promise.race([work, gone.promise])
+  } finally {
+    signal.removeEventListener("abort", leave)
+    work.catch(() => undefined)
+  }
+}
+
+const volumeOf = (cluster: ClusterResource): string => cluster.metadata.labels?.[VOLUME_LABEL] ?? ""
+
+const runningOf = (observed: ObservedClusters) =>
+  [...observed.all()].flatMap(cluster => {
+    const state = stateOf(cluster)
+    if (state === "idle") return []
+    return [{ id: volumeOf(cluster), state, walLagBytes: null, protection: protectionOf(cluster) }]
+  })
+
+const createSubscriptions = () => {
+  const subscribers = new Set<EngineEvents>()
+  return {
+    subscribe(events: EngineEvents): Disposable {
+      subscribers.add(events)
+      return { [Symbol.dispose]: () => void subscribers.delete(events) }
+    },
+    /** A volume that was awake and no longer is, though nobody told it to rest. */
+    changed(now: ClusterResource | undefined, before: ClusterResource | undefined) {
+      if (!before || !isAwake(before) || (now && (isAwake(now) || wantsRest(now)))) return
+      for (const { stopped } of subscribers) stopped(volumeOf(before))
+    },
+  }
+}
+
+const healthOf = (api: Site["api"]): EnginePort["health"] => async () => {
+  try {
+    // A selector that nothing matches: what counts is whether the answer comes.
+    await api.list("clusters", `${VOLUME_LABEL}=none`)
+    return { ok: true }
+  } catch (error) {
+    return { ok: false, reason: error instanceof PortError ? error.message : "the Kubernetes API cannot be used" }
+  }
+}
+
+const createSite = (options: CnpgOptions, changed: Parameters<typeof observeClusters>[1]["changed"]): Site => {
+  const { log = () => undefined, pollMs = POLL_MS } = options
+  const api = createKubernetesApi(options)
+  return {
+    api,
+    observed: observeClusters(api, { selector: VOLUME_LABEL, retryMs: pollMs, log, changed }),
+    manifests: manifestOptions(options),
+    clock: options.clock ?? systemClock,
+    log,
+    pollMs,
+    stateTimeoutMs: options.stateTimeoutMs ?? STATE_TIMEOUT_MS,
+    copyTimeoutMs: options.copyTimeoutMs ?? COPY_TIMEOUT_MS,
+  }
+}
+
+/** Does not wait for the API: one that is away now makes calls `unavailable`, not the start fail. */
+export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> => {
+  const subscriptions = createSubscriptions()
+  const site = createSite(options, subscriptions.changed)
+  const { api, observed } = site
+  const inTurn = createTurns()
+  const waking = new Map<string, Promise<void>>()
+  const power = createPower(site)
+  const provisioning = createProvisioning(site, power)
+
+  /** Every caller that comes while the volume starts waits for the same start. */
+  const wakeShared = (volume: VolumeRef): Promise<void> => {
+    const { id } = volume
+    const known = waking.get(id)
+    if (known) return known
+    const started = inTurn(id, () => power.start(volume)).finally(() => waking.delete(id))
+    waking.set(id, started)
+    return started
+  }
+
+  const history = createHistory(site, { start: wakeShared, mark: power.mark })
+  const branching = createBranching(site, { wakeSource: wakeShared, history, ...provisioning })
+
+  return {
+    capabilities: capabilitiesOf(options),
+    subscribe: subscriptions.subscribe,
+    health: healthOf(api),
+
+    create: async (volume, credentials) =>
+      inTurn(checked(volume).id, () => provisioning.create(volume, credentials)),
+
+    async wake(volume, signal) {
+      const { id } = checked(volume)
+      const startedAt = performance.now()
+      const known = observed.get(clusterName(id))
+      if (known && isAwake(known) && !waking.has(id)) return power.endpoint(volume, 0)
+      await abandonable(wakeShared(volume), signal)
+      return power.endpoint(volume, Math.ceil(performance.now() - startedAt))
+    },
+
+    suspend: async volume => inTurn(checked(volume).id, () => power.stop(volume)),
+
+    branch: async (source, target, point, credentials) =>
+      inTurn(checked(target).id, () => branching.branch(checked(source), target, point, credentials)),
+
+    setCredentials: async (volume, credentials) =>
+      inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
+
+    window: async volume => history.window(checked(volume)),
+    prune: async (volume, before) => history.prune(checked(volume), before),
+    size: async volume => provisioning.size(checked(volume)),
+    destroy: async volume => inTurn(checked(volume).id, () => provisioning.raze(volume)),
+    running: () => runningOf(observed),
+
+    async [Symbol.asyncDispose]() {
+      api[Symbol.dispose]()
+      await observed[Symbol.asyncDispose]()
+    },
+  }
+}

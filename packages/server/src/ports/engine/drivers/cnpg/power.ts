@@ -1,0 +1,129 @@
+/** Volumes that wake and rest, and the passwords that must be in force before anybody may connect. */
+import { PortError } from "../../../port-error.ts"
+import { type Endpoint, READER_ROLE, type VolumeCredentials, type VolumeRef } from "../../port.ts"
+import { HIBERNATION, isAtRest, isAwake, isRestDeferred, wantsRest } from "./cluster-state.ts"
+import { clusterName, ownerSecretName, readerSecretName, secretManifest, serviceHost } from "./manifests.ts"
+import { type ClusterResource, isAtLeast, type SecretResource } from "./resources.ts"
+import { annotate, getCluster, type Site } from "./site.ts"
+
+export interface Power {
+  /** Wakes the volume and waits until its passwords are those of its Secrets. */
+  start(volume: VolumeRef): Promise<void>
+  stop(volume: VolumeRef): Promise<void>
+  /** Where an awake volume is. */
+  endpoint(volume: VolumeRef, wakeMs: number): Promise<Endpoint>
+  /** Writes the Secrets; a volume that is awake has the passwords when this resolves. */
+  setPasswords(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
+  /** Commits something in the volume, and waits until that is done. */
+  mark(volume: VolumeRef, annotation: Readonly<Record<string, string>>): Promise<void>
+}
+
+const PORT = 5432
+/** The operator renews its authority long before the old one ends. */
+const AUTHORITY_AGE_MS_MAX = 10 * 60_000
+const AUTHORITIES_MAX = 10_000
+
+interface Revisions {
+  readonly owner: string | undefined
+  readonly reader: string | undefined
+}
+
+/**
+ * For the reader the operator says what it has committed. For the owner, whose role it does not manage, only what it has
+ * seen; the same pass over the volume then sets that password.
+ */
+const isInForce =
+  ({ owner, reader }: Revisions) =>
+  ({ status }: ClusterResource): boolean =>
+    isAtLeast(status?.secretsResourceVersion?.applicationSecretVersion, owner) &&
+    isAtLeast(status?.managedRolesStatus?.passwordStatus?.[READER_ROLE]?.resourceVersion, reader)
+
+const revisionOf = (secret: SecretResource | undefined) => secret?.metadata.resourceVersion
+
+const createAuthorities = (site: Site) => {
+  const known = new Map<string, { ca: string; readAt: number }>()
+  return async (volumeId: string): Promise<string> => {
+    const cached = known.get(volumeId)
+    if (cached && performance.now() - cached.readAt < AUTHORITY_AGE_MS_MAX) return cached.ca
+    const secret = await site.api.get("secrets", `${clusterName(volumeId)}-ca`)
+    const encoded = secret?.data?.["ca.crt"]
+    if (encoded === undefined)
+      throw new PortError("unavailable", `the authority of ${clusterName(volumeId)} is not there yet`)
+    const ca = Buffer.from(encoded, "base64").toString("utf8")
+    if (known.size >= AUTHORITIES_MAX) known.clear()
+    known.set(volumeId, { ca, readAt: performance.now() })
+    return ca
+  }
+}
+
+export const createPower = (site: Site): Power => {
+  const { api, observed, stateTimeoutMs } = site
+  const authorityOf = createAuthorities(site)
+
+  const until = (id: string, isWanted: (cluster: ClusterResource) => boolean) =>
+    observed.until(clusterName(id), isWanted, stateTimeoutMs)
+
+  /** Base backups are not asked for while there is nothing to copy. */
+  const pauseBackups = async (id: string, suspend: boolean) => {
+    if (site.manifests.backup) await api.patch("scheduledbackups", clusterName(id), { spec: { suspend } })
+  }
+
+  const putSecret = async (volumeId: string, role: "owner" | "reader", password: string) => {
+    const manifest = secretManifest(volumeId, role, password)
+    const made = await api.create("secrets", manifest)
+    if (made) return made
+    const name = role === "owner" ? ownerSecretName(volumeId) : readerSecretName(volumeId)
+    const patched = await api.patch("secrets", name, manifest)
+    if (!patched) throw new PortError("unavailable", `the Secret ${name} comes and goes`)
+    return patched
+  }
+
+  return {
+    async start(volume) {
+      const { id } = volume
+      if (wantsRest(await getCluster(site, volume))) {
+        // Pods that are being taken away could still look ready to whoever gives them back too early.
+        await until(id, cluster => isAtRest(cluster) || isRestDeferred(cluster))
+        await annotate(site, id, { [HIBERNATION]: "off" })
+        await pauseBackups(id, false)
+      }
+      const [owner, reader] = await Promise.all([
+        api.get("secrets", ownerSecretName(id)),
+        api.get("secrets", readerSecretName(id)),
+      ])
+      const hasPasswords = isInForce({ owner: revisionOf(owner), reader: revisionOf(reader) })
+      await until(id, cluster => isAwake(cluster) && hasPasswords(cluster))
+    },
+
+    async stop(volume) {
+      const { id } = volume
+      if (isAtRest(await getCluster(site, volume))) return
+      await pauseBackups(id, true)
+      await annotate(site, id, { [HIBERNATION]: "on" })
+      await until(id, isAtRest)
+    },
+
+    async endpoint({ id }, wakeMs) {
+      const host = serviceHost(id, site.manifests.namespace)
+      return { host, port: PORT, tls: { ca: await authorityOf(id), servername: host }, wakeMs }
+    },
+
+    async setPasswords(volume, credentials) {
+      const { id } = volume
+      const owner = revisionOf(await putSecret(id, "owner", credentials.owner))
+      const reader = revisionOf(await putSecret(id, "reader", credentials.reader))
+      const cluster = observed.get(clusterName(id))
+      if (cluster && isAwake(cluster)) {
+        const hasPasswords = isInForce({ owner, reader })
+        await until(id, now => wantsRest(now) || hasPasswords(now))
+      }
+    },
+
+    async mark({ id }, annotations) {
+      // A Secret that changed is set as the role's password again, which is a transaction of its own.
+      const secret = await api.patch("secrets", readerSecretName(id), { metadata: { annotations } })
+      if (!secret) throw new PortError("missing", `there is no volume ${id}`)
+      await until(id, isInForce({ owner: undefined, reader: revisionOf(secret) }))
+    },
+  }
+}
