@@ -1,58 +1,18 @@
 /** `npm run bench`: what the pipeline costs, as ratios against a bare server in the same run. Never a test. */
-import { type ChildProcess, execFile, spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { execFile, spawn } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
-import { performance } from "node:perf_hooks"
 import { promisify } from "node:util"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
-
-/** What `npm start` runs. */
-const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: { start: string } }
-const START = scripts.start
+import { databaseFigures } from "./bench/databases.ts"
+import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
-const PORT = 14_800
 const BARE_PORT = 14_801
-
-interface Started {
-  readonly process: ChildProcess
-  readonly ms: number
-}
-
-/** Starts the platform as a user would and waits until it really serves. */
-const start = async (dataDir: string): Promise<Started> => {
-  const from = performance.now()
-  const child = spawn(process.execPath, START.split(" ").slice(1), {
-    stdio: ["ignore", "ignore", "inherit"],
-    env: { PATH: process.env.PATH, SVC_PORT: String(PORT), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off" },
-  })
-  while (!(await answers(`http://127.0.0.1:${PORT}/health/ready`))) {
-    if (child.exitCode !== null) throw new Error("the platform did not start")
-    await new Promise(resolve => setTimeout(resolve, 5))
-  }
-  return { process: child, ms: performance.now() - from }
-}
-
-const answers = async (url: string): Promise<boolean> => {
-  try {
-    return (await fetch(url)).ok
-  } catch {
-    return false
-  }
-}
-
-const stop = async (child: ChildProcess): Promise<void> => {
-  const gone = new Promise(resolve => child.once("exit", resolve))
-  child.kill("SIGTERM")
-  await gone
-}
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 
 const startTimes = async (dataDir: string): Promise<{ first: number; warm: number }> => {
   const first = await start(dataDir)
@@ -126,8 +86,8 @@ try {
   const platform = await start(dataDir)
   await new Promise(resolve => setTimeout(resolve, 3_000))
   const idle = await residentMegabytes(platform.process.pid ?? 0)
-  const { api_key } = JSON.parse(readFileSync(join(dataDir, "first-run.json"), "utf8")) as { api_key: string }
-  const rows = await throughput(api_key)
+  const rows = await throughput(apiKeyOf(dataDir))
+  const databases = await databaseFigures(dataDir)
   await stop(platform.process)
   const key_check_us = await measureKeyCheck()
 
@@ -149,11 +109,13 @@ try {
     idle_pss_mb: idle,
     key_check_us,
     throughput: rows,
+    databases,
   }
   print(rows)
   process.stdout.write(
     `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
   )
+  for (const [what, value] of Object.entries(databases)) process.stdout.write(`${what.padEnd(44)} ${value}\n`)
   mkdirSync("bench-results", { recursive: true })
   writeFileSync(
     `bench-results/${result.date.replaceAll(":", "-")}.json`,

@@ -8,6 +8,7 @@ import { keys } from "./keys.ts"
 import { kv } from "./kv.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
+import { schema } from "./schema.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { PendingApproval } from "./approvals.ts"
@@ -28,9 +29,15 @@ export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
 export * from "./meters.ts"
 export * from "./plans.ts"
 export * from "./scopes.ts"
+export {
+  PII_CONFIDENCE_DEFAULT,
+  SCHEMA_COLUMNS_MAX,
+  SCHEMA_SEARCH_LIMIT_DEFAULT,
+  SCHEMA_TABLES_MAX,
+} from "./schema.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 
-export const areas = { identity, databases, kv, account, organizations, projects, keys, approvals } as const
+export const areas = { identity, databases, schema, kv, account, organizations, projects, keys, approvals } as const
 
 /** Version of the interface (specification 9). */
 export const API_VERSION = "1.5.0"

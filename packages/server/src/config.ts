@@ -157,6 +157,24 @@ export const settings = {
     meaning: "How long a deleted tenant database can be restored.",
     parse: integer(0, 365 * 86_400, 7 * 86_400),
   },
+  dedicatedCgroup: {
+    variable: "SVC_DATABASE_CGROUP",
+    otherwise: "none: there is no tier dedicated",
+    meaning: "Control group (cgroup v2 folder) in which databases of tier `dedicated` get groups of their own.",
+    parse: optional,
+  },
+  dedicatedMemoryMb: {
+    variable: "SVC_DATABASE_DEDICATED_MEMORY_MB",
+    otherwise: "2048",
+    meaning: "Memory of a database of tier `dedicated`.",
+    parse: integer(256, 4_194_304, 2048),
+  },
+  dedicatedCpus: {
+    variable: "SVC_DATABASE_DEDICATED_CPUS",
+    otherwise: "2",
+    meaning: "Processors of a database of tier `dedicated`.",
+    parse: integer(1, 1024, 2),
+  },
   pgBinDir16: {
     variable: "PG_BIN_DIR_16",
     otherwise: "the embedded PostgreSQL 16",

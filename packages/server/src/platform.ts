@@ -113,6 +113,14 @@ const engineProvider = ({ config, log, templatesDir }: Start) => ({
   runAs: config.runAs,
   programs: { 16: config.pgBinDir16, 17: config.pgBinDir17, 18: config.pgBinDir18 },
   templatesDir,
+  dedicated:
+    config.dedicatedCgroup === undefined
+      ? undefined
+      : {
+          parentDir: config.dedicatedCgroup,
+          memoryBytes: config.dedicatedMemoryMb * 2 ** 20,
+          cpus: config.dedicatedCpus,
+        },
   log: (line: string) => log.debug({ engine: line }),
 })
 
@@ -177,7 +185,11 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     }),
   )
   const { box, meters } = core
-  const services = { database, changes, clock, log, kv, engine, box, meters, postgres: postgresSettings(config) }
+  const metrics = opened.use(createMetrics())
+  const services = {
+    ...{ database, changes, clock, log, kv, engine, box, meters, metrics },
+    postgres: postgresSettings(config),
+  }
   for (const definition of definitions) {
     const area = await definition.start({ ...services })
     running.set(definition.name, area)
@@ -187,7 +199,6 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const operations = [...core.operations, ...[...running.values()].flatMap(area => area.operations)]
   const replays = createReplays(database.db)
   opened.use(clock.every(PRUNE_EVERY_MS, () => replays.prune(clock.now())))
-  const metrics = opened.use(createMetrics())
   const origins = ownOrigins(config)
   const pipeline = createPipeline({
     ...core,

@@ -3,6 +3,7 @@ import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Database } from "./kernel/db/database.ts"
 import type { Logger } from "./kernel/log.ts"
+import type { MetricSources } from "./kernel/metrics.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
 import type { SecretBox } from "./core/secrets/secret-box.ts"
 import type { Changes } from "./kernel/db/changes.ts"
@@ -27,6 +28,7 @@ export interface Services {
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox
   readonly meters: BackgroundMeters
+  readonly metrics: MetricSources
   readonly postgres: PostgresSettings
 }
 

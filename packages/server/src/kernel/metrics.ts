@@ -4,7 +4,26 @@
  */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 
-export interface Metrics extends Disposable {
+/** One value of a family; labels must come from closed sets, never from what callers send. */
+export interface Sample {
+  readonly labels?: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** What an area counts or measures itself. */
+export interface Family {
+  readonly name: string
+  readonly type: "counter" | "gauge"
+  readonly help: string
+  readonly samples: readonly Sample[]
+}
+
+/** Where an area adds its own figures; they are asked for when somebody reads the metrics. */
+export interface MetricSources {
+  collect(source: () => readonly Family[]): void
+}
+
+export interface Metrics extends MetricSources, Disposable {
   /** Counts one request of an operation. Takes a fraction of a microsecond; the names must be a closed set. */
   observe(operationName: string, status: number, seconds: number): void
   /** Everything counted so far, in the Prometheus text format 0.0.4. */
@@ -110,7 +129,21 @@ const createLoopWatch = () => {
   }
 }
 
+const sampleLine = (name: string, { labels = {}, value }: Sample): string => {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text}"`)
+  return pairs.length > 0 ? `${name}{${pairs.join(",")}} ${value}` : `${name} ${value}`
+}
+
+const familyText = ({ name, type, help, samples }: Family): string =>
+  family(
+    name,
+    type,
+    help,
+    samples.map(sample => sampleLine(name, sample)),
+  )
+
 export const createMetrics = (): Metrics => {
+  const sources: (() => readonly Family[])[] = []
   const observed = new Map<string, Observed>()
   const loop = createLoopWatch()
 
@@ -129,6 +162,8 @@ export const createMetrics = (): Metrics => {
       known.buckets[at] = (known.buckets[at] ?? 0) + 1
     },
 
+    collect: source => void sources.push(source),
+
     async text() {
       return [
         family(
@@ -143,6 +178,7 @@ export const createMetrics = (): Metrics => {
           "Time from request to reply.",
           durationLines(observed),
         ),
+        ...sources.flatMap(source => source().map(familyText)),
         processText(),
         loop.text(),
       ].join("")

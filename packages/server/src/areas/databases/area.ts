@@ -6,6 +6,7 @@ import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
 import { createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
 import { createDirectory } from "./directory.ts"
+import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import { createPayloads } from "./payloads.ts"
 import { createProvision } from "./provision.ts"
@@ -22,19 +23,25 @@ const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeed
 export const databasesArea = defineArea({
   name: "databases",
   title: "Databases",
-  needs: ["database", "changes", "clock", "log", "engine", "box", "meters", "postgres"],
+  needs: ["database", "changes", "clock", "log", "engine", "box", "meters", "metrics", "postgres"],
   migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  async start({ database, changes, clock, log, engine, box, meters, postgres }) {
+  async start({ database, changes, clock, log, engine, box, meters, metrics, postgres }) {
     await using opened = new AsyncDisposableStack()
     const { graceSeconds } = postgres
     const directory = createDirectory(database.db, changes, box)
     const usage = createUsage({ database, engine, meters, log })
+    const figures = createFigures(engine)
+    metrics.collect(figures.families)
     const compute = opened.use(
       createCompute({
         ...{ engine, clock, log },
         isActive: usage.isActive,
+        branchOf: directory.findByVolume,
         events: {
-          awake: usage.awake,
+          awake(branch, at, wakeMs) {
+            figures.woke(wakeMs)
+            usage.awake(branch, at, wakeMs)
+          },
           asleep: usage.asleep,
           ended: branch => pools.close(branch),
         },
@@ -51,7 +58,9 @@ export const databasesArea = defineArea({
 
     const resources = opened.move()
     return {
-      operations: [...databasesHandlers({ ...needs, sessions: pools })],
+      operations: [
+        ...databasesHandlers({ ...needs, sessions: pools }),
+      ],
       async state() {
         const health = await engine.health()
         const running = engine.running()

@@ -45,11 +45,13 @@ export interface ComputeNeeds {
   readonly clock: Clock
   readonly log: Logger
   readonly events: ComputeEvents
+  readonly branchOf: (volumeId: string) => Promise<ReadyBranch | undefined>
   /** Whether a session of the branch's server runs something or is in a transaction. */
   readonly isActive: (branch: ReadyBranch) => Promise<boolean>
 }
 
-export const createCompute = ({ engine, clock, log, events, isActive }: ComputeNeeds): Compute => {
+export const createCompute = (needs: ComputeNeeds): Compute => {
+  const { engine, clock, log, events, isActive } = needs
   const awake = new Map<string, Awake>()
   const byBranch = new Map<string, Awake>()
 
@@ -96,7 +98,17 @@ export const createCompute = ({ engine, clock, log, events, isActive }: ComputeN
     if (isIdle(entry)) await suspend(entry)
   }
 
+  /** Servers that were started for work on them (a copy, a new password) and not for anybody's query. */
+  const adopt = async () => {
+    for (const { id, state } of engine.running()) {
+      if (state !== "active" || awake.has(id)) continue
+      const branch = await needs.branchOf(id)
+      if (branch && !awake.has(id)) remember(branch, 0)
+    }
+  }
+
   const look = async () => {
+    await adopt().catch(error => log.warn({ err: error }, "awake databases are not all known"))
     await Promise.all(
       [...awake.values()].filter(isIdle).map(entry =>
         consider(entry).catch(error => {

@@ -26,6 +26,7 @@ export interface Directory {
   find(query: BranchQuery): Promise<ReadyBranch | undefined>
   /** By the id alone, for the wire, where the password is the proof. Not cached. */
   findById(branchId: string): Promise<ReadyBranch | undefined>
+  findByVolume(volumeId: string): Promise<ReadyBranch | undefined>
 }
 
 /** The topic under which changes of databases and branches are announced. */
@@ -103,6 +104,10 @@ export const createDirectory = (db: Db, changes: Changes, box: SecretBox): Direc
       known.find([organizationId, projectId, databaseId, branchId].join("|").toLowerCase()),
     async findById(branchId) {
       const row = await readyBranches(db).where("branch.id", "=", branchId).executeTakeFirst()
+      return row && toBranch(row)
+    },
+    async findByVolume(volumeId) {
+      const row = await readyBranches(db).where("branch.volume_id", "=", volumeId).executeTakeFirst()
       return row && toBranch(row)
     },
   }

@@ -1,5 +1,9 @@
 import type { Call } from "../../kernel/call.ts"
+import { fault } from "../../kernel/fault.ts"
 import type { VolumeRef } from "../../ports/engine/port.ts"
+import type { Directory } from "./directory.ts"
+import { projectOf } from "./lookup.ts"
+import type { Provision } from "./provision.ts"
 
 /** The branch that a call addresses, with what is needed to reach it. */
 export interface Target {
@@ -20,3 +24,22 @@ export interface Targets {
   /** Throws `database_not_found` or `branch_not_found`; another tenant's answers like none. */
   of(call: Call, input: TargetInput): Promise<Target>
 }
+
+export const createTargets = (needs: { directory: Directory; provision: Provision }): Targets => ({
+  async of(call, { database_id, branch_id }) {
+    const query = {
+      organizationId: call.organization.id,
+      projectId: projectOf(call),
+      databaseId: database_id ?? undefined,
+      branchId: branch_id ?? undefined,
+    }
+    const found = await needs.directory.find(query)
+    if (found) return found
+    if (branch_id) throw fault("branch_not_found")
+    if (database_id) throw fault("database_not_found")
+    await needs.provision.getOrCreate(call)
+    const made = await needs.directory.find(query)
+    if (!made) throw fault("database_not_found")
+    return made
+  },
+})

@@ -29,6 +29,8 @@ export interface Limits {
   readonly cacheBlocksMin: number
   readonly cacheHitShare: number
   readonly checkpointsMin: number
+  /** Log between two checkpoints, as a share of max_wal_size. */
+  readonly checkpointLogShare: number
 }
 
 const MIB = 1024 * 1024
@@ -55,6 +57,7 @@ export const LIMITS: Limits = {
   cacheBlocksMin: 100_000,
   cacheHitShare: 0.9,
   checkpointsMin: 20,
+  checkpointLogShare: 0.3,
 }
 
 /** What a check says of one row; the rest of the finding is the check's own. */

@@ -45,7 +45,7 @@ export const startCluster = async (t: TestContext, version: PgVersion): Promise<
   const args = ["-D", dataDir, ...instanceSettings({ version, tier: "shared", socketDir }).flatMap(s => ["-c", s])]
   const server = await startServerProcess(
     { command: programOf(await versions.programs(version), "postgres"), args, options: spawnAs(account) },
-    log,
+    { log },
   )
   const pools: pg.Pool[] = []
   t.after(async () => {

@@ -112,10 +112,10 @@ const redundantIndex = check<{ index: string; covered_by: string; table: string;
     JOIN ${INDEXES} AS keep ON ${SAME_TERMS}
       AND drop.amname = 'btree' AND NOT drop.indisunique AND drop.indexprs IS NULL AND keep.indexprs IS NULL
       AND drop.indnatts = drop.indnkeyatts AND keep.indnkeyatts > drop.indnkeyatts
-      AND (keep.indkey::int2[])[0:drop.indnkeyatts - 1] = drop.indkey::int2[]
-      AND (keep.indclass::oid[])[0:drop.indnkeyatts - 1] = drop.indclass::oid[]
-      AND (keep.indcollation::oid[])[0:drop.indnkeyatts - 1] = drop.indcollation::oid[]
-      AND (keep.indoption::int2[])[0:drop.indnkeyatts - 1] = drop.indoption::int2[]
+      AND (keep.indkey::int2[])[0:drop.indnkeyatts - 1] = (drop.indkey::int2[])[0:drop.indnkeyatts - 1]
+      AND (keep.indclass::oid[])[0:drop.indnkeyatts - 1] = (drop.indclass::oid[])[0:drop.indnkeyatts - 1]
+      AND (keep.indcollation::oid[])[0:drop.indnkeyatts - 1] = (drop.indcollation::oid[])[0:drop.indnkeyatts - 1]
+      AND (keep.indoption::int2[])[0:drop.indnkeyatts - 1] = (drop.indoption::int2[])[0:drop.indnkeyatts - 1]
     ORDER BY drop.name, keep.indnkeyatts, keep.indexrelid`,
   found: row => ({
     key: row.index,

@@ -93,8 +93,8 @@ const checkpoints = check<{ requested: number; timed: number; wal_bytes_each: nu
       current_setting('max_wal_size') AS max_wal_size
     FROM (${requested(version)}) AS checkpoint CROSS JOIN (SELECT wal_bytes FROM pg_stat_wal) AS log
     WHERE requested >= $1::bigint AND requested > timed
-      AND wal_bytes / requested >= 0.3 * pg_size_bytes(current_setting('max_wal_size'))`,
-  parameters: limits => [limits.checkpointsMin],
+      AND wal_bytes / requested >= $2::float8 * pg_size_bytes(current_setting('max_wal_size'))`,
+  parameters: limits => [limits.checkpointsMin, limits.checkpointLogShare],
   found: row => ({
     key: "checkpoints",
     detail: `${row.requested} checkpoints were forced, ${row.timed} came in their time; ${inBytes(row.wal_bytes_each)} of log lie between two.`,

@@ -1,7 +1,12 @@
 /** A client of the Kubernetes API that knows as much of it as volumes need: one namespace, bounded in size and time. */
 import { readFile } from "node:fs/promises"
-import { Agent as HttpAgent, request as requestPlain, type IncomingMessage, type RequestOptions } from "node:http"
-import { Agent as TlsAgent, request as requestTls } from "node:https"
+import {
+  Agent as HttpAgent,
+  type IncomingMessage,
+  type RequestOptions,
+  request as requestPlain,
+} from "node:http"
+import { request as requestTls, Agent as TlsAgent } from "node:https"
 import { createInterface } from "node:readline"
 import { PortError } from "../../../port-error.ts"
 import { collectionPath, type Kind, type Resource, type Resources } from "./resources.ts"
@@ -137,13 +142,18 @@ const createTransport = (options: ApiOptions) => {
 
 export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
   const { namespace, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options
-  if (!URL.canParse(options.apiUrl)) throw new PortError("refused", "the address of the Kubernetes API is not a URL")
+  if (!URL.canParse(options.apiUrl))
+    throw new PortError("refused", "the address of the Kubernetes API is not a URL")
   const transport = createTransport(options)
   const closing = new AbortController()
 
   const outage = (what: Ask, cause: unknown): PortError => {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    return new PortError("unavailable", `Kubernetes did not answer ${what.method} ${what.path}: ${reason}`, cause)
+    return new PortError(
+      "unavailable",
+      `Kubernetes did not answer ${what.method} ${what.path}: ${reason}`,
+      cause,
+    )
   }
 
   /** The answer's JSON; undefined for a status that means "it is so already". */

@@ -45,13 +45,15 @@ const pointText = (sourceId: string, point: RecoveryPoint): string => {
 }
 
 const partedOf = (cluster: ClusterResource): BranchedFrom => {
-  const { [PARTED_LSN_ANNOTATION]: lsn = "0/0", [PARTED_AT_ANNOTATION]: at = "" } = cluster.metadata.annotations ?? {}
+  const { [PARTED_LSN_ANNOTATION]: lsn = "0/0", [PARTED_AT_ANNOTATION]: at = "" } =
+    cluster.metadata.annotations ?? {}
   return { lsn, time: new Date(at) }
 }
 
 const snapshotOf = (backup: BackupResource): string => {
   const data = backup.status?.snapshotBackupStatus?.elements?.find(({ type }) => type === "PG_DATA")
-  if (!data) throw new PortError("unavailable", `the Backup ${backup.metadata.name} holds no snapshot of the data`)
+  if (!data)
+    throw new PortError("unavailable", `the Backup ${backup.metadata.name} holds no snapshot of the data`)
   return data.name
 }
 
@@ -123,7 +125,10 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
       raising.catch(() => undefined)
     }
     await needs.raze(target)
-    throw new PortError("unavailable", `the recovery of ${clusterName(target.id)} failed; its pods' log says why`)
+    throw new PortError(
+      "unavailable",
+      `the recovery of ${clusterName(target.id)} failed; its pods' log says why`,
+    )
   }
 
   return {
@@ -161,5 +166,6 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
   }
 }
 
-const hasFailed = (job: { readonly status?: { readonly conditions?: readonly { type: string; status: string }[] } }) =>
-  job.status?.conditions?.some(({ type, status }) => type === "Failed" && status === "True") ?? false
+const hasFailed = (job: {
+  readonly status?: { readonly conditions?: readonly { type: string; status: string }[] }
+}) => job.status?.conditions?.some(({ type, status }) => type === "Failed" && status === "True") ?? false

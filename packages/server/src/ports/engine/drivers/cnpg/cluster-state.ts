@@ -18,10 +18,12 @@ const FAILED: readonly string[] = [
 export const conditionOf = (cluster: ClusterResource, type: string): Condition | undefined =>
   cluster.status?.conditions?.find(condition => condition.type === type)
 
-export const isLeaving = (cluster: ClusterResource): boolean => cluster.metadata.deletionTimestamp !== undefined
+export const isLeaving = (cluster: ClusterResource): boolean =>
+  cluster.metadata.deletionTimestamp !== undefined
 
 /** Whether the volume was told to be at rest. */
-export const wantsRest = (cluster: ClusterResource): boolean => cluster.metadata.annotations?.[HIBERNATION] === "on"
+export const wantsRest = (cluster: ClusterResource): boolean =>
+  cluster.metadata.annotations?.[HIBERNATION] === "on"
 
 export const isAtRest = (cluster: ClusterResource): boolean =>
   wantsRest(cluster) && conditionOf(cluster, HIBERNATION)?.status === "True"

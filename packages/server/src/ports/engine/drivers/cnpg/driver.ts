@@ -76,11 +76,11 @@ const resourcesOf: Readonly<Record<Tier, Resourcing>> = {
   dedicated: { requests: { cpu: "1", memory: "2Gi" }, limits: { cpu: "1", memory: "2Gi" } },
 }
 
-const imageOf = (version: PgVersion): string =>
-  `ghcr.io/cloudnative-pg/postgresql:${version}-standard-trixie`
+const imageOf = (version: PgVersion): string => `ghcr.io/cloudnative-pg/postgresql:${version}-standard-trixie`
 
-const definedOf = <Value extends object>(some: { readonly [Key in keyof Value]?: Value[Key] | undefined } = {}) =>
-  Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<Value>
+const definedOf = <Value extends object>(
+  some: { readonly [Key in keyof Value]?: Value[Key] | undefined } = {},
+) => Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Partial<Value>
 
 const manifestOptions = (options: CnpgOptions): ManifestOptions => ({
   namespace: options.namespace,
@@ -131,7 +131,10 @@ const createTurns = () => {
 }
 
 /** A caller may stop waiting; what it waited for goes on for the others. */
-const abandonable = async <Result>(work: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> => {
+const abandonable = async <Result>(
+  work: Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> => {
   if (!signal) return work
   const gone = Promise.withResolvers<never>()
   const leave = () => gone.reject(new PortError("unavailable", "the caller stopped waiting"))
@@ -169,17 +172,25 @@ const createSubscriptions = () => {
   }
 }
 
-const healthOf = (api: Site["api"]): EnginePort["health"] => async () => {
-  try {
-    // A selector that nothing matches: what counts is whether the answer comes.
-    await api.list("clusters", `${VOLUME_LABEL}=none`)
-    return { ok: true }
-  } catch (error) {
-    return { ok: false, reason: error instanceof PortError ? error.message : "the Kubernetes API cannot be used" }
+const healthOf =
+  (api: Site["api"]): EnginePort["health"] =>
+  async () => {
+    try {
+      // A selector that nothing matches: what counts is whether the answer comes.
+      await api.list("clusters", `${VOLUME_LABEL}=none`)
+      return { ok: true }
+    } catch (error) {
+      return {
+        ok: false,
+        reason: error instanceof PortError ? error.message : "the Kubernetes API cannot be used",
+      }
+    }
   }
-}
 
-const createSite = (options: CnpgOptions, changed: Parameters<typeof observeClusters>[1]["changed"]): Site => {
+const createSite = (
+  options: CnpgOptions,
+  changed: Parameters<typeof observeClusters>[1]["changed"],
+): Site => {
   const { log = () => undefined, pollMs = POLL_MS } = options
   const api = createKubernetesApi(options)
   return {

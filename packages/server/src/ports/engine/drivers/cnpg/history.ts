@@ -57,7 +57,8 @@ const completedOf = ({ metadata, spec, status }: BackupResource): readonly Compl
       ]
     : []
 
-const outside = (what: string): PortError => new PortError("refused", `the point is outside the window: ${what}`)
+const outside = (what: string): PortError =>
+  new PortError("refused", `the point is outside the window: ${what}`)
 
 export const createHistory = (site: Site, power: Pick<Power, "start" | "mark">): History => {
   const { api, clock, manifests } = site

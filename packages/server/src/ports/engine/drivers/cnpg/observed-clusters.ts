@@ -14,7 +14,11 @@ export interface ObservedClusters extends AsyncDisposable {
    * Waits until a Cluster is as wanted. Fails as `missing` when it goes, as `refused` when the operator has given it up,
    * and as `unavailable` after `timeoutMs`.
    */
-  until(name: string, isWanted: (cluster: ClusterResource) => boolean, timeoutMs: number): Promise<ClusterResource>
+  until(
+    name: string,
+    isWanted: (cluster: ClusterResource) => boolean,
+    timeoutMs: number,
+  ): Promise<ClusterResource>
   untilGone(name: string, timeoutMs: number): Promise<void>
 }
 
@@ -84,7 +88,8 @@ const follow = async (api: KubernetesApi, store: Store, options: ObserverOptions
 
   let since = resourceVersion
   const take = (event: WatchEvent<ClusterResource>) => {
-    if (event.type === "ERROR") throw event.object.code === GONE ? new HistoryGone() : new Error("the watch broke")
+    if (event.type === "ERROR")
+      throw event.object.code === GONE ? new HistoryGone() : new Error("the watch broke")
     since = event.object.metadata.resourceVersion ?? since
     if (event.type === "DELETED") store.drop(event.object.metadata.name, since)
     else if (event.type !== "BOOKMARK") store.put(event.object)
@@ -108,7 +113,8 @@ export const observeClusters = (api: KubernetesApi, options: ObserverOptions): O
     while (!closing.signal.aborted) {
       const startedAt = performance.now()
       await follow(api, store, options, closing.signal).catch(() => undefined)
-      waitMs = performance.now() - startedAt > RETRY_MS_MAX ? options.retryMs : Math.min(waitMs * 2, RETRY_MS_MAX)
+      waitMs =
+        performance.now() - startedAt > RETRY_MS_MAX ? options.retryMs : Math.min(waitMs * 2, RETRY_MS_MAX)
       await delay(waitMs, undefined, { signal: closing.signal, ref: false }).catch(() => undefined)
     }
   }

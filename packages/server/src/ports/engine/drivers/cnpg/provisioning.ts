@@ -7,8 +7,8 @@ import {
   clusterSelector,
   emptyBootstrap,
   networkPolicyManifest,
-  objectStoreManifest,
   type Origin,
+  objectStoreManifest,
   POINT_ANNOTATION,
   scheduledBackupManifest,
   TIER_ANNOTATION,
@@ -80,7 +80,8 @@ export const createProvisioning = (site: Site, power: Power): Provisioning => {
         (await api.get("clusters", clusterName(id))) === undefined ? true : undefined,
       )
       await api.removeAll("persistentvolumeclaims", clusterSelector(id))
-      for (const kind of ["objectstores", "networkpolicies", "secrets"] as const) await api.removeAll(kind, mine)
+      for (const kind of ["objectstores", "networkpolicies", "secrets"] as const)
+        await api.removeAll(kind, mine)
     },
 
     async size(volume) {

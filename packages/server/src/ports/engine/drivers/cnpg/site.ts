@@ -39,7 +39,8 @@ export const poll = async <Answer>(
       return undefined
     })
     if (answer !== undefined) return answer
-    if (performance.now() > deadline) throw new PortError("unavailable", `${what} takes longer than ${timeoutMs} ms`)
+    if (performance.now() > deadline)
+      throw new PortError("unavailable", `${what} takes longer than ${timeoutMs} ms`)
     await delay(pollMs)
   }
 }

@@ -26,12 +26,14 @@ export const createBases = (host: Host, records: Records): Bases => {
   const take = async (volume: Volume): Promise<void> => {
     const { id } = volume.record
     const dataDir = layout.dataDir(id)
+    // Out of reach of the server, which could otherwise change its own history.
+    const owners = { source: volume.owner, owner: undefined }
     const name = `base-${Date.now()}`
     await mkdir(layout.basesDir(id), { recursive: true, mode: 0o700 })
     const image: Image = await madeWhole(join(layout.basesDir(id), name), draft =>
       volume.state === "active"
-        ? copyRunning({ socketDir: volume.socketDir, password: host.adminPassword }, dataDir, draft, undefined)
-        : copyAtRest(dataDir, draft, undefined),
+        ? copyRunning({ socketDir: volume.socketDir, password: host.adminPassword }, dataDir, draft, owners)
+        : copyAtRest(dataDir, draft, owners),
     )
     const record = await records.get(id)
     const { redo, timeline } = image

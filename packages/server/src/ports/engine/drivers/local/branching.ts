@@ -68,7 +68,7 @@ const headAtRest = async (copying: Copying): Promise<Image> => {
   const { host, source, target } = copying
   const from = host.layout.dataDir(source.record.id)
   return fillVolume(copying, async dataDir => {
-    const image = await copyAtRest(from, dataDir, target.owner)
+    const image = await copyAtRest(from, dataDir, { source: source.owner, owner: target.owner })
     await placeWal(await walAtRest(from, segmentName(image)), target, dataDir)
     return image
   })
@@ -78,7 +78,10 @@ const headRunning = async (copying: Copying): Promise<Image> => {
   const { host, source, target, history } = copying
   const at = { socketDir: source.socketDir, password: host.adminPassword }
   return fillVolume(copying, async dataDir => {
-    const image = await copyRunning(at, host.layout.dataDir(source.record.id), dataDir, target.owner)
+    const image = await copyRunning(at, host.layout.dataDir(source.record.id), dataDir, {
+      source: source.owner,
+      owner: target.owner,
+    })
     await archivedTo(source, image.consistent)
     await placeWal(await history.wal(source.record.id, image), target, dataDir)
     return image

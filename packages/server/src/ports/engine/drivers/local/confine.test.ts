@@ -270,3 +270,13 @@ for (const { isolation, ...settings } of methods) {
     })
   })
 }
+
+test("a directory that cannot be hidden is refused, not left open", {
+  skip: process.platform !== "linux",
+}, async () => {
+  for (const directory of ["/", "/no/such/directory"])
+    await assert.rejects(detectConfinement({ log, hiddenDirs: [directory] }), {
+      name: "PortError",
+      kind: "refused",
+    })
+})

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process"
 import { constants } from "node:fs"
-import { chown, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
+import { chown, copyFile, mkdir, mkdtemp, open, readdir, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import type { Account } from "../../../../kernel/db/embedded/account.ts"
 import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
+import { PortError } from "../../../port-error.ts"
 import { errorCode } from "../../../../kernel/startup-error.ts"
 
 /** More at once keep the disk no busier, and hold more memory. */
@@ -13,6 +14,8 @@ const FILES_AT_ONCE = 16
 export interface CopyOptions {
   /** Who shall own the copy; undefined: we do. */
   readonly owner: Account | undefined
+  /** Who owns the original, when a server of that user may be at work in it. */
+  readonly source?: Account | undefined
   /** By path relative to the source. A folder that is skipped is not made either. */
   readonly skip?: (path: string) => boolean
   /** By path relative to the source: copied after everything else. */
@@ -57,11 +60,30 @@ const inParallel = async <A>(items: readonly A[], act: (item: A) => Promise<void
 }
 
 /**
+ * Copies one file. We may be root, and a server that was taken over could put a link where a file was: what is opened
+ * must belong to the server's own user, whatever path led to it.
+ */
+const copyOwned = async (from: string, to: string, source: Account | undefined): Promise<void> => {
+  if (source === undefined || process.platform !== "linux") {
+    return copyFile(from, to, constants.COPYFILE_FICLONE)
+  }
+  const file = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const stat = await file.stat()
+    if (!stat.isFile() || stat.uid !== source.uid)
+      throw new PortError("refused", `${from} is not a file of its database`)
+    await copyFile(`/proc/self/fd/${file.fd}`, to, constants.COPYFILE_FICLONE)
+  } finally {
+    await file.close()
+  }
+}
+
+/**
  * Copies a folder into one that does not exist yet. Where the file system can, copies share their blocks with the
  * original until either changes.
  */
 export const copyTree = async (from: string, to: string, options: CopyOptions): Promise<void> => {
-  const { owner, skip = () => false, last = () => false } = options
+  const { owner, source, skip = () => false, last = () => false } = options
   const own = async (path: string) => {
     if (owner) await chown(path, owner.uid, owner.gid)
   }
@@ -74,7 +96,7 @@ export const copyTree = async (from: string, to: string, options: CopyOptions): 
   }
   const copyOne = async ({ path }: Entry) => {
     const target = join(to, path)
-    await copyFile(join(from, path), target, constants.COPYFILE_FICLONE)
+    await copyOwned(join(from, path), target, source)
       .then(() => own(target))
       .catch(absentIsFine)
   }

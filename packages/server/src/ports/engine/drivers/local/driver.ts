@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { chown, mkdir, readdir, rm } from "node:fs/promises"
 import { availableParallelism } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { chooseAccount } from "../../../../kernel/db/embedded/account.ts"
 import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
 import { PortError } from "../../../port-error.ts"
@@ -20,6 +20,7 @@ import { ADMIN_ROLE, asAdmin, literal } from "./admin.ts"
 import { bytesIn, createBases } from "./bases.ts"
 import { copyHead, copyPoint } from "./branching.ts"
 import { detectConfinement } from "./confine/detect.ts"
+import { detectResourceGroups } from "./confine/limits.ts"
 import { readControlFile } from "./control-file.ts"
 import { canReflink, copyTree, syncFileSystem } from "./copy.ts"
 import { createHistory } from "./history.ts"
@@ -43,7 +44,23 @@ export interface LocalEngineOptions {
   readonly systemDir?: string
   /** Where templates are kept, when several engines share them. */
   readonly templatesDir?: string | undefined
+  /** Resources of tier `dedicated`: a control group (cgroup v2) that we may write to, and what each volume gets. */
+  readonly dedicated?: { readonly parentDir: string; readonly memoryBytes: number; readonly cpus: number } | undefined
   readonly log: (line: string) => void
+}
+
+/** Sessions, their parallel workers and PostgreSQL's own processes. */
+const DEDICATED_PROCESSES_MAX = 512
+
+const openGroups = async ({ dedicated, log }: LocalEngineOptions): Promise<Host["dedicated"]> => {
+  if (!dedicated) return undefined
+  const found = await detectResourceGroups(dedicated.parentDir)
+  if (found.groups) {
+    const { memoryBytes, cpus } = dedicated
+    return { groups: found.groups, limits: { memoryBytes, cpus, processesMax: DEDICATED_PROCESSES_MAX } }
+  }
+  log(`there is no tier dedicated: ${found.reason}`)
+  return undefined
 }
 
 /** Starting is work for a processor; more at once only make each slower. */
@@ -88,7 +105,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const layout = createLayout({ dataDir, systemDir, account, templatesDir: options.templatesDir })
   const stagingDir = account ? systemDir : dataDir
   const versions = createVersions({ folders: options.programs ?? {}, account, stagingDir, log })
-  const confinement = await detectConfinement({ log, hiddenDirs: [dataDir, layout.root] })
+  const confinement = await detectConfinement({ log, account, hiddenDirs: [dataDir, dirname(layout.root)] })
   const templates = await createTemplates({
     ...{ templatesDir: layout.templatesDir, programs: versions.programs, account, log },
     socketDirOf: version => layout.socketDir(60_000 + version),
@@ -100,6 +117,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const host: Host = {
     ...{ layout, versions, confinement, archiver, adminPassword: templates.adminPassword, log },
     starts: createStartQueue(STARTS_AT_ONCE),
+    dedicated: await openGroups(options),
     stopped: volumeId => listeners.forEach(({ stopped }) => stopped(volumeId)),
   }
   const bases = createBases(host, records)
@@ -167,6 +185,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const destroy = async ({ id }: VolumeRef) => {
     const volume = volumes.get(id)
     await volume?.suspend()
+    await host.dedicated?.groups.remove(id)
     volumes.delete(id)
     if (volume) await rm(volume.socketDir, { recursive: true, force: true })
     await rm(layout.volumeDir(id), { recursive: true, force: true, maxRetries: 3 })
@@ -190,7 +209,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     capabilities: {
       driver: "local",
       versions: versions.available,
-      tiers: ["shared", "isolated"],
+      tiers: host.dedicated ? ["shared", "isolated", "dedicated"] : ["shared", "isolated"],
       copies,
       isolation: confinement.isolation,
       network: confinement.network,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chown, mkdir, rename, rm, writeFile } from "node:fs/promises"
 import { basename, dirname, join, sep } from "node:path"
 import { PortError } from "../../../port-error.ts"
 import type { Account } from "../../../../kernel/db/embedded/account.ts"
@@ -7,7 +7,6 @@ import type { Lsn } from "../../port.ts"
 import { asAdmin } from "./admin.ts"
 import { readControlFile } from "./control-file.ts"
 import { copyTree } from "./copy.ts"
-import { VARIABLE_SETTINGS_FILE } from "./settings.ts"
 
 /** A copy of a data directory that a server can start from once it has the log. */
 export interface Image {
@@ -35,7 +34,6 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "backup_label",
   "recovery.signal",
   "standby.signal",
-  VARIABLE_SETTINGS_FILE,
 ])
 const WAL_FOLDERS = ["archive_status", "summaries"]
 
@@ -49,8 +47,14 @@ const isLeftOut = (path: string): boolean => {
 /** The control file says from where on the other files must be read, so it is the last to be copied. */
 const isLast = (path: string): boolean => path.startsWith(`global${sep}`)
 
-const copyData = async (from: string, to: string, owner: Account | undefined): Promise<void> => {
-  await copyTree(from, to, { owner, skip: isLeftOut, last: isLast })
+/** Whose files are copied, and whose the copy is. */
+export interface Owners {
+  readonly source: Account | undefined
+  readonly owner: Account | undefined
+}
+
+const copyData = async (from: string, to: string, { source, owner }: Owners): Promise<void> => {
+  await copyTree(from, to, { source, owner, skip: isLeftOut, last: isLast })
   for (const folder of WAL_FOLDERS) {
     const path = join(to, "pg_wal", folder)
     await mkdir(path, { recursive: true, mode: 0o700 })
@@ -59,10 +63,10 @@ const copyData = async (from: string, to: string, owner: Account | undefined): P
 }
 
 /** Of a data directory on which nothing runs, and whose server was shut down in order. */
-export const copyAtRest = async (from: string, to: string, owner: Account | undefined): Promise<Image> => {
+export const copyAtRest = async (from: string, to: string, owners: Owners): Promise<Image> => {
   const { redo, timeline, shutDown } = await readControlFile(from)
   if (!shutDown) throw new PortError("unavailable", "the database was not shut down in order")
-  await copyData(from, to, owner)
+  await copyData(from, to, owners)
   return { redo, consistent: redo, timeline, takenAt: new Date() }
 }
 
@@ -82,12 +86,12 @@ export const copyRunning = async (
   at: { socketDir: string; password: string },
   from: string,
   to: string,
-  owner: Account | undefined,
+  owners: Owners,
 ): Promise<Image> =>
   asAdmin(at, async client => {
     await client.query("SELECT pg_backup_start('svc', true)")
-    await copyData(from, to, owner)
-    // `false`: the archiver has the log already, so nobody needs to wait for it here.
+    await copyData(from, to, owners)
+    // False: the archiver has the log already, so nobody needs to wait for it here.
     const { rows } = await client.query<{ lsn: string; labelfile: string; now: Date }>(
       "SELECT lsn, labelfile, clock_timestamp() AS now FROM pg_backup_stop(false)",
     )
@@ -95,7 +99,7 @@ export const copyRunning = async (
     if (!end) throw new Error("pg_backup_stop gave no row")
     const path = join(to, "backup_label")
     await writeFile(path, end.labelfile, { mode: 0o600 })
-    if (owner) await chown(path, owner.uid, owner.gid)
+    if (owners.owner) await chown(path, owners.owner.uid, owners.owner.gid)
     return { ...readLabel(end.labelfile), consistent: end.lsn, takenAt: end.now }
   })
 
@@ -114,9 +118,3 @@ export const madeWhole = async <Result>(
     throw error
   }
 }
-
-export const hasLabel = (dataDir: string): Promise<boolean> =>
-  readFile(join(dataDir, "backup_label")).then(
-    () => true,
-    () => false,
-  )

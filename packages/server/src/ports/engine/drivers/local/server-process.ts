@@ -19,6 +19,13 @@ export interface ServerProcess {
   reload(): void
 }
 
+export interface StartHooks {
+  /** What the server says, a line at a time. */
+  readonly log: (line: string) => void
+  /** Called with the process id before the server does anything of note. */
+  readonly spawned?: (pid: number) => Promise<void>
+}
+
 const READY = "database system is ready to accept connections"
 const TARGET_NOT_REACHED = "recovery ended before configured recovery target was reached"
 const LINES_KEPT = 10
@@ -46,7 +53,7 @@ const endWithUs = (child: ChildProcess) => {
 /** Starts a server and waits until it takes connections, however long it has to replay. */
 export const startServerProcess = async (
   { command, args, options }: Command,
-  log: (line: string) => void,
+  { log, spawned = async () => undefined }: StartHooks,
 ): Promise<ServerProcess> => {
   const child = spawn(command, args, {
     ...options,
@@ -65,18 +72,22 @@ export const startServerProcess = async (
     if (lastLines.length > LINES_KEPT) lastLines.shift()
     if (line.includes(READY)) ready.resolve("ready")
   })
-  const spawned = Promise.withResolvers<void>()
+  const begun = Promise.withResolvers<void>()
   const exited = new Promise<void>(resolve => {
     child.once("error", error => {
       if (child.pid !== undefined) return // a signal that could not be sent; the server runs on
       running.delete(child)
-      spawned.reject(new PortError("unavailable", "PostgreSQL cannot be run here", error))
+      begun.reject(new PortError("unavailable", "PostgreSQL cannot be run here", error))
       resolve()
     })
     child.once("exit", () => resolve())
   })
-  child.once("spawn", () => spawned.resolve())
-  await spawned.promise
+  child.once("spawn", () => begun.resolve())
+  await begun.promise
+  await spawned(child.pid as number).catch(error => {
+    child.kill("SIGKILL")
+    throw error
+  })
 
   const outcome = await Promise.race([ready.promise, exited])
   if (outcome !== "ready") throw startFailure(lastLines)

@@ -1,15 +1,9 @@
 import type { PgVersion, Tier } from "../../port.ts"
 
-/** The file in the data directory that holds what changes while a server runs; reread on SIGHUP. */
-export const VARIABLE_SETTINGS_FILE = "svc.conf"
 export const ARCHIVER_NAME = "svc_wal"
 /** Part of the socket's name; nothing listens on TCP. */
 export const SOCKET_PORT = 5432
 export const CONNECTIONS_MAX = 100
-
-/** Commits wait until the archiver has them on disk, or do not. */
-export const variableSettings = (synchronous: boolean): string =>
-  `synchronous_standby_names = '${synchronous ? ARCHIVER_NAME : ""}'\n`
 
 /** Memory in MB. Pages of shared memory that nothing touched cost nothing, so an idle server is as small with more. */
 const sharedBuffersMb: Readonly<Record<Tier, number>> = { shared: 64, isolated: 64, dedicated: 256 }

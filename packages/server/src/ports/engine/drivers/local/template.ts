@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
-import { appendFile, chmod, chown, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chmod, chown, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { type Account, spawnAs } from "../../../../kernel/db/embedded/account.ts"
@@ -12,7 +12,7 @@ import { DATABASE_NAME, OWNER_ROLE, type PgVersion, READER_ROLE } from "../../po
 import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import { syncFileSystem } from "./copy.ts"
 import { startServerProcess } from "./server-process.ts"
-import { instanceSettings, VARIABLE_SETTINGS_FILE } from "./settings.ts"
+import { ARCHIVER_NAME, instanceSettings } from "./settings.ts"
 
 /** Data directories that new volumes are copies of, one a version, made when the first volume of it is. */
 export interface Templates {
@@ -40,8 +40,8 @@ const setup = [
   `GRANT pg_read_all_data, pg_read_all_stats TO ${READER_ROLE}`,
   `ALTER ROLE ${READER_ROLE} SET default_transaction_read_only = on`,
   `CREATE DATABASE ${DATABASE_NAME} OWNER ${OWNER_ROLE}`,
-  // Connections of the platform's own must not be kept out by a tenant who fills all places.
-  `ALTER ROLE ${ADMIN_ROLE} SET synchronous_commit = local`,
+  // Last, or the statements before would wait for an archiver that is not there yet.
+  `ALTER SYSTEM SET synchronous_standby_names = '${ARCHIVER_NAME}'`,
 ]
 
 const setupInDatabase = [
@@ -102,7 +102,6 @@ const initialize = async (
   )
   await rm(passwordFile)
   await writeFile(join(dataDir, "pg_hba.conf"), HBA)
-  await appendFile(join(dataDir, "postgresql.conf"), `include_if_exists = '${VARIABLE_SETTINGS_FILE}'\n`)
 
   await mkdir(socketDir, { recursive: true, mode: 0o700 })
   if (account) await chown(socketDir, account.uid, account.gid)
@@ -110,7 +109,7 @@ const initialize = async (
   const args = ["-D", dataDir, ...settings.flatMap(setting => ["-c", setting])]
   const server = await startServerProcess(
     { command: programOf(binaries, "postgres"), args, options: spawnAs(account) },
-    log,
+    { log },
   )
   try {
     const at = { socketDir, password: adminPassword }

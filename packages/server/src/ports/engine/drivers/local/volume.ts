@@ -1,23 +1,19 @@
-import { chown, mkdir, rm, writeFile } from "node:fs/promises"
+import { chown, mkdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { Account } from "../../../../kernel/db/embedded/account.ts"
 import { programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
+import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import { PortError } from "../../../port-error.ts"
 import type { RecoveryWindow, VolumeState } from "../../port.ts"
 import type { Confinement } from "./confine/detect.ts"
+import type { Limits, ResourceGroups } from "./confine/limits.ts"
 import type { Layout } from "./layout.ts"
 import type { VolumeRecord } from "./records.ts"
 import { type ServerProcess, startServerProcess } from "./server-process.ts"
-import {
-  instanceSettings,
-  SOCKET_PORT,
-  VARIABLE_SETTINGS_FILE,
-  variableSettings,
-} from "./settings.ts"
+import { ARCHIVER_NAME, instanceSettings, SOCKET_PORT } from "./settings.ts"
 import type { StartQueue } from "./start-queue.ts"
 import type { Versions } from "./versions.ts"
-import { ADMIN_ROLE } from "./admin.ts"
 import type { Archiver, WalFollower } from "./wal/archiver.ts"
 
 /** What volumes share. */
@@ -27,6 +23,8 @@ export interface Host {
   readonly confinement: Confinement
   readonly archiver: Archiver
   readonly starts: StartQueue
+  /** What volumes of tier `dedicated` have for themselves; undefined where there is no such tier. */
+  readonly dedicated: { readonly groups: ResourceGroups; readonly limits: Limits } | undefined
   readonly adminPassword: string
   readonly log: (line: string) => void
   /** A server ended by itself. */
@@ -70,6 +68,12 @@ const createTurns = () => {
   }
 }
 
+/** Whether the server was last told that commits wait for the archive. */
+const wasSynchronous = async (dataDir: string): Promise<boolean> => {
+  const settings = await readFile(join(dataDir, "postgresql.auto.conf"), "utf8").catch(() => "")
+  return settings.includes(`synchronous_standby_names = '${ARCHIVER_NAME}'`)
+}
+
 export const ownerOf = (host: Pick<Host, "confinement">, { slot }: VolumeRecord): Account | undefined =>
   host.confinement.ownerOf(slot)
 
@@ -85,11 +89,12 @@ export const createVolume = (host: Host, record: VolumeRecord): Volume => {
   let starting: Promise<void> | undefined
   let synchronous = true
 
-  const writeVariable = async (): Promise<void> => {
-    const path = join(dataDir, VARIABLE_SETTINGS_FILE)
-    await writeFile(path, variableSettings(synchronous), { mode: 0o600 })
-    if (owner) await chown(path, owner.uid, owner.gid)
-  }
+  /** By the server itself: we might be root, and do not write in a folder that is somebody else's. */
+  const setSynchronous = (wanted: boolean): Promise<void> =>
+    asAdmin({ socketDir, password: host.adminPassword, database: "postgres" }, async client => {
+      await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${wanted ? ARCHIVER_NAME : ""}'`)
+      await client.query("SELECT pg_reload_conf()")
+    })
 
   /** Commits wait for the archiver as long as there is hope that it comes back. */
   const watchArchiver = (server: ServerProcess, follower: WalFollower) => {
@@ -98,7 +103,10 @@ export const createVolume = (host: Host, record: VolumeRecord): Volume => {
       if (synchronous === wanted || running?.server !== server) return
       synchronous = wanted
       host.log(`${id}: commits ${wanted ? "wait for" : "go on without"} the archive`)
-      await writeVariable().then(server.reload, error => host.log(`${id}: ${error}`))
+      await setSynchronous(wanted).catch(error => {
+        synchronous = !wanted
+        host.log(`${id}: ${error}`)
+      })
     }
     const onState = (now: WalFollower["state"]) => {
       clearTimeout(giveUp)
@@ -114,9 +122,7 @@ export const createVolume = (host: Host, record: VolumeRecord): Volume => {
     await mkdir(socketDir, { recursive: true, mode: 0o700 })
     if (owner) await chown(socketDir, owner.uid, owner.gid)
     await clearLeftovers(dataDir, socketDir, host.log)
-    await rm(join(dataDir, "postmaster.opts"), { force: true })
-    synchronous = true
-    await writeVariable()
+    synchronous = await wasSynchronous(dataDir)
   }
 
   const start = async (recovery: readonly string[]): Promise<void> => {
@@ -129,7 +135,12 @@ export const createVolume = (host: Host, record: VolumeRecord): Volume => {
       const args = ["-D", dataDir, ...settings.flatMap(setting => ["-c", setting])]
       const place = { slot: record.slot, volumeDir: layout.volumeDir(id), socketDir, programsDir: binaries.native }
       const command = confinement.command(place, programOf(binaries, "postgres"), args)
-      const server = await startServerProcess(command, line => host.log(`${id}: ${line}`))
+      const server = await startServerProcess(command, {
+        log: line => host.log(`${id}: ${line}`),
+        spawned: async pid => {
+          if (tier === "dedicated") await host.dedicated?.groups.admit(id, pid, host.dedicated.limits)
+        },
+      })
       const follower = host.archiver.follow({
         ...{ volumeId: id, socketDir, port: SOCKET_PORT, user: ADMIN_ROLE, password: host.adminPassword },
         walDir: layout.walDir(id),

@@ -39,7 +39,7 @@ volume=$1 socket=$2 programs=$3
 shift 3
 exec 3<"$volume" 4<"$socket" 5<"$programs"
 empty() { mount -n -i -c -t tmpfs -o "nosuid,nodev,noexec,$1" svc "$2"; }
-back() { mkdir -p "$2"; mount -n -i -c --bind "/proc/self/fd/$1" "$2"; }
+back() { [ -d "$2" ] || mkdir -p "$2"; mount -n -i -c --bind "/proc/self/fd/$1" "$2"; }
 while [ "$1" != -- ]; do empty size=64k,nr_inodes=64,mode=755 "$1"; shift; done
 shift
 while [ "$1" != -- ]; do empty size=16m,nr_inodes=1k,mode=1777 "$1"; shift; done

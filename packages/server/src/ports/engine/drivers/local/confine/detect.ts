@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process"
+import { existsSync, realpathSync } from "node:fs"
 import { chmod, chown, mkdir, mkdtemp, readFile, rm } from "node:fs/promises"
 import { homedir, release, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -33,7 +34,7 @@ export interface Confinement {
 
 interface Options {
   readonly log: (line: string) => void
-  /** The platform's own directories. Those in them that are a volume's stay visible to that volume. */
+  /** The platform's own directories, which exist. Those in them that are a volume's stay visible to that volume. */
   readonly hiddenDirs: readonly string[]
   /** As whom all volumes run where there are no users enough; only root can choose. */
   readonly account?: Account | undefined
@@ -69,6 +70,15 @@ const viewOf = async (hiddenDirs: readonly string[]): Promise<View> => {
     readOnly: writableMounts(mounts, covered),
     readOnlyMountOf: path => readOnlyMountOf(mounts, path),
   }
+}
+
+/** A place that could not be hidden would be open without a word. */
+const demandHideable = (directory: string): void => {
+  if (existsSync(directory) && realpathSync(directory) !== "/") return
+  throw new PortError(
+    "refused",
+    `${directory} cannot be hidden from databases, for it is "/" or does not exist`,
+  )
 }
 
 const kernelIsAtLeast = (major: number, minor: number): boolean => {
@@ -193,6 +203,7 @@ export const detectConfinement = async (options: Options): Promise<Confinement> 
       "this system has no namespaces, so volumes run as one user with its network",
     )
 
+  hiddenDirs.forEach(demandHideable)
   const ownUsers = isRoot() && (await rangeExists(uidBase, slotsMax))
   if (ownUsers) await warnOfOwners(uidBase, slotsMax, log)
   // Run by an ordinary user, a server could read what is his: keys for other machines, for one.

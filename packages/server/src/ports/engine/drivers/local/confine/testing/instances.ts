@@ -128,7 +128,7 @@ export const startInstance = async (
   slot: number,
 ): Promise<Instance> => {
   const volume = makeVolume(t, confinement, machine, template, slot)
-  const server = await startServerProcess(volume.command, () => undefined)
+  const server = await startServerProcess(volume.command, { log: () => undefined })
   atEnd(t, () => server.stop())
   return { ...volume, server, client: await connect(t, volume.socketDir) }
 }

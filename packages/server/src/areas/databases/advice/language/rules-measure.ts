@@ -1,0 +1,275 @@
+/** Aggregates, percentages, groups and metrics. */
+import { takeComparison } from "./comparators.ts"
+import { isToOne, pathBetween } from "./graph.ts"
+import type { BucketUnit, Group, Measure, Ref } from "./query.ts"
+import {
+  addCondition,
+  columnExpression,
+  columnLike,
+  isNumber,
+  isTable,
+  match,
+  nearestDate,
+  nounAt,
+  peek,
+  type Reading,
+  type Rule,
+  refOf,
+  rowsOf,
+  skipCharacters,
+  tablesByRelevance,
+  take,
+  textFrom,
+  valueAt,
+} from "./reading.ts"
+
+const functions: readonly (readonly [string, Measure["fn"]])[] = [
+  ["how many|(?:total |overall )?(?:number|count|amount)s? of|count(?: of| all| up)?|tally(?: of)?|the total number of", "count"],
+  ["how much|(?:the )?(?:total|sum|overall|combined|cumulative)(?: (?:amount|sum|value|of))*", "sum"],
+  ["(?:the )?(?:average|mean|avg|typical)(?: (?:value|amount) of| of)?", "avg"],
+  ["(?:the )?median(?: (?:value|amount) of| of)?", "median"],
+]
+
+const fillers = "(?:the|all|of|our|a|an|in|these|value|values)"
+
+/** The column that `revenue` or `spending` means: a total on a row, or quantity times price where that fits the tables. */
+export const metricOf = (reading: Reading): Measure | null => {
+  const about = [...reading.mentioned]
+  const fits = (table: number) =>
+    about.every(other => {
+      const path = pathBetween(reading.catalog, table, other)
+      return path !== undefined && isToOne(path.steps)
+    })
+  const totals: Ref[] = []
+  const products: (readonly [Ref, Ref])[] = []
+  for (const { index, columns } of reading.catalog.tables) {
+    const total = columns.find(({ name, category }) => category === "number" && /^(?:.*_)?(?:revenue|total|total_amount|total_price|grand_total|amount|subtotal)$/.test(name))
+    const quantity = columns.find(({ name, category }) => category === "number" && /^(?:quantity|qty|units)$/.test(name))
+    const price = columns.find(({ name, category }) => category === "number" && /(?:^|_)(?:price|cost)$/.test(name))
+    if (total) totals.push({ table: index, column: total })
+    if (quantity && price) products.push([{ table: index, column: quantity }, { table: index, column: price }])
+  }
+  const total = totals.find(({ table }) => fits(table))
+  if (total) return { fn: "sum", of: columnExpression(total) }
+  const product = products.find(([{ table }]) => fits(table)) ?? products[0]
+  if (product) return { fn: "sum", of: { kind: "product", factors: product } }
+  return totals[0] ? { fn: "sum", of: columnExpression(totals[0]) } : null
+}
+
+const METRIC = "(?:revenue|sales|turnover|spending|spend|spent|spends|money(?: spent)?|sold for)(?: amount| value)?"
+
+export const takeMetric = (reading: Reading): Measure | null => {
+  const own = nounAt(reading)
+  if (own && own.score >= 0.9) return null
+  const found = match(textFrom(reading), METRIC)
+  const metric = found && metricOf(reading)
+  if (!found || !metric) return null
+  skipCharacters(reading, found[0].length)
+  reading.draft.lastMetric = metric
+  return metric
+}
+
+/** A measure over a noun that follows: `number of orders`, `average price`. Steps over it, or reads nothing. */
+export const takeMeasure = (reading: Reading): Measure | null => {
+  const start = reading.at
+  take(reading, "(?:the|their|a|an)")
+  const fn = functions.find(([words]) => peek(reading, words))
+  if (fn) take(reading, fn[0])
+  const distinct = fn !== undefined && take(reading, "(?:(?:the|of) )*(?:different|distinct|unique)") !== null
+  if (fn) take(reading, `${fillers}(?: ${fillers})*`)
+  const metric = takeMetric(reading)
+  if (metric) return fn ? { ...metric, fn: fn[1] === "count" ? "sum" : fn[1] } : metric
+  const noun = nounAt(reading, reading.at, meaning => (fn?.[1] === "count" ? true : isNumber(meaning) || isTable(meaning)))
+  if (noun && fn) {
+    if (noun.meaning.kind === "table") {
+      const behind = nounAt(reading, reading.at + noun.length, isNumber)
+      const named = behind && behind.meaning.table === noun.meaning.table ? refOf(behind.meaning) : null
+      if (fn[1] !== "count" && named && behind) {
+        reading.at += noun.length + behind.length
+        return { fn: fn[1], of: columnExpression(named) }
+      }
+      if (fn[1] === "count" || fn[1] === "sum") {
+        reading.at += noun.length
+        return { ...rowsOf(noun.meaning.table.index), distinct }
+      }
+    } else {
+      const ref = refOf(noun.meaning)
+      if (ref) {
+        reading.at += noun.length
+        const numeric = ref.column.category === "number" && fn[1] === "count" && !distinct
+        return { fn: numeric ? "sum" : fn[1], of: columnExpression(ref), distinct: fn[1] === "count" && !numeric }
+      }
+    }
+  }
+  reading.at = start
+  return null
+}
+
+export const aggregateRule: Rule = reading => {
+  const { draft } = reading
+  if (draft.pending && draft.pending.fn !== "count") return nestedCount(reading)
+  const start = reading.at
+  const fn = functions.find(([words]) => peek(reading, words))
+  if (!fn) return false
+  // A column may be called total, or hold a count.
+  const own = nounAt(reading)
+  if (own && own.score >= 0.9 && own.meaning.kind === "column" && !nounAt(reading, reading.at + own.length)) return false
+  const isList = draft.subject !== null && draft.measures.length === 0 && !draft.percentage
+  const measure = takeMeasure(reading)
+  if (measure) {
+    const comparison = takeComparison(reading, true)
+    if (comparison && isList) {
+      draft.group++
+      const table = measure.of.kind === "rows" ? measure.of.table : (draft.subject ?? 0)
+      addCondition(reading, { kind: "related", table, measure, ...comparison })
+    } else if (comparison) draft.having.push({ measure, ...comparison })
+    else draft.measures.push(measure)
+    if (measure.of.kind === "rows") draft.lastTable = measure.of.table
+    draft.lastTableEnd = reading.at
+    return true
+  }
+  reading.at = start
+  take(reading, fn[0])
+  const distinct = take(reading, "(?:(?:the|of) )*(?:different|distinct|unique)") !== null
+  take(reading, `${fillers}(?: ${fillers})*`)
+  draft.pending = { fn: fn[1], distinct }
+  return true
+}
+
+/** `average number of orders`: a mean of counts. */
+const nestedCount = (reading: Reading): boolean => {
+  const { draft } = reading
+  if (!take(reading, "(?:the )?(?:number|count) of(?: the| all)?")) return false
+  const noun = nounAt(reading, reading.at, isTable)
+  if (noun?.meaning.kind !== "table") return false
+  reading.at += noun.length
+  draft.measures.push({ fn: "avg", of: { kind: "rows", table: noun.meaning.table.index } })
+  draft.pending = null
+  draft.lastTable = noun.meaning.table.index
+  return true
+}
+
+export const percentageRule: Rule = reading => {
+  const found = take(reading, "(?:what )?(?:the )?(?:percentage|percent|share|proportion|fraction|ratio|% )(?: of| for)?(?: all| the)*")
+  if (found) reading.draft.percentage = true
+  return found !== null
+}
+
+const units: readonly (readonly [string, BucketUnit])[] = [
+  ["day of (?:the )?week|weekday", "weekday"],
+  ["hour of (?:the )?day", "hour of day"],
+  ["minute|minutely", "minute"],
+  ["hour|hourly", "hour"],
+  ["day|daily|calendar day|date", "day"],
+  ["week|weekly", "week"],
+  ["(?:calendar )?month|monthly", "month"],
+  ["quarter|quarterly", "quarter"],
+  ["(?:calendar )?year|yearly|annual|annually", "year"],
+]
+
+/** The date to cut into pieces is known when all measures are: the base's, or one named before (`hire year`). */
+const bucketGroup = (reading: Reading, unit: BucketUnit): Group | null => {
+  const { draft } = reading
+  const measured = draft.measures.at(-1)?.of
+  const table =
+    measured?.kind === "rows" ? measured.table : measured?.kind === "product" ? measured.factors[0].table : measured?.ref.table
+  const base = table ?? draft.subject ?? draft.lastTable ?? [...reading.mentioned][0]
+  const ref = draft.lastColumn?.column.category === "date" ? draft.lastColumn : base === undefined ? null : nearestDate(reading.catalog, base)
+  return ref && { kind: "bucket", ref, unit }
+}
+
+const takeGroup = (reading: Reading): Group | null => {
+  take(reading, "(?:the|different|each|every|calendar)")
+  const noun = nounAt(reading)
+  const isDate = noun?.meaning.kind === "column" && noun.meaning.column.category === "date"
+  if (isDate && noun) {
+    const ref = refOf(noun.meaning)
+    const unit = units.find(([words]) => match(textFrom(reading, reading.at + noun.length), words))
+    if (ref && unit) {
+      reading.at += noun.length
+      take(reading, unit[0])
+      return { kind: "bucket", ref, unit: unit[1] }
+    }
+  }
+  if (!noun || noun.score < 0.75 || isDate) {
+    const unit = units.find(([words]) => peek(reading, words))
+    const group = unit && bucketGroup(reading, unit[1])
+    if (unit && group) {
+      take(reading, unit[0])
+      return group
+    }
+  }
+  if (!noun) return null
+  const { meaning } = noun
+  reading.at += noun.length
+  reading.draft.lastTable = meaning.table.index
+  reading.draft.lastTableEnd = reading.at
+  if (meaning.kind === "role") return { kind: "entity", table: meaning.key.to, role: meaning.key }
+  if (meaning.kind !== "table") return { kind: "column", ref: { table: meaning.table.index, column: meaning.column } }
+  const column = nounAt(reading, reading.at, each => each.kind === "column" && each.table === meaning.table)
+  const ref = column && column.score >= 0.9 ? refOf(column.meaning) : null
+  if (column && ref) {
+    reading.at += column.length
+    return ref.column.name === "name" || ref.column.name === "id" ? { kind: "entity", table: meaning.table.index } : { kind: "column", ref }
+  }
+  return { kind: "entity", table: meaning.table.index }
+}
+
+const takeGroups = (reading: Reading): boolean => {
+  const { draft } = reading
+  const first = takeGroup(reading)
+  if (!first) return false
+  draft.groups.push(first)
+  for (;;) {
+    const start = reading.at
+    if (!take(reading, "(?:, )?and(?: (?:per|by|for each|each))?|,|per")) break
+    const next = valueAt(reading) ? null : takeGroup(reading)
+    if (!next) {
+      reading.at = start
+      break
+    }
+    draft.groups.push(next)
+  }
+  return true
+}
+
+export const groupRule: Rule = reading => {
+  const { draft } = reading
+  const start = reading.at
+  const adverb = take(reading, "monthly|daily|weekly|yearly|hourly|quarterly|annually|annual")
+  if (adverb) {
+    const unit = units.find(([words]) => match(adverb[0], words))
+    if (!unit) return false
+    // The measure is often still to come: `monthly revenue`.
+    const measure = draft.measures.length === 0 ? takeMeasure(reading) : null
+    if (measure) draft.measures.push(measure)
+    const group = bucketGroup(reading, unit[1])
+    if (group) draft.groups.push(group)
+    return group !== null
+  }
+  const strong = take(reading, "(?:grouped by|group by|broken down by|split by|per|for each|for every|(?:in|of|within|at|on|from|to|across|by|does|did|has|do) (?:each|every)|each|every|according to)")
+  if (strong && takeGroups(reading)) return true
+  if (!strong && take(reading, "by")) {
+    const counting = draft.measures.length > 0 || draft.pending !== null || draft.percentage
+    if (counting && !valueAt(reading) && takeGroups(reading)) return true
+  }
+  reading.at = start
+  return false
+}
+
+/** An operand for an aggregate that named none: `total orders` counts, `average order` takes the row's amount. */
+export const settlePending = (reading: Reading): void => {
+  const { draft } = reading
+  const { pending } = draft
+  draft.pending = null
+  if (!pending) return
+  const table = draft.subject ?? draft.lastTable
+  if (table === null) return
+  if (pending.fn === "count") {
+    if (draft.measures.length === 0) draft.measures.push(rowsOf(table))
+    return
+  }
+  const amount = columnLike(reading, ["total", "amount", "price", "value", "salary", "score", "grade"], tablesByRelevance(reading).slice(0, 2))
+  if (pending.fn === "sum" && (!amount || amount.table !== table)) draft.measures.push(rowsOf(table))
+  else if (amount) draft.measures.push({ fn: pending.fn, of: columnExpression(amount) })
+}

@@ -1,0 +1,86 @@
+/** What the platform's process and the proxy's process tell each other. */
+import type { FinishedCall } from "./call-queue.ts"
+
+/** Where a branch takes connections: the file of a Unix socket, or a host (over TLS when `tls` is there). */
+export type WireTarget = {
+  /** How long the branch took to wake; 0 when it was awake. */
+  readonly wakeMs: number
+  /** Connections that the proxy lets through to the branch at a time. */
+  readonly connectionsMax: number
+} & (
+  | { readonly socketPath: string }
+  | {
+      readonly host: string
+      readonly port: number
+      readonly tls?: { readonly ca: string; readonly servername: string }
+    }
+)
+
+export interface WireOpenRequest {
+  readonly branchId: string
+  readonly user: string
+  readonly database: string
+  readonly clientAddress: string
+  readonly connectionId: string
+}
+
+export interface WireActivity {
+  readonly branchId: string
+  readonly connectionId: string
+  readonly kind: "opened" | "busy" | "idle" | "listening" | "closed"
+}
+
+/** A statement that went over the wire. */
+export interface WireCall extends FinishedCall {
+  readonly branchId: string
+  readonly connectionId: string
+  readonly user: string
+  readonly applicationName: string
+  readonly clientAddress: string
+}
+
+/** PEM. */
+export interface WireCertificate {
+  readonly key: string
+  readonly cert: string
+}
+
+/** From where a connection must use TLS: from other machines, always, or never. */
+export type RequireTls = "remote" | "always" | "never"
+
+export interface WireLimits {
+  /** Connections altogether. */
+  readonly connectionsMax: number
+  /** Connections of one address that are not logged in yet. */
+  readonly startupsPerAddressMax: number
+  /** For a client to say what it wants, TLS included. */
+  readonly startupTimeoutMs: number
+  /** For a branch to wake. */
+  readonly openTimeoutMs: number
+}
+
+export interface ProxySettings {
+  readonly requireTls: RequireTls
+  readonly limits: WireLimits
+}
+
+export type ToProxy =
+  | { readonly kind: "connection"; readonly connectionId: string }
+  | { readonly kind: "answer"; readonly id: number; readonly value: unknown }
+  | {
+      readonly kind: "refusal"
+      readonly id: number
+      readonly sqlstate: string
+      readonly message: string
+      readonly hint?: string | undefined
+    }
+  | { readonly kind: "disconnect"; readonly branchId: string }
+  | { readonly kind: "stop" }
+
+export type FromProxy =
+  | { readonly kind: "open"; readonly id: number; readonly request: WireOpenRequest }
+  | { readonly kind: "certificate"; readonly id: number }
+  | { readonly kind: "activity"; readonly events: readonly WireActivity[] }
+  | { readonly kind: "calls"; readonly calls: readonly WireCall[]; readonly missed: number }
+  | { readonly kind: "closed"; readonly connectionId: string }
+  | { readonly kind: "warning"; readonly message: string; readonly reason: string }
