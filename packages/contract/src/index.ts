@@ -1,5 +1,6 @@
 /** The areas, in the order of the specification, then what lies beyond it. */
 import { account } from "./account.ts"
+import { advice } from "./advice.ts"
 import { approvals } from "./approvals.ts"
 import { databases } from "./databases.ts"
 import type { Area, Operation } from "./dsl.ts"
@@ -11,6 +12,7 @@ import { projects } from "./projects.ts"
 import { schema } from "./schema.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
+export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
 export { PendingApproval } from "./approvals.ts"
 export {
   HISTORY_RETENTION_SECONDS_DEFAULT,
@@ -28,16 +30,26 @@ export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./k
 export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
 export * from "./meters.ts"
 export * from "./plans.ts"
-export * from "./scopes.ts"
 export {
   PII_CONFIDENCE_DEFAULT,
   SCHEMA_COLUMNS_MAX,
   SCHEMA_SEARCH_LIMIT_DEFAULT,
   SCHEMA_TABLES_MAX,
 } from "./schema.ts"
+export * from "./scopes.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 
-export const areas = { identity, databases, schema, kv, account, organizations, projects, keys, approvals } as const
+export const areas = {
+  identity,
+  databases, advice,
+  schema,
+  kv,
+  account,
+  organizations,
+  projects,
+  keys,
+  approvals,
+} as const
 
 /** Version of the interface (specification 9). */
 export const API_VERSION = "1.5.0"

@@ -1,7 +1,7 @@
 /** A whole platform for a test: a real server over a cloned database, and clients of any tenant and scope. */
 import { randomUUID } from "node:crypto"
 import { rmSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
+import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
@@ -80,6 +80,8 @@ const templatesDir = async (): Promise<string> => {
 
 const start = async (t: TestContext, options: PlatformOptions, clock: TestClock): Promise<Platform> => {
   const dataDir = await mkdtemp(join(tmpdir(), "svc-test-"))
+  // Database servers run as other users, and would be placed elsewhere if these could not pass.
+  await chmod(dataDir, 0o711)
   const database = options.databaseUrl === undefined ? await cloneDatabase() : undefined
   const config = readConfig({
     SVC_PORT: "0",

@@ -21,7 +21,10 @@ import { typesOf } from "./types.ts"
 const PARTS_MAX = 20_000
 
 /** At most `max` of the rows, and whether that left any out. */
-const upTo = <Row>(rows: readonly Row[], max: number) => ({ rows: rows.slice(0, max), truncated: rows.length > max })
+const upTo = <Row>(rows: readonly Row[], max: number) => ({
+  rows: rows.slice(0, max),
+  truncated: rows.length > max,
+})
 
 const byTable = <Row>(rows: readonly Row[], tableOf: (row: Row) => string): ReadonlyMap<string, Row[]> => {
   const groups = new Map<string, Row[]>()
@@ -63,7 +66,11 @@ const readSchema = (client: Client, filter: SchemaFilter) =>
   inspectAtDepth(client, async depth => {
     const { schema, include_extensions: includeExtensions, include_partitions: includePartitions } = filter
     const relations = upTo(
-      await relationsOf(client, { schema, includeExtensions, includePartitions, rowsMax: SCHEMA_TABLES_MAX }, depth),
+      await relationsOf(
+        client,
+        { schema, includeExtensions, includePartitions, rowsMax: SCHEMA_TABLES_MAX },
+        depth,
+      ),
       SCHEMA_TABLES_MAX,
     )
     const withColumns = filter.include_columns ?? true
@@ -96,7 +103,9 @@ export const schemaHandlers = implement(
   areas.schema,
   ({ targets, sessions, clock }: { targets: Targets; sessions: Sessions; clock: Clock }) => ({
     async get(input, call) {
-      return inspecting(sessions, await targets.of(call, input), call.signal, client => readSchema(client, input))
+      return inspecting(sessions, await targets.of(call, input), call.signal, client =>
+        readSchema(client, input),
+      )
     },
 
     async searchColumns(input, call) {

@@ -49,6 +49,10 @@ const statement = `
 /** Foreign keys from or to the schema or table, a row for each pair of columns; at most one more than `rowsMax`. */
 export const relationshipsOf = (
   client: Client,
-  of: { readonly schema?: string | undefined; readonly tableId?: number | undefined; readonly rowsMax: number },
+  of: {
+    readonly schema?: string | undefined
+    readonly tableId?: number | undefined
+    readonly rowsMax: number
+  },
 ): Promise<Relationship[]> =>
   rowsOf(client, statement, [of.schema ?? null, of.tableId ?? null, of.rowsMax + 1])

@@ -50,5 +50,10 @@ const statement = `
 /** At most one more than `rowsMax`. */
 export const typesOf = (
   client: Client,
-  of: { readonly schema?: string | undefined; readonly includeExtensions?: boolean | undefined; readonly rowsMax: number },
-): Promise<UserType[]> => rowsOf(client, statement, [of.schema ?? null, of.includeExtensions ?? false, of.rowsMax + 1])
+  of: {
+    readonly schema?: string | undefined
+    readonly includeExtensions?: boolean | undefined
+    readonly rowsMax: number
+  },
+): Promise<UserType[]> =>
+  rowsOf(client, statement, [of.schema ?? null, of.includeExtensions ?? false, of.rowsMax + 1])

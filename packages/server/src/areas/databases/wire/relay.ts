@@ -44,6 +44,7 @@ export const relay = ({ client, upstream, observer, used, abandoned, closed }: R
     if (clientGone) return
     clientGone = true
     if (serverGone) return
+    farewell(client)
     if (observer.terminated) {
       // What it asked for before it said goodbye is done to the end, as if it had been connected directly.
       upstream.end()
@@ -57,7 +58,11 @@ export const relay = ({ client, upstream, observer, used, abandoned, closed }: R
   const lose = () => {
     if (serverGone) return
     serverGone = true
-    if (!clientGone) farewell(client, !observer.fatal && !observer.terminated && observer.atBoundary ? terminated() : undefined)
+    if (!clientGone)
+      farewell(
+        client,
+        !observer.fatal && !observer.terminated && observer.atBoundary ? terminated() : undefined,
+      )
   }
 
   client.on("data", (chunk: Buffer) => {
@@ -67,9 +72,8 @@ export const relay = ({ client, upstream, observer, used, abandoned, closed }: R
     used()
   })
   upstream.on("data", (chunk: Buffer) => {
+    if (!clientGone && !client.write(chunk)) upstream.pause()
     observer.back(chunk)
-    if (clientGone) return
-    if (!client.write(chunk)) upstream.pause()
     used()
   })
   client.on("drain", () => upstream.resume())

@@ -65,7 +65,10 @@ const pickBranch = (candidates: readonly (string | undefined)[]): string => {
   return branchId
 }
 
-const databaseOf = (given: string | undefined, user: string): { name: string; branchId?: string | undefined } => {
+const databaseOf = (
+  given: string | undefined,
+  user: string,
+): { name: string; branchId?: string | undefined } => {
   // Clients that are given no database send the name of the user, suffix and all.
   if (given === undefined || given === "" || given === user) return { name: DATABASE_NAME }
   if (isUuid(given)) return { name: DATABASE_NAME, branchId: given.toLowerCase() }

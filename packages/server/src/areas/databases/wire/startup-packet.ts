@@ -64,8 +64,7 @@ const parseParameters = (packet: Buffer): StartupParameters => {
     return value
   }
   for (let name = text(); name !== ""; name = text()) parameters.set(name, text())
-  if (at !== packet.length)
-    throw violation("invalid startup packet layout: expected terminator as last byte")
+  if (at !== packet.length) throw violation("invalid startup packet layout: expected terminator as last byte")
   return parameters
 }
 

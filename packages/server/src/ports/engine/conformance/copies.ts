@@ -8,8 +8,8 @@ import {
   eventually,
   newSubject,
   type OpenEngine,
-  rejectsAs,
   type RunSql,
+  rejectsAs,
   type Subject,
   sessionsOf,
   sqlState,
@@ -32,7 +32,10 @@ const withNumber = async (fixture: EngineFixture, sessions: Sessions, subject: S
 
 /** A time, in whole milliseconds as callers give them, that all commits so far come before and all later ones after. */
 const timeBetween = async ({ owner }: Sessions, subject: Subject): Promise<Date> => {
-  const [now] = await owner(subject, "SELECT ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms")
+  const [now] = await owner(
+    subject,
+    "SELECT ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms",
+  )
   const time = new Date(Number(now?.["ms"]))
   await eventually("the next millisecond", async () => {
     const [row] = await owner(subject, `SELECT clock_timestamp() > '${time.toISOString()}' AS past`)
@@ -45,8 +48,8 @@ export const branchTests = (open: OpenEngine): void => {
   test("a copy runs when it has been made, apart from its source, and outlives it", async t => {
     const fixture = await open(t)
     const { port } = fixture
-    const source = await created(t, fixture)
-    const target = newSubject(t, fixture)
+    const source = await created(fixture)
+    const target = newSubject(fixture)
     const from = await port.branch(source.ref, target.ref, HEAD, target.credentials)
     assert.match(from.lsn, /^[0-9A-F]+\/[0-9A-F]+$/)
     assert.ok(Math.abs(from.time.getTime() - Date.now()) < 600_000)
@@ -61,12 +64,12 @@ export const branchTests = (open: OpenEngine): void => {
   test("a copy that exists is not made again", async t => {
     const fixture = await open(t)
     const { port } = fixture
-    const source = await created(t, fixture)
-    const target = newSubject(t, fixture)
+    const source = await created(fixture)
+    const target = newSubject(fixture)
     const branch = () => port.branch(source.ref, target.ref, HEAD, target.credentials)
     const from = await branch()
     assert.deepEqual(await branch(), from)
-    const other = await created(t, fixture)
+    const other = await created(fixture)
     await rejectsAs("refused", () => port.branch(other.ref, target.ref, HEAD, target.credentials))
   })
 
@@ -75,11 +78,11 @@ export const branchTests = (open: OpenEngine): void => {
       const fixture = await open(t)
       if (!fixture.sql) return t.skip(NO_SQL)
       const sessions = sessionsOf(fixture, fixture.sql)
-      const source = await created(t, fixture)
+      const source = await created(fixture)
       await sessions.owner(source, "CREATE TABLE number AS SELECT 1 AS n")
       await sessions.owner(source, "CREATE ROLE somebody LOGIN PASSWORD 'known-to-the-source'")
       if (state === "at rest") await fixture.port.suspend(source.ref)
-      const target = newSubject(t, fixture)
+      const target = newSubject(fixture)
       await fixture.port.branch(source.ref, target.ref, HEAD, target.credentials)
       await sessions.owner(source, "INSERT INTO number VALUES (2)")
       await sessions.owner(target, "INSERT INTO number VALUES (3)")
@@ -93,9 +96,9 @@ export const branchTests = (open: OpenEngine): void => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
     const sessions = sessionsOf(fixture, fixture.sql)
-    const source = await created(t, fixture)
+    const source = await created(fixture)
     const begun = await sessions.owner(source, "SELECT pg_postmaster_start_time()::text AS at")
-    const target = newSubject(t, fixture)
+    const target = newSubject(fixture)
     const copied = fixture.port.branch(source.ref, target.ref, HEAD, target.credentials)
     await sessions.owner(source, "CREATE TABLE number AS SELECT 1 AS n")
     await copied
@@ -120,11 +123,11 @@ export const pointTests = (open: OpenEngine): void => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
     const sessions = sessionsOf(fixture, fixture.sql)
-    const source = await created(t, fixture)
+    const source = await created(fixture)
     await withNumber(fixture, sessions, source)
     const time = await timeBetween(sessions, source)
     await sessions.owner(source, "INSERT INTO number VALUES (2)")
-    const target = newSubject(t, fixture)
+    const target = newSubject(fixture)
     const from = await fixture.port.branch(source.ref, target.ref, { kind: "time", time }, target.credentials)
     assert.deepEqual(from.time, time)
     assert.deepEqual(await numbersIn(sessions, target), [1])
@@ -135,10 +138,10 @@ export const pointTests = (open: OpenEngine): void => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
     const sessions = sessionsOf(fixture, fixture.sql)
-    const source = await created(t, fixture)
+    const source = await created(fixture)
     await withNumber(fixture, sessions, source)
     const time = await timeBetween(sessions, source)
-    const target = newSubject(t, fixture)
+    const target = newSubject(fixture)
     await fixture.port.branch(source.ref, target.ref, { kind: "time", time }, target.credentials)
     assert.deepEqual(await numbersIn(sessions, target), [1])
   })
@@ -147,12 +150,12 @@ export const pointTests = (open: OpenEngine): void => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
     const sessions = sessionsOf(fixture, fixture.sql)
-    const source = await created(t, fixture)
+    const source = await created(fixture)
     await withNumber(fixture, sessions, source)
     const [at] = await sessions.owner(source, "SELECT pg_current_wal_insert_lsn()::text AS lsn")
     const lsn = `${at?.["lsn"]}`
     await sessions.owner(source, "INSERT INTO number VALUES (2)")
-    const target = newSubject(t, fixture)
+    const target = newSubject(fixture)
     const from = await fixture.port.branch(source.ref, target.ref, { kind: "lsn", lsn }, target.credentials)
     assert.equal(from.lsn, lsn)
     assert.deepEqual(await numbersIn(sessions, target), [1])
@@ -162,14 +165,14 @@ export const pointTests = (open: OpenEngine): void => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
     const sessions = sessionsOf(fixture, fixture.sql)
-    const source = await created(t, fixture)
-    const first = newSubject(t, fixture)
+    const source = await created(fixture)
+    const first = newSubject(fixture)
     await fixture.port.branch(source.ref, first.ref, HEAD, first.credentials)
     await withNumber(fixture, sessions, first)
     const time = await timeBetween(sessions, first)
     await sessions.owner(first, "DROP TABLE number")
     await fixture.port.suspend(first.ref)
-    const second = newSubject(t, fixture)
+    const second = newSubject(fixture)
     await fixture.port.branch(first.ref, second.ref, { kind: "time", time }, second.credentials)
     assert.deepEqual(await numbersIn(sessions, second), [1])
   })
@@ -177,12 +180,11 @@ export const pointTests = (open: OpenEngine): void => {
   test("a position that the log has not reached is refused, and leaves no volume behind", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const source = await created(t, fixture)
-    const target = newSubject(t, fixture)
+    const source = await created(fixture)
+    const target = newSubject(fixture)
     await eventually("the history", async () => (await fixture.port.window(source.ref)).earliest)
     const point = { kind: "lsn", lsn: "FF/0" } as const
     await rejectsAs("refused", () => fixture.port.branch(source.ref, target.ref, point, target.credentials))
     await rejectsAs("missing", () => fixture.port.wake(target.ref))
   })
 }
-

@@ -12,7 +12,7 @@ export const dataTests = (open: OpenEngine): void => {
   test("what was committed before a rest is there after it", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner } = sessionsOf(fixture, fixture.sql)
     await owner(subject, "CREATE TABLE note AS SELECT 'kept' AS text")
     await fixture.port.suspend(subject.ref)
@@ -22,7 +22,7 @@ export const dataTests = (open: OpenEngine): void => {
   test("callers who come while a volume starts share one start", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner } = sessionsOf(fixture, fixture.sql)
     await fixture.port.suspend(subject.ref)
     const started = await Promise.all(
@@ -34,16 +34,17 @@ export const dataTests = (open: OpenEngine): void => {
   test("the version is the one that was asked for, and damage to its pages is noticed", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner } = sessionsOf(fixture, fixture.sql)
-    const text = "SELECT current_setting('server_version_num')::int / 10000 AS v, current_setting('data_checksums') AS c"
+    const text =
+      "SELECT current_setting('server_version_num')::int / 10000 AS v, current_setting('data_checksums') AS c"
     assert.deepEqual(await owner(subject, text), [{ v: subject.ref.pgVersion, c: "on" }])
   })
 
   test("the owner owns the database and its schema, and is no superuser", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner } = sessionsOf(fixture, fixture.sql)
     await owner(subject, "CREATE SCHEMA apart CREATE TABLE apart.t (n int)")
     await owner(subject, "CREATE ROLE somebody LOGIN PASSWORD 'secret'")
@@ -56,9 +57,9 @@ export const dataTests = (open: OpenEngine): void => {
   test("the reader reads everything and writes nothing", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner, reader } = sessionsOf(fixture, fixture.sql)
-    await owner(subject, "CREATE SCHEMA apart CREATE TABLE apart.t AS SELECT 1 AS n")
+    await owner(subject, "CREATE SCHEMA apart; CREATE TABLE apart.t AS SELECT 1 AS n")
     assert.deepEqual(await reader(subject, "SELECT n FROM apart.t"), [{ n: 1 }])
     await assert.rejects(reader(subject, "INSERT INTO apart.t VALUES (2)"), sqlState(READ_ONLY))
     const lifted = "BEGIN READ WRITE; INSERT INTO apart.t VALUES (2); COMMIT"
@@ -69,7 +70,7 @@ export const dataTests = (open: OpenEngine): void => {
   test("a look into a volume counts its sessions and its bytes", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner } = sessionsOf(fixture, fixture.sql)
     const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'"
     const sleeping = assert.rejects(owner(subject, "SELECT pg_sleep(60)"), sqlState("57014"))
@@ -87,13 +88,16 @@ export const passwordTests = (open: OpenEngine): void => {
   test("after passwords change only the new ones open a session, and open sessions stay", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner, reader } = sessionsOf(fixture, fixture.sql)
     const before = { ...subject }
     // Waits until it is told that the passwords have changed.
     const waiting = owner(subject, "SELECT pg_advisory_lock(1), pg_sleep(0.5), 'still here' AS text")
     await eventually("the session", async () => {
-      const [row] = await owner(subject, "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory'")
+      const [row] = await owner(
+        subject,
+        "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory'",
+      )
       return row?.["n"] === 1
     })
     subject.credentials = newCredentials()
@@ -108,7 +112,7 @@ export const passwordTests = (open: OpenEngine): void => {
   test("passwords that change while a volume rests are in force when it wakes", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)
-    const subject = await created(t, fixture)
+    const subject = await created(fixture)
     const { owner } = sessionsOf(fixture, fixture.sql)
     const before = { ...subject }
     await fixture.port.suspend(subject.ref)

@@ -29,6 +29,7 @@ export interface EngineFixture {
   readonly sql?: RunSql
 }
 
+/** Gives a test an engine of its own, and frees it with all its volumes after the test. */
 export type OpenEngine = (t: TestContext) => Promise<EngineFixture>
 
 /** For drivers whose endpoints can be reached from the test. */
@@ -58,17 +59,16 @@ export interface Subject {
   credentials: VolumeCredentials
 }
 
-export const newSubject = (t: TestContext, { port }: EngineFixture): Subject => {
+export const newSubject = ({ port }: EngineFixture): Subject => {
   const [pgVersion] = port.capabilities.versions.toReversed()
   const [tier] = port.capabilities.tiers
   assert.ok(pgVersion && tier, "an engine offers at least one version and one tier")
   const ref = { id: randomUUID(), pgVersion, tier }
-  t.after(() => port.destroy(ref))
   return { ref, credentials: newCredentials() }
 }
 
-export const created = async (t: TestContext, fixture: EngineFixture): Promise<Subject> => {
-  const subject = newSubject(t, fixture)
+export const created = async (fixture: EngineFixture): Promise<Subject> => {
+  const subject = newSubject(fixture)
   await fixture.port.create(subject.ref, subject.credentials)
   return subject
 }

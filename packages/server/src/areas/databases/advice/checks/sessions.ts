@@ -38,7 +38,7 @@ const idleInTransaction = check<SessionRow>({
     key: String(row.pid),
     detail: `${whoseSession(row)} has been idle in a transaction for ${row.seconds} seconds.`,
     remediation: `Commit or roll back in the application, or ${END}(${row.pid}); ALTER ROLE owner SET idle_in_transaction_session_timeout = '60s'; ends such sessions by itself.`,
-    metadata: row,
+    metadata: { ...row },
   }),
 })
 
@@ -60,7 +60,7 @@ const lockWait = check<SessionRow & { blocked_by: number[] }>({
     key: String(row.pid),
     detail: `${whoseSession(row)} has waited ${row.seconds} seconds for a lock held by ${row.blocked_by.join(", ")}.`,
     remediation: `Let the blocking transaction end, or ${END}(${row.blocked_by[0]}); Set lock_timeout so that waiting has an end.`,
-    metadata: row,
+    metadata: { ...row },
   }),
 })
 
@@ -80,7 +80,7 @@ const longQuery = check<SessionRow>({
     key: String(row.pid),
     detail: `${whoseSession(row)} has run a statement for ${row.seconds} seconds.`,
     remediation: `Cancel it with SELECT pg_cancel_backend(${row.pid}); then POST /api/v1/optimize with its text shows what would make it faster.`,
-    metadata: row,
+    metadata: { ...row },
   }),
 })
 
@@ -109,7 +109,7 @@ const connections = check<{ used: number; limit: number; idle: number; share: nu
     detail: `${row.used} of ${row.limit} connections are taken (${inPercent(row.share)}); ${row.idle} of them are idle.`,
     remediation:
       "Use a smaller pool in each process of the application, close connections that are idle, or send statements over HTTP (POST /api/v1/sql), which shares connections.",
-    metadata: row,
+    metadata: { ...row },
   }),
 })
 

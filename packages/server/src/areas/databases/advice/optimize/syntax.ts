@@ -25,6 +25,8 @@ export const walk = (value: unknown, visit: (type: string, node: Node) => void, 
     return
   }
   for (const [type, inner] of Object.entries(value)) {
+    // The two sides of a UNION hold their SELECT without its type's name around it.
+    if (isNode(inner) && "limitOption" in inner && (type === "larg" || type === "rarg")) visit("SelectStmt", inner)
     if (isNode(inner) && /^[A-Z]/.test(type)) visit(type, inner)
     walk(inner, visit, depth + 1)
   }

@@ -22,7 +22,7 @@ export interface Predicate {
   readonly alias: string | undefined
   readonly column: string
   /** The whole left side where it is more than a column: `lower(email)`. */
-  readonly expression?: { readonly from: number; readonly to: number; readonly text: string }
+  readonly expression?: string
   readonly values: readonly Literal[]
   readonly isNull?: boolean
 }
@@ -167,7 +167,7 @@ const createPredicateReader = (textOf: (value: unknown) => string | undefined) =
     else {
       const inside = expressionColumn(side)
       const text = inside && textOf(side)
-      if (inside && text) found.push({ use, operator, ...inside, values, expression: { from: firstLocation(side), to: 0, text } })
+      if (inside && text) found.push({ use, operator, ...inside, values, expression: text })
     }
   }
 
@@ -234,12 +234,18 @@ const readsOf = (node: Node): Block["columns"] => {
   return whole ? null : columns
 }
 
+/** A parenthesis before the first name is not part of the text, so its partner goes too. */
+const withoutOpenParentheses = (text: string): string => {
+  const excess = (text.match(/\)/g)?.length ?? 0) - (text.match(/\(/g)?.length ?? 0)
+  return excess > 0 && text.endsWith(")") ? withoutOpenParentheses(text.slice(0, -1).trimEnd()) : text
+}
+
 /** The source text of an expression: from where it begins to where its comparison goes on. */
 const sourceText = (source: Buffer, comparison: Node, side: unknown): string | undefined => {
   const from = firstLocation(side)
   const operatorAt = typeof comparison.location === "number" ? comparison.location : -1
   if (!Number.isFinite(from) || operatorAt <= from) return undefined
-  const text = source.subarray(from, operatorAt).toString("utf8").trim()
+  const text = withoutOpenParentheses(source.subarray(from, operatorAt).toString("utf8").trim())
   return text.length > 0 && text.length <= 500 ? text : undefined
 }
 

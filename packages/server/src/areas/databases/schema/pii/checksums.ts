@@ -33,7 +33,8 @@ const ibanLengths: Readonly<Record<string, number>> = Object.fromEntries(
 
 /** ISO 7064 mod 97-10. */
 export const isIban = (text: string): boolean => {
-  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(text) || ibanLengths[text.slice(0, 2)] !== text.length) return false
+  if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(text) || ibanLengths[text.slice(0, 2)] !== text.length)
+    return false
   let remainder = 0
   for (const character of text.slice(4) + text.slice(0, 4)) {
     const value = Number.parseInt(character, 36)
@@ -104,7 +105,9 @@ export const isDni = (text: string): boolean => {
   return "TRWAGMYFPDXBNJZSQVHLCKE"[number % 23] === text[8]
 }
 
-const fiscalOdd = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23]
+const fiscalOdd = [
+  1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23,
+]
 
 /** Italy, codice fiscale: letters at odd places count by a table, the others by their place in the alphabet. */
 export const isFiscalCode = (text: string): boolean => {
@@ -139,7 +142,13 @@ export const isCpf = (text: string): boolean => {
   if (!isDigits(text, 11) || allSame(text)) return false
   const digits = digitsOf(text)
   const check = (length: number) =>
-    ((weighted(digits, Array.from({ length }, (_, index) => length + 1 - index)) * 10) % 11) % 10
+    ((weighted(
+      digits,
+      Array.from({ length }, (_, index) => length + 1 - index),
+    ) *
+      10) %
+      11) %
+    10
   return check(9) === digits[9] && check(10) === digits[10]
 }
 

@@ -3,7 +3,12 @@ import { type NameRule, nameRules, otherHeads, otherModifiers, personNouns } fro
 
 /** Accents go, and so does the way a name is joined: `customerEMail`, `customer_e-mail` and `Customer E Mail` are one. */
 export const plain = (text: string): string =>
-  text.normalize("NFD").replaceAll(/\p{M}/gu, "").replaceAll("ß", "ss").replaceAll("ø", "o").replaceAll("ł", "l")
+  text
+    .normalize("NFD")
+    .replaceAll(/\p{M}/gu, "")
+    .replaceAll("ß", "ss")
+    .replaceAll("ø", "o")
+    .replaceAll("ł", "l")
 
 const singular = (word: string): string =>
   word.length > 3 && word.endsWith("s") && !/(?:ss|us|is)$/.test(word) ? word.slice(0, -1) : word
@@ -40,7 +45,9 @@ const find = (words: readonly string[], { words: wanted, joined }: Phrase): Plac
       return { start, end: start + wanted.length }
   }
   // `e_mail` and `pass_word` are split in places of their own.
-  return joined.length > 3 && singular(words.join("")) === joined ? { start: 0, end: words.length } : undefined
+  return joined.length > 3 && singular(words.join("")) === joined
+    ? { start: 0, end: words.length }
+    : undefined
 }
 
 const OTHER_MEANING = 0.1
@@ -74,7 +81,12 @@ const genericName = (before: readonly string[], table: readonly string[]): numbe
   return isPersonTable(table) ? PERSON_NAME_OF_PERSON : PERSON_NAME_OF_THING
 }
 
-const scoreAt = (phrase: Phrase, place: Place, words: readonly string[], table: readonly string[]): number => {
+const scoreAt = (
+  phrase: Phrase,
+  place: Place,
+  words: readonly string[],
+  table: readonly string[],
+): number => {
   const before = words.slice(0, place.start)
   const previous = before.at(-1)
   const { rule } = phrase

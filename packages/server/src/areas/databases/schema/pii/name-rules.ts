@@ -47,7 +47,12 @@ const contact: readonly NameRule[] = [
     telefoonnummer, mobile number, mobile no, mobile phone, cell phone, cellphone, handy, handynummer, mobilnummer,
     msisdn, numero telephone, numer telefonu, whatsapp, fax, fax number, celular, movil, portable`,
   ),
-  rule("PHONE_NUMBER", 0.65, DIGITS, "tel, mobile, cell, mob, ph, ph no, tlf, mobil, gsm, contact number, contact no"),
+  rule(
+    "PHONE_NUMBER",
+    0.65,
+    DIGITS,
+    "tel, mobile, cell, mob, ph, ph no, tlf, mobil, gsm, contact number, contact no",
+  ),
 ]
 
 const names: readonly NameRule[] = [
@@ -79,7 +84,12 @@ const names: readonly NameRule[] = [
     witness name, borrower name, insured name, nombre completo, nombre y apellidos, nom complet, nome completo,
     nome e cognome, volledige naam, imie i nazwisko, kundenname, ansprechpartner, name of person`,
   ),
-  rule("PERSON", 0.6, TEXT, "recipient, beneficiary, signatory, assignee, passenger, kontaktperson, displayname, display name"),
+  rule(
+    "PERSON",
+    0.6,
+    TEXT,
+    "recipient, beneficiary, signatory, assignee, passenger, kontaktperson, displayname, display name",
+  ),
   rule("PERSON", 0.5, TEXT, "author, salesperson, attendee, instructor, physician, landlord"),
   // The table says whose name it is.
   rule("PERSON", 0.4, TEXT, "name, nombre, nom, naam, nome, namn, navn, imie nazwisko"),
@@ -90,7 +100,12 @@ const names: readonly NameRule[] = [
     `username, user name, usr name, login name, loginname, screen name, nickname, nick name, benutzername, nom utilisateur,
     nombre usuario, usuario, gebruikersnaam, nome utente, anvandarnamn, twitter handle, github username, uname`,
   ),
-  rule("USERNAME", 0.6, TEXT, "login, handle, nick, userid, pseudo, pseudonym, twitter, instagram, skype, telegram"),
+  rule(
+    "USERNAME",
+    0.6,
+    TEXT,
+    "login, handle, nick, userid, pseudo, pseudonym, twitter, instagram, skype, telegram",
+  ),
 ]
 
 const financial: readonly NameRule[] = [
@@ -116,7 +131,12 @@ const financial: readonly NameRule[] = [
 ]
 
 const government: readonly NameRule[] = [
-  rule("US_SSN", 0.93, DIGITS, "ssn, social security, social security number, social security no, soc sec, socsec"),
+  rule(
+    "US_SSN",
+    0.93,
+    DIGITS,
+    "ssn, social security, social security number, social security no, soc sec, socsec",
+  ),
   rule("DE_TAX_ID", 0.85, DIGITS, "steuer id, steueridentifikationsnummer, steuerid, idnr"),
   rule("NL_BSN", 0.92, DIGITS, "bsn, burgerservicenummer, sofinummer"),
   rule("FR_NIR", 0.9, TEXT, "nir, numero securite sociale, securite sociale, num secu, insee number"),
@@ -135,7 +155,12 @@ const government: readonly NameRule[] = [
     id card number, identity card, identity number, personalausweis, ausweisnummer, carte identite, cedula, curp, rut,
     sozialversicherungsnummer, svnr, ahv, citizen id, resident id, egn, cnp, rodne cislo, govt id, government id`,
   ),
-  rule("PASSPORT", 0.92, TEXT, "passport, passport number, passport no, reisepass, passnummer, passeport, pasaporte, passaporto, paspoort"),
+  rule(
+    "PASSPORT",
+    0.92,
+    TEXT,
+    "passport, passport number, passport no, reisepass, passnummer, passeport, pasaporte, passaporto, paspoort",
+  ),
   rule(
     "DRIVER_LICENSE",
     0.88,
@@ -160,8 +185,18 @@ const demographic: readonly NameRule[] = [
     date naissance, date de naissance, fecha nacimiento, fecha de nacimiento, data nascita, data di nascita,
     geboortedatum, data urodzenia, data nascimento, fodelsedatum, fodselsdato, born on, born at, born, bday, d o b`,
   ),
-  rule("DATE_OF_BIRTH", 0.7, "integer decimal text", "birth year, year of birth, yob, geburtsjahr, birthyear, birth month"),
-  rule("GENDER", 0.88, "text enum integer json", "gender, sex, geschlecht, genre sexuel, sexe, sexo, genero, sesso, geslacht, plec, kon"),
+  rule(
+    "DATE_OF_BIRTH",
+    0.7,
+    "integer decimal text",
+    "birth year, year of birth, yob, geburtsjahr, birthyear, birth month",
+  ),
+  rule(
+    "GENDER",
+    0.88,
+    "text enum integer json",
+    "gender, sex, geschlecht, genre sexuel, sexe, sexo, genero, sesso, geslacht, plec, kon",
+  ),
   rule("GENDER", 0.5, TEXT, "salutation, anrede, honorific, civilite, pronouns, tratamiento"),
   rule(
     "NRP",
@@ -203,7 +238,12 @@ const location: readonly NameRule[] = [
     virtual inet url http https hardware return crypto token public deposit lan wan gateway remote bind listen smtp from to
     reply ipv peer client target source destination dest local`,
   ),
-  rule("CITY", 0.65, TEXT, "city, town, ort, stadt, ville, ciudad, citta, woonplaats, miasto, cidade, stad, kommun, birth place, place of birth, geburtsort, locality, poblacion"),
+  rule(
+    "CITY",
+    0.65,
+    TEXT,
+    "city, town, ort, stadt, ville, ciudad, citta, woonplaats, miasto, cidade, stad, kommun, birth place, place of birth, geburtsort, locality, poblacion",
+  ),
   rule(
     "ZIP_CODE",
     0.75,
@@ -212,20 +252,45 @@ const location: readonly NameRule[] = [
     cap code, codice postale, kod pocztowy, cep, postnummer, postnr, pin code, pincode`,
   ),
   rule("LATITUDE", 0.7, "decimal text integer", "latitude, lat, geo lat, breitengrad, latitud"),
-  rule("LONGITUDE", 0.7, "decimal text integer", "longitude, lng, lon, geo lng, geo lon, langengrad, longitud"),
-  rule("GEO_POINT", 0.65, "point text json", "geo, location, coordinates, coords, geom, position, lat lng, lat lon, latlng, gps, geolocation, geo point"),
+  rule(
+    "LONGITUDE",
+    0.7,
+    "decimal text integer",
+    "longitude, lng, lon, geo lng, geo lon, langengrad, longitud",
+  ),
+  rule(
+    "GEO_POINT",
+    0.65,
+    "point text json",
+    "geo, location, coordinates, coords, geom, position, lat lng, lat lon, latlng, gps, geolocation, geo point",
+  ),
 ]
 
 const technical: readonly NameRule[] = [
-  rule("IP_ADDRESS", 0.85, "text net integer json", "ip, ip address, ip addr, ipaddr, ipaddress, ipv 4, ipv 6, ipv, remote addr, remote address, client address, client ip, remote ip, remote host, last ip, signup ip"),
-  rule("MAC_ADDRESS", 0.88, "text mac json", "mac address, mac addr, macaddr, hwaddr, hardware address, mac, ethernet address"),
+  rule(
+    "IP_ADDRESS",
+    0.85,
+    "text net integer json",
+    "ip, ip address, ip addr, ipaddr, ipaddress, ipv 4, ipv 6, ipv, remote addr, remote address, client address, client ip, remote ip, remote host, last ip, signup ip",
+  ),
+  rule(
+    "MAC_ADDRESS",
+    0.88,
+    "text mac json",
+    "mac address, mac addr, macaddr, hwaddr, hardware address, mac, ethernet address",
+  ),
   rule(
     "DEVICE_ID",
     0.7,
     KEY,
     "device id, device identifier, device uuid, device token, device fingerprint, udid, idfa, idfv, gaid, advertising id, ad id, imei, imsi, iccid, android id, hardware id, installation id, push token, device serial, browser fingerprint",
   ),
-  rule("COOKIE_ID", 0.65, KEY, "cookie, cookie id, visitor id, anonymous id, tracking id, session id, sessionid, ga client id, fbp, gclid"),
+  rule(
+    "COOKIE_ID",
+    0.65,
+    KEY,
+    "cookie, cookie id, visitor id, anonymous id, tracking id, session id, sessionid, ga client id, fbp, gclid",
+  ),
   rule(
     "PASSWORD",
     0.95,
@@ -243,7 +308,12 @@ const technical: readonly NameRule[] = [
     shared secret, webhook secret, signing secret, signing key, encryption key, recovery code, backup code, otp backup code,
     seed phrase, mnemonic, credential, ssh key, otp, ssh private key`,
   ),
-  rule("API_KEY", 0.9, KEY, "api key, apikey, access key, access key id, api secret, api token, service key, license key"),
+  rule(
+    "API_KEY",
+    0.9,
+    KEY,
+    "api key, apikey, access key, access key id, api secret, api token, service key, license key",
+  ),
   rule(
     "ACCESS_TOKEN",
     0.85,

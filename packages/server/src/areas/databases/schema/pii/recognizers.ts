@@ -35,14 +35,25 @@ export interface Recognizer {
   readonly digits?: true
   /** Finds the entity inside a longer text. */
   readonly within?: (value: string) => boolean
+  /** Words of a column's name with which values of this look are something else, as `version` for 1.2.3.4. */
+  readonly notNamed?: ReadonlySet<string>
 }
 
-const EMAIL = /^[^\s@<>()",:;[\]\\]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+\p{L}{2,24}$/u
+const named = (words: string): ReadonlySet<string> => new Set(words.split(" "))
+
+/** What carries a person's or a town's name without being one. */
+const BRANDS = named(
+  "company brand make vendor manufacturer product model supplier firm organization organisation label",
+)
+
+const EMAIL =
+  /^[^\s@<>()",:;[\]\\]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+\p{L}{2,24}$/u
 const EMAIL_WITHIN = /[\w.+-]{1,64}@(?:[a-z0-9-]{1,63}\.)+[a-z]{2,24}/i
 
 /** International with `+` or `00`; North American; or national with a leading zero and groups. Never digits alone. */
 const INTERNATIONAL_PHONE = /^(?:\+|00)[1-9][\d\s().\-/]{6,22}\d(?:\s?(?:x|ext\.?)\s?\d{1,6})?$/
-const AMERICAN_PHONE = /^(?:1[\s.-])?(?:\([2-9]\d{2}\)\s?|[2-9]\d{2}[\s.-])[2-9]\d{2}[\s.-]\d{4}(?:\s?(?:x|ext\.?)\s?\d{1,6})?$/
+const AMERICAN_PHONE =
+  /^(?:1[\s.-])?(?:\([2-9]\d{2}\)\s?|[2-9]\d{2}[\s.-])[2-9]\d{2}[\s.-]\d{4}(?:\s?(?:x|ext\.?)\s?\d{1,6})?$/
 const NATIONAL_PHONE = /^\(?0[1-9]\d{0,4}\)?(?:[\s/-]\d{2,8}){1,5}$/
 const LOOSE_PHONE = /^\+?[\d\s().\-/]{6,24}(?:\s?(?:x|ext\.?)\s?\d{1,6})?$/i
 
@@ -55,7 +66,8 @@ const isPhone = (value: string): boolean => {
   return INTERNATIONAL_PHONE.test(value) || AMERICAN_PHONE.test(value) || NATIONAL_PHONE.test(value)
 }
 
-const PHONE_WITHIN = /(?<![\w.])(?:\+[1-9]\d{0,2}[\s.-]?(?:\(\d{1,4}\)[\s.-]?)?\d{2,4}(?:[\s.-]?\d{2,4}){2,4}|\([2-9]\d{2}\)\s?[2-9]\d{2}-\d{4})(?!\w)/
+const PHONE_WITHIN =
+  /(?<![\w.])(?:\+[1-9]\d{0,2}[\s.-]?(?:\(\d{1,4}\)[\s.-]?)?\d{2,4}(?:[\s.-]?\d{2,4}){2,4}|\([2-9]\d{2}\)\s?[2-9]\d{2}-\d{4})(?!\w)/
 
 const CARD = /^\d{4}(?:[ -]?\d{2,7}){2,5}$|^\d{13,19}$/
 const isCard = (value: string): boolean => CARD.test(value) && isCardNumber(value.replaceAll(/[ -]/g, ""))
@@ -74,7 +86,8 @@ const OTHER_POSTCODE = /^(?:[A-Z]\d[A-Z] \d[A-Z]\d|\d{4} [A-Z]{2}|\d{5}-\d{4}|\d
 const LOOSE_POSTCODE = /^(?=.*\d)[A-Z\d][A-Z\d -]{2,9}$/i
 
 const ISO_DATE = /^(\d{4})-\d{2}-\d{2}(?:[ T]00:00.*)?$/
-const WRITTEN_DATE = /^(?:\d{1,2}[./-]){2}(?:\d{4}|\d{2})$|^(?:19|20)\d{2}(?:\d{4}|\/\d{2}\/\d{2})?$|^\d{1,2} \p{L}{3,10}\.? \d{4}$/u
+const WRITTEN_DATE =
+  /^(?:\d{1,2}[./-]){2}(?:\d{4}|\d{2})$|^(?:19|20)\d{2}(?:\d{4}|\/\d{2}\/\d{2})?$|^\d{1,2} \p{L}{3,10}\.? \d{4}$/u
 
 const isBirthDate = (value: string): boolean => {
   const year = ISO_DATE.exec(value)?.[1]
@@ -94,12 +107,16 @@ const GENDERS: ReadonlySet<string> = new Set(
   mannlich weiblich divers diverse nonbinary non-binary other unknown x d w o u mannelijk vrouwelijk vrouw kobieta
   mezczyzna feminino kvinna prefer_not_to_say transgender`.split(/\s+/),
 )
-const CLEAR_GENDERS = /^(?:fe)?male$|^(?:wo)?man$|^masculino$|^fem[ie]nino$|^hombre$|^mujer$|^homme$|^femme$|^mannlich$|^weiblich$/
+const CLEAR_GENDERS =
+  /^(?:fe)?male$|^(?:wo)?man$|^masculino$|^fem[ie]nino$|^hombre$|^mujer$|^homme$|^femme$|^mannlich$|^weiblich$/
 
 const ICD10 = /^[A-TV-Z]\d[\dAB](?:\.[\dA-Z]{1,4})?$/
 const BLOOD_TYPE = /^(?:A|B|AB|O)\s?(?:[+-]|pos(?:itive)?|neg(?:ative)?)$/i
 
-const words = (value: string): string[] => plain(value).toLowerCase().match(/\p{L}+/gu) ?? []
+const words = (value: string): string[] =>
+  plain(value)
+    .toLowerCase()
+    .match(/\p{L}+/gu) ?? []
 
 const NAME_SHAPE = /^\p{L}[\p{L}\p{M}'’.\- ,]{0,60}$/u
 
@@ -107,7 +124,9 @@ const isFullName = (value: string): boolean => {
   if (!NAME_SHAPE.test(value)) return false
   const parts = words(value)
   if (parts.length < 2 || parts.length > 5) return false
-  return parts.some(part => givenNames.has(part)) && parts.some(part => familyNames.has(part) || part.length > 2)
+  return (
+    parts.some(part => givenNames.has(part)) && parts.some(part => familyNames.has(part) || part.length > 2)
+  )
 }
 
 const isOneOf = (list: ReadonlySet<string>) => (value: string) =>
@@ -159,12 +178,14 @@ const pattern = (
   more: Partial<Recognizer> = {},
 ): Recognizer => ({ kind: "pattern", matches, alone, shareMin: 0.5, chance: 0.01, ...more })
 
-const VAT = /^(?:ATU\d{8}|DE\d{9}|FR[A-Z\d]{2}\d{9}|ES[A-Z\d]\d{7}[A-Z\d]|IT\d{11}|NL\d{9}B\d{2}|BE[01]\d{9}|PL\d{10}|GB\d{9}|SE\d{12}|DK\d{8}|PT\d{9}|IE\d[A-Z\d]\d{5}[A-Z]{1,2})$/
+const VAT =
+  /^(?:ATU\d{8}|DE\d{9}|FR[A-Z\d]{2}\d{9}|ES[A-Z\d]\d{7}[A-Z\d]|IT\d{11}|NL\d{9}B\d{2}|BE[01]\d{9}|PL\d{10}|GB\d{9}|SE\d{12}|DK\d{8}|PT\d{9}|IE\d[A-Z\d]\d{5}[A-Z]{1,2})$/
 
 export const recognizers: Readonly<Partial<Record<EntityType, Recognizer>>> = {
   EMAIL_ADDRESS: pattern(value => EMAIL.test(value), 0.96, { within: value => EMAIL_WITHIN.test(value) }),
   PHONE_NUMBER: pattern(isPhone, 0.85, {
     shareMin: 0.6,
+    notNamed: named("order invoice sku part serial reference tracking isbn article version"),
     plausible: value => LOOSE_PHONE.test(value) && digitCount(value) >= 6 && digitCount(value) <= 15,
     within: value => PHONE_WITHIN.test(value),
   }),
@@ -190,11 +211,18 @@ export const recognizers: Readonly<Partial<Record<EntityType, Recognizer>>> = {
   IN_AADHAAR: checked(isAadhaar, 0.1, 0.88),
   BR_CPF: checked(isCpf, 0.01),
   DATE_OF_BIRTH: shape(isBirthDate),
-  IP_ADDRESS: pattern(value => isIPv4(value.replace(/\/32$/, "")) || isIPv6(value.replace(/\/128$/, "")), 0.85, {
-    shareMin: 0.7,
-  }),
+  IP_ADDRESS: pattern(
+    value => isIPv4(value.replace(/\/32$/, "")) || isIPv6(value.replace(/\/128$/, "")),
+    0.85,
+    {
+      shareMin: 0.7,
+      notNamed: named("version release build ver oid section revision"),
+    },
+  ),
   MAC_ADDRESS: pattern(value => MAC.test(value), 0.88, { shareMin: 0.7 }),
-  DEVICE_ID: pattern(value => /^\d{15}$/.test(value) && isLuhn(value), 0, { plausible: value => value.length >= 8 }),
+  DEVICE_ID: pattern(value => /^\d{15}$/.test(value) && isLuhn(value), 0, {
+    plausible: value => value.length >= 8,
+  }),
   PASSWORD: pattern(value => PASSWORD_HASH.test(value), 0.95, { plausible: () => true }),
   API_KEY: pattern(value => KNOWN_KEY.test(value), 0.9, { shareMin: 0.3, plausible: () => true }),
   ACCESS_TOKEN: pattern(value => JWT.test(value), 0.88, { plausible: () => true }),
@@ -207,10 +235,24 @@ export const recognizers: Readonly<Partial<Record<EntityType, Recognizer>>> = {
     shareMin: 0.8,
     plausible: () => true,
   }),
-  PERSON: { ...dictionary(isFullName, 0.78, 0.35), plausible: value => NAME_SHAPE.test(value) },
-  FIRST_NAME: { ...dictionary(isOneOf(givenNames), 0.7, 0.5), plausible: value => NAME_SHAPE.test(value) },
-  LAST_NAME: { ...dictionary(isOneOf(familyNames), 0.66, 0.5), plausible: value => NAME_SHAPE.test(value) },
-  POSTAL_ADDRESS: pattern(isAddress, 0.8, { plausible: value => /\p{L}/u.test(value) && !/^\p{Ll}+$/u.test(value) }),
+  PERSON: {
+    ...dictionary(isFullName, 0.78, 0.35),
+    notNamed: BRANDS,
+    plausible: value => NAME_SHAPE.test(value),
+  },
+  FIRST_NAME: {
+    ...dictionary(isOneOf(givenNames), 0.7, 0.5),
+    notNamed: BRANDS,
+    plausible: value => NAME_SHAPE.test(value),
+  },
+  LAST_NAME: {
+    ...dictionary(isOneOf(familyNames), 0.66, 0.5),
+    notNamed: BRANDS,
+    plausible: value => NAME_SHAPE.test(value),
+  },
+  POSTAL_ADDRESS: pattern(isAddress, 0.8, {
+    plausible: value => /\p{L}/u.test(value) && !/^\p{Ll}+$/u.test(value),
+  }),
   CITY: {
     ...dictionary(value => cities.has(plain(value).toLowerCase()), 0.6, 0.5),
     plausible: value => NAME_SHAPE.test(value),
@@ -222,7 +264,10 @@ export const recognizers: Readonly<Partial<Record<EntityType, Recognizer>>> = {
   LATITUDE: shape(isCoordinate(90)),
   LONGITUDE: shape(isCoordinate(180)),
   GEO_POINT: pattern(value => COORDINATES.test(value), 0.65, { shareMin: 0.8 }),
-  TAX_ID: pattern(value => VAT.test(bare(value)), 0.6, { shareMin: 0.8, plausible: value => digitCount(value) >= 6 }),
+  TAX_ID: pattern(value => VAT.test(bare(value)), 0.6, {
+    shareMin: 0.8,
+    plausible: value => digitCount(value) >= 6,
+  }),
   PASSPORT: shape(value => /^(?=.*\d)[A-Z\d]{6,12}$/i.test(bare(value))),
   DRIVER_LICENSE: shape(value => /^(?=.*\d)[\p{L}\d -]{3,20}$/u.test(value)),
   NATIONAL_ID: shape(value => digitCount(value) >= 5),

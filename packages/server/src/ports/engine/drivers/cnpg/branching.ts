@@ -1,9 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { PortError } from "../../../port-error.ts"
-import type { BranchedFrom, RecoveryPoint, VolumeCredentials, VolumeRef } from "../../port.ts"
+import type { BranchedFrom, Lsn, RecoveryPoint, VolumeCredentials, VolumeRef } from "../../port.ts"
 import type { History } from "./history.ts"
 import {
-  clusterManifest,
   clusterName,
   clusterSelector,
   type Origin,
@@ -14,7 +13,8 @@ import {
   streamingBootstrap,
 } from "./manifests.ts"
 import type { BackupResource, ClusterResource } from "./resources.ts"
-import { findCluster, getCluster, isUnavailable, type Site } from "./site.ts"
+import type { Sessions } from "./sessions.ts"
+import { annotate, findCluster, getCluster, isUnavailable, type Site } from "./site.ts"
 
 export interface Branching {
   branch(
@@ -32,11 +32,13 @@ interface Needs {
   /** Frees what is left of a copy that failed. */
   readonly raze: (target: VolumeRef) => Promise<void>
   readonly history: Pick<History, "reach" | "takeBackup">
+  readonly sessions: Pick<Sessions, "position" | "lockOtherRoles">
 }
 
 interface Copy {
   readonly origin: object
-  readonly parted: BranchedFrom
+  /** The position is null where only the copy itself can tell it. */
+  readonly parted: { readonly lsn: Lsn | null; readonly time: Date }
 }
 
 const pointText = (sourceId: string, point: RecoveryPoint): string => {
@@ -44,8 +46,8 @@ const pointText = (sourceId: string, point: RecoveryPoint): string => {
   return point.kind === "lsn" ? `${sourceId} lsn ${point.lsn}` : `${sourceId} head`
 }
 
-const partedOf = (cluster: ClusterResource): BranchedFrom => {
-  const { [PARTED_LSN_ANNOTATION]: lsn = "0/0", [PARTED_AT_ANNOTATION]: at = "" } =
+const partedOf = (cluster: ClusterResource): Copy["parted"] => {
+  const { [PARTED_LSN_ANNOTATION]: lsn = null, [PARTED_AT_ANNOTATION]: at = "" } =
     cluster.metadata.annotations ?? {}
   return { lsn, time: new Date(at) }
 }
@@ -61,10 +63,10 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
   const { api, manifests, clock } = site
   const { history } = needs
 
-  /** Without an archive the source itself is read, and nobody tells at which position that ended. */
+  /** Without an archive the source itself is read. */
   const streamHead = async (sourceId: string, targetId: string): Promise<Copy> => ({
     origin: streamingBootstrap(sourceId, targetId, manifests.namespace),
-    parted: { lsn: "0/0", time: new Date(clock.now()) },
+    parted: { lsn: null, time: new Date(clock.now()) },
   })
 
   const copyHead = async (source: VolumeRef, targetId: string, backupName: string): Promise<Copy> => {
@@ -72,7 +74,7 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
     if (!manifests.backup) return streamHead(source.id, targetId)
     const usesSnapshot = manifests.backup.snapshotClass !== undefined
     const backup = await history.takeBackup(source, backupName, usesSnapshot)
-    const { endLSN = "0/0", stoppedAt } = backup.status ?? {}
+    const { endLSN = null, stoppedAt } = backup.status ?? {}
     return {
       origin: recoveryBootstrap({
         sourceId: source.id,
@@ -91,10 +93,13 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
     point: RecoveryPoint,
     backupName: string,
   ): Promise<Copy> => {
-    const lsn = await history.reach(source, point, backupName)
+    await history.reach(source, point, backupName)
     return {
       origin: recoveryBootstrap({ sourceId: source.id, targetId, point, snapshot: undefined }),
-      parted: { lsn, time: point.kind === "time" ? point.time : new Date(clock.now()) },
+      parted: {
+        lsn: point.kind === "lsn" ? point.lsn : null,
+        time: point.kind === "time" ? point.time : new Date(clock.now()),
+      },
     }
   }
 
@@ -131,6 +136,15 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
     )
   }
 
+  /** What a copy needs before anybody but us may know of it. Repeatable. */
+  const finish = async (target: VolumeRef, { lsn, time }: Copy["parted"]): Promise<BranchedFrom> => {
+    await needs.sessions.lockOtherRoles(target)
+    if (lsn !== null) return { lsn, time }
+    const position = await needs.sessions.position(target)
+    await annotate(site, target.id, { [PARTED_LSN_ANNOTATION]: position })
+    return { lsn: position, time }
+  }
+
   return {
     async branch(source, target, point, credentials) {
       if (source.pgVersion !== target.pgVersion || source.tier !== target.tier)
@@ -141,7 +155,7 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
         if (existing.metadata.annotations?.[POINT_ANNOTATION] !== asked)
           throw new PortError("refused", `the volume ${target.id} exists and is something else`)
         await raiseOrRaze(target, credentials, { bootstrap: {} })
-        return partedOf(existing)
+        return finish(target, partedOf(existing))
       }
       const { spec } = await getCluster(site, source)
       const backupName = `${clusterName(target.id)}-base`
@@ -155,13 +169,13 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
         storage: spec.storage,
         annotations: {
           [POINT_ANNOTATION]: asked,
-          [PARTED_LSN_ANNOTATION]: copy.parted.lsn,
+          ...(copy.parted.lsn === null ? {} : { [PARTED_LSN_ANNOTATION]: copy.parted.lsn }),
           [PARTED_AT_ANNOTATION]: copy.parted.time.toISOString(),
         },
       })
       // A snapshot holds on to what the source has changed since. A base in the object store is of use again.
       if (manifests.backup?.snapshotClass !== undefined) await api.remove("backups", backupName)
-      return copy.parted
+      return finish(target, copy.parted)
     },
   }
 }

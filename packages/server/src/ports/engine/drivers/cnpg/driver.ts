@@ -7,8 +7,8 @@
  *   scheduler's queues.
  * - The history is an archive of whole segments: a crash that loses the volume's storage loses the newest commits, so
  *   the protection of a running volume is `asynchronous`. Without `backup` there is no history at all.
- * - Of a copy up to a time the position is that of the base it was replayed from, and of a copy without an archive
- *   `0/0`: CloudNativePG does not tell where replay ended.
+ * - In a copy, roles that the owner made lose their passwords; one over which the owner has no more power keeps it, and
+ *   the log says so.
  * - `prune` sets the plugin's retention, which counts in whole days.
  * - `destroy` frees everything in Kubernetes. What is in the object store has no owner there; give the bucket a rule by
  *   which it ends.
@@ -44,7 +44,8 @@ import { type ObservedClusters, observeClusters } from "./observed-clusters.ts"
 import { createPower } from "./power.ts"
 import { createProvisioning } from "./provisioning.ts"
 import type { ClusterResource } from "./resources.ts"
-import type { Site } from "./site.ts"
+import { createSessions } from "./sessions.ts"
+import { type Address, findCluster, type Site } from "./site.ts"
 
 export interface CnpgOptions extends ApiOptions {
   readonly storageClass?: string | undefined
@@ -58,6 +59,11 @@ export interface CnpgOptions extends ApiOptions {
   readonly resources?: { readonly [T in Tier]?: Resourcing | undefined } | undefined
   /** Servers of a volume: with more than one, another takes over when the first is lost. */
   readonly instances?: { readonly [T in Tier]?: number | undefined } | undefined
+  /**
+   * Where this process finds a service of the cluster when it runs outside of it: a forwarded port, a load balancer.
+   * Endpoints then name that address; their certificate is still the service's.
+   */
+  readonly reach?: ((service: Address) => Address) | undefined
   readonly stateTimeoutMs?: number | undefined
   readonly copyTimeoutMs?: number | undefined
   readonly pollMs?: number | undefined
@@ -200,6 +206,7 @@ const createSite = (
     clock: options.clock ?? systemClock,
     log,
     pollMs,
+    reach: options.reach ?? (service => service),
     stateTimeoutMs: options.stateTimeoutMs ?? STATE_TIMEOUT_MS,
     copyTimeoutMs: options.copyTimeoutMs ?? COPY_TIMEOUT_MS,
   }
@@ -212,7 +219,8 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
   const { api, observed } = site
   const inTurn = createTurns()
   const waking = new Map<string, Promise<void>>()
-  const power = createPower(site)
+  const power = createPower(site, volume => sessions.admits(volume))
+  const sessions = createSessions(site, volume => power.endpoint(volume, 0))
   const provisioning = createProvisioning(site, power)
 
   /** Every caller that comes while the volume starts waits for the same start. */
@@ -226,7 +234,7 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
   }
 
   const history = createHistory(site, { start: wakeShared, mark: power.mark })
-  const branching = createBranching(site, { wakeSource: wakeShared, history, ...provisioning })
+  const branching = createBranching(site, { wakeSource: wakeShared, history, sessions, ...provisioning })
 
   return {
     capabilities: capabilitiesOf(options),
@@ -256,6 +264,10 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
     window: async volume => history.window(checked(volume)),
     prune: async (volume, before) => history.prune(checked(volume), before),
     size: async volume => provisioning.size(checked(volume)),
+    async inspect(volume) {
+      const cluster = await findCluster(site, checked(volume))
+      return cluster && isAwake(cluster) ? sessions.inspect(volume) : undefined
+    },
     destroy: async volume => inTurn(checked(volume).id, () => provisioning.raze(volume)),
     running: () => runningOf(observed),
 

@@ -19,8 +19,8 @@ export interface History {
   prune(volume: VolumeRef, before: Date): Promise<void>
   /** Takes a base backup now, which also brings everything before it to the archive. The name makes it one of a kind. */
   takeBackup(volume: VolumeRef, name: string, snapshot: boolean): Promise<BackupResource>
-  /** Brings an earlier point into the archive, or throws `refused` when it is outside the window. Gives its position. */
-  reach(volume: VolumeRef, point: RecoveryPoint, backupName: string): Promise<Lsn>
+  /** Brings an earlier point into the archive, or throws `refused` when it is outside the window. */
+  reach(volume: VolumeRef, point: RecoveryPoint, backupName: string): Promise<void>
 }
 
 const DAY_MS = 86_400_000
@@ -151,22 +151,20 @@ export const createHistory = (site: Site, power: Pick<Power, "start" | "mark">):
       const cluster = await getCluster(site, volume)
       const earliest = manifests.backup ? await earliestOf(volume) : null
       if (earliest === null) throw outside("nothing can be restored yet")
-      const bases = (await completed(volume)).filter(
-        ({ stoppedAt, inObjectStore }) => inObjectStore && stoppedAt >= earliest,
-      )
       if (point.kind === "time") {
         const time = point.time.getTime()
         if (!(time >= earliest && time <= clock.now()))
           throw outside(`it reaches from ${new Date(earliest).toISOString()} to now`)
         if (!isSealed(cluster, point)) await seal(volume, backupName)
-        return bases.findLast(({ stoppedAt }) => stoppedAt <= time)?.endLsn ?? NO_LSN
+        return
       }
       const lsn = lsnValue(point.lsn)
-      const [oldest] = bases
+      const oldest = (await completed(volume)).find(
+        ({ stoppedAt, inObjectStore }) => inObjectStore && stoppedAt >= earliest,
+      )
       if (oldest && lsn < lsnValue(oldest.endLsn)) throw outside(`it begins at ${oldest.endLsn}`)
       if (!isSealed(cluster, point) && lsnValue(await seal(volume, backupName)) < lsn)
         throw outside("the log has not come so far")
-      return point.lsn
     },
   }
 }

@@ -4,7 +4,7 @@ import { type Endpoint, READER_ROLE, type VolumeCredentials, type VolumeRef } fr
 import { HIBERNATION, isAtRest, isAwake, isRestDeferred, wantsRest } from "./cluster-state.ts"
 import { clusterName, ownerSecretName, readerSecretName, secretManifest, serviceHost } from "./manifests.ts"
 import { type ClusterResource, isAtLeast, type SecretResource } from "./resources.ts"
-import { annotate, getCluster, type Site } from "./site.ts"
+import { annotate, getCluster, poll, type Site } from "./site.ts"
 
 export interface Power {
   /** Wakes the volume and waits until its passwords are those of its Secrets. */
@@ -28,10 +28,7 @@ interface Revisions {
   readonly reader: string | undefined
 }
 
-/**
- * For the reader the operator says what it has committed. For the owner, whose role it does not manage, only what it has
- * seen; the same pass over the volume then sets that password.
- */
+/** For the reader the operator says what it has committed; for the owner, whose role it does not manage, what it saw. */
 const isInForce =
   ({ owner, reader }: Revisions) =>
   ({ status }: ClusterResource): boolean =>
@@ -56,12 +53,20 @@ const createAuthorities = (site: Site) => {
   }
 }
 
-export const createPower = (site: Site): Power => {
+/** `admits` opens a session as the owner, and fails as `unavailable` while that cannot be done. */
+export const createPower = (site: Site, admits: (volume: VolumeRef) => Promise<void>): Power => {
   const { api, observed, stateTimeoutMs } = site
   const authorityOf = createAuthorities(site)
 
   const until = (id: string, isWanted: (cluster: ClusterResource) => boolean) =>
     observed.until(clusterName(id), isWanted, stateTimeoutMs)
+
+  /** The operator tells neither when the owner's password has been set, nor when the service leads somewhere. */
+  const untilAdmitted = (volume: VolumeRef) =>
+    poll(site, `the first session in ${volume.id}`, stateTimeoutMs, async () => {
+      await admits(volume)
+      return true
+    })
 
   /** Base backups are not asked for while there is nothing to copy. */
   const pauseBackups = async (id: string, suspend: boolean) => {
@@ -93,6 +98,7 @@ export const createPower = (site: Site): Power => {
       ])
       const hasPasswords = isInForce({ owner: revisionOf(owner), reader: revisionOf(reader) })
       await until(id, cluster => isAwake(cluster) && hasPasswords(cluster))
+      await untilAdmitted(volume)
     },
 
     async stop(volume) {
@@ -104,8 +110,9 @@ export const createPower = (site: Site): Power => {
     },
 
     async endpoint({ id }, wakeMs) {
-      const host = serviceHost(id, site.manifests.namespace)
-      return { host, port: PORT, tls: { ca: await authorityOf(id), servername: host }, wakeMs }
+      const service = serviceHost(id, site.manifests.namespace)
+      const tls = { ca: await authorityOf(id), servername: service }
+      return { ...site.reach({ host: service, port: PORT }), tls, wakeMs }
     },
 
     async setPasswords(volume, credentials) {
@@ -115,7 +122,8 @@ export const createPower = (site: Site): Power => {
       const cluster = observed.get(clusterName(id))
       if (cluster && isAwake(cluster)) {
         const hasPasswords = isInForce({ owner, reader })
-        await until(id, now => wantsRest(now) || hasPasswords(now))
+        const now = await until(id, now => wantsRest(now) || hasPasswords(now))
+        if (!wantsRest(now)) await untilAdmitted(volume)
       }
     },
 

@@ -20,6 +20,13 @@ export interface Site {
   /** How long a base backup, or a recovery from one, may take. */
   readonly copyTimeoutMs: number
   readonly pollMs: number
+  /** Where this process finds a service of the cluster. */
+  readonly reach: (service: Address) => Address
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
 }
 
 export const isUnavailable = (error: unknown): boolean =>

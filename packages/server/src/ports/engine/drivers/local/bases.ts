@@ -1,16 +1,18 @@
 import { mkdir, readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { parseLsn, readControlFile } from "./control-file.ts"
-import { segmentNumber } from "./history.ts"
+import { readControlFile } from "./control-file.ts"
 import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
 import type { Records } from "./records.ts"
 import type { Host, Volume } from "./volume.ts"
+import { parseLsn } from "./wal/position.ts"
 
 /**
  * A new image is worth its copy when replaying from the last one would take long, or when the last one is so old that
  * history behind it cannot be dropped.
  */
 const REPLAY_MB_MAX = 64
+/** A database that was only read writes less than this. */
+const CHANGED_MB_MIN = 1
 const AGE_MS_MAX = 12 * 3_600_000
 
 /** Images of a volume's data directory, from which it is restored. */
@@ -36,8 +38,8 @@ export const createBases = (host: Host, records: Records): Bases => {
         : copyAtRest(dataDir, draft, owners),
     )
     const record = await records.get(id)
-    const { redo, timeline } = image
-    const base = { name, redo, timeline, consistentAt: image.takenAt.toISOString() }
+    const { redo, timeline, consistent } = image
+    const base = { name, redo, timeline, consistent, consistentAt: image.takenAt.toISOString() }
     await records.save({ ...record, bases: [...record.bases, base] })
   }
 
@@ -45,10 +47,9 @@ export const createBases = (host: Host, records: Records): Bases => {
     const last = (await records.get(volume.record.id)).bases.at(-1)
     if (!last) return true
     const now = volume.follower?.flushedLsn ?? (await readControlFile(layout.dataDir(volume.record.id))).redo
-    const replayed = Number(parseLsn(now) - parseLsn(last.redo)) / 1024 ** 2
-    if (replayed > REPLAY_MB_MAX) return true
-    const isChanged = segmentNumber(now) > segmentNumber(last.redo)
-    return isChanged && Date.now() - new Date(last.consistentAt).getTime() > AGE_MS_MAX
+    const replayedMb = Number(parseLsn(now) - parseLsn(last.redo)) / 1024 ** 2
+    if (replayedMb > REPLAY_MB_MAX) return true
+    return replayedMb > CHANGED_MB_MIN && Date.now() - new Date(last.consistentAt).getTime() > AGE_MS_MAX
   }
 
   return {

@@ -1,14 +1,18 @@
 import { chown, copyFile, mkdir, readdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { errorCode } from "../../../../kernel/startup-error.ts"
 import { PortError } from "../../../port-error.ts"
 import type { BranchedFrom, Lsn, RecoveryPoint } from "../../port.ts"
 import { asAdmin } from "./admin.ts"
 import { readControlFile } from "./control-file.ts"
 import { copyTree, syncFileSystem } from "./copy.ts"
-import { type History, segmentName, type WalFile } from "./history.ts"
+import type { History } from "./history.ts"
 import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
 import { TargetNotReached } from "./server-process.ts"
+import { WAL_SEGMENT_MB } from "./template.ts"
 import type { Host, Volume } from "./volume.ts"
+import type { WalFile } from "./wal/archive.ts"
+import { parseLsn, segmentAt, segmentName } from "./wal/position.ts"
 
 /** How long the archive may take to get what the server has written; it is behind by milliseconds. */
 const ARCHIVE_WAIT_MS = 15_000
@@ -28,16 +32,23 @@ const archivedTo = async (source: Volume, lsn: Lsn): Promise<void> => {
 const placeWal = async (files: readonly WalFile[], target: Volume, dataDir: string) => {
   for (const { path, name } of files) {
     const placed = join(dataDir, "pg_wal", name)
-    await copyFile(path, placed)
+    await copyFile(path, placed).catch(error => {
+      // The segment was completed meanwhile, and has lost its ending.
+      if (errorCode(error) !== "ENOENT") throw error
+      return copyFile(join(dirname(path), name), placed)
+    })
     if (target.owner) await chown(placed, target.owner.uid, target.owner.gid)
   }
 }
 
-/** The segments of a data directory at rest from the one on that holds `redo`. */
-const walAtRest = async (dataDir: string, firstSegment: string) => {
+const SEGMENT_BYTES = WAL_SEGMENT_MB * 1024 * 1024
+
+/** The log of a data directory at rest, from the segment on in which its image begins. */
+const walAtRest = async (dataDir: string, { redo, timeline }: Image): Promise<readonly WalFile[]> => {
+  const first = segmentName(timeline, segmentAt(parseLsn(redo), SEGMENT_BYTES), SEGMENT_BYTES)
   const names = await readdir(join(dataDir, "pg_wal"))
   return names
-    .filter(name => (/^[0-9A-F]{24}$/.test(name) && name.slice(8) >= firstSegment.slice(8)) || /\.history$/.test(name))
+    .filter(name => /^[0-9A-F]{8}\.history$/.test(name) || (/^[0-9A-F]{24}$/.test(name) && name >= first))
     .map(name => ({ path: join(dataDir, "pg_wal", name), name }))
 }
 
@@ -69,7 +80,7 @@ const headAtRest = async (copying: Copying): Promise<Image> => {
   const from = host.layout.dataDir(source.record.id)
   return fillVolume(copying, async dataDir => {
     const image = await copyAtRest(from, dataDir, { source: source.owner, owner: target.owner })
-    await placeWal(await walAtRest(from, segmentName(image)), target, dataDir)
+    await placeWal(await walAtRest(from, image), target, dataDir)
     return image
   })
 }

@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises"
 import { join } from "node:path"
 import type { Lsn } from "../../port.ts"
+import { formatLsn } from "./wal/position.ts"
 
 export interface ControlFile {
   /** Where replay begins. */
@@ -16,14 +17,6 @@ const REDO_AT = 40
 const TIMELINE_AT = 48
 const BYTES = 56
 const DB_SHUTDOWNED = 1
-
-export const formatLsn = (position: bigint): Lsn =>
-  `${(position >> 32n).toString(16).toUpperCase()}/${(position & 0xffffffffn).toString(16).toUpperCase()}`
-
-export const parseLsn = (lsn: Lsn): bigint => {
-  const [high, low] = lsn.split("/")
-  return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
-}
 
 /** What `global/pg_control` of a data directory says of its last checkpoint. */
 export const readControlFile = async (dataDir: string): Promise<ControlFile> => {

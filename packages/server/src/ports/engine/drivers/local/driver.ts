@@ -158,7 +158,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     await volume.wake()
     await rotate(volume, host.adminPassword, credentials)
     const { redo, timeline } = await readControlFile(template)
-    const base = { name: TEMPLATE_BASE, redo, timeline, consistentAt: new Date().toISOString() }
+    const base = { name: TEMPLATE_BASE, redo, consistent: redo, timeline, consistentAt: new Date().toISOString() }
     await syncFileSystem(layout.root)
     await records.save({ ...record, bases: [base] })
   }

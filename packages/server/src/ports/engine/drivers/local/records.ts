@@ -12,6 +12,8 @@ export interface Base {
   /** Where replay begins. */
   readonly redo: Lsn
   readonly timeline: number
+  /** Up to where replay must come before the files are consistent, and so the earliest position to restore to. */
+  readonly consistent: Lsn
   /** The earliest time it can be restored to: its files are consistent from here on. */
   readonly consistentAt: string
 }

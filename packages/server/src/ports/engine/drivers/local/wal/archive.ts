@@ -213,7 +213,9 @@ const gapOf = (timeline: number, first: bigint, after: bigint, segmentBytes: num
 
 /** A segment that was never finished, though its timeline goes on: its end is missing. */
 const unfinished = (segments: readonly ArchivedSegment[]): ReadonlySet<ArchivedSegment> =>
-  new Set(segments.filter((segment, at) => segment.isPartial && segments[at + 1]?.timeline === segment.timeline))
+  new Set(
+    segments.filter((segment, at) => segment.isPartial && segments[at + 1]?.timeline === segment.timeline),
+  )
 
 /** Every stretch that is missing before the last segment of its timeline. */
 export const findGaps = ({ segments, segmentBytes }: Archive): readonly Gap[] => {
@@ -237,7 +239,8 @@ export const pruneArchive = async (archive: Archive, before: Lsn): Promise<numbe
   const limit = segmentAt(parseLsn(before), segmentBytes)
   const dropped = segments.slice(0, -1).filter(({ number }) => number < limit)
   // Oldest first, so that a crash in between leaves no gap.
-  for (const { path } of dropped.sort((a, b) => (a.number < b.number ? -1 : 1))) await rm(path, { force: true })
+  for (const { path } of dropped.sort((a, b) => (a.number < b.number ? -1 : 1)))
+    await rm(path, { force: true })
   return dropped.length
 }
 
@@ -247,6 +250,13 @@ export const archiveBytes = async ({ walDir, segments, histories }: Archive): Pr
     ...segments.map(({ path }) => path),
     ...[...histories.keys()].map(timeline => join(walDir, historyName(timeline))),
   ]
-  const sizes = await Promise.all(paths.map(path => stat(path).then(({ blocks }) => blocks * 512, () => 0)))
+  const sizes = await Promise.all(
+    paths.map(path =>
+      stat(path).then(
+        ({ blocks }) => blocks * 512,
+        () => 0,
+      ),
+    ),
+  )
   return sizes.reduce((sum, bytes) => sum + bytes, 0)
 }

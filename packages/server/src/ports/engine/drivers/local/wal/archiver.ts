@@ -62,22 +62,32 @@ const enter = (followed: Followed, state: FollowerState) => {
   for (const listener of followed.listeners) listener(state)
 }
 
-/** The thread, started when it is first needed and again when it dies. */
+interface Thread extends AsyncDisposable {
+  /** Starts it unless it runs, or is about to. */
+  ensure(): void
+  /** Lost when there is none at the moment: the next one is greeted. */
+  tell(message: ToReceiver): void
+  isRunning(): boolean
+}
+
+/** The thread, started when it is first needed, and again when it dies while `isNeeded`. */
 const createThread = (handlers: {
-  /** Told anew to each thread. */
-  readonly greet: (tell: (message: ToReceiver) => void) => void
+  /** What each new one has to know. */
+  readonly greeting: () => readonly ToReceiver[]
   readonly received: (message: FromReceiver) => void
   readonly died: (reason: string) => void
-}) => {
+  readonly isNeeded: () => boolean
+}): Thread => {
   let worker: Worker | undefined
   let restart: NodeJS.Timeout | undefined
   let closed = false
 
   const start = () => {
+    restart = undefined
     // None of our environment: `pg` would take settings from it.
     const started = new Worker(RECEIVER, { name: "wal-receiver", env: {} })
     worker = started
-    let reason = "it ended"
+    let reason = "it was ended"
     started.on("message", handlers.received)
     started.on("error", error => {
       reason = error instanceof Error ? error.message : String(error)
@@ -85,26 +95,133 @@ const createThread = (handlers: {
     started.on("exit", () => {
       worker = undefined
       if (closed) return
-      restart = setTimeout(start, RESTART_AFTER_MS)
+      if (handlers.isNeeded()) restart = setTimeout(start, RESTART_AFTER_MS)
       handlers.died(reason)
     })
-    handlers.greet(message => started.postMessage(message))
+    for (const message of handlers.greeting()) started.postMessage(message)
   }
 
   return {
-    /** Lost when there is no thread at the moment: the next one is greeted. */
-    tell: (message: ToReceiver) => worker?.postMessage(message),
     ensure() {
-      if (!worker && !restart) start()
-      restart = restart && worker ? undefined : restart
+      if (!worker && !restart && !closed) start()
     },
-    /** Whether waiting for the thread keeps the process alive. */
-    hold: (held: boolean) => (held ? worker?.ref() : worker?.unref()),
+    tell: message => worker?.postMessage(message),
     isRunning: () => worker !== undefined,
-    async close() {
+    async [Symbol.asyncDispose]() {
       closed = true
       clearTimeout(restart)
       await worker?.terminate()
+    },
+  }
+}
+
+const followMessage = (follower: number, { source, flushed }: Followed): ToReceiver => ({
+  ...{ kind: "follow", follower, source, flushed },
+})
+
+const flushedPosition = ({ flushed }: Followed): bigint => Atomics.load(flushed, 0)
+
+/** Starts no thread before the first `follow`. `log` gets a line for what an operator should know. */
+export const createArchiver = (log: (line: string) => void): Archiver => {
+  const followers = new Map<number, Followed>()
+  let lastNumber = 0
+
+  const forget = (follower: number) => {
+    const followed = followers.get(follower)
+    if (!followed) return
+    followers.delete(follower)
+    for (const { reached } of followed.requests.values()) reached(false)
+    followed.ended.resolve()
+    followed.stopped.resolve()
+  }
+
+  const received = (message: FromReceiver) => {
+    if (message.kind === "log") return log(message.line)
+    const followed = followers.get(message.follower)
+    if (!followed) return
+    if (message.kind === "state") enter(followed, message.state)
+    else if (message.kind === "reached") followed.requests.get(message.request)?.reached(true)
+    else if (message.kind === "ended") followed.ended.resolve()
+    else forget(message.follower)
+  }
+
+  const died = (reason: string) => {
+    log(`the thread that archives the log has died, another one is started: ${reason}`)
+    for (const [follower, followed] of followers) {
+      if (followed.stopping) forget(follower)
+      else enter(followed, "failed")
+    }
+  }
+
+  const greeting = (): readonly ToReceiver[] =>
+    [...followers].flatMap(([follower, followed]) => {
+      enter(followed, "connecting")
+      const requests = [...followed.requests].map(([request, { position }]) => ({
+        ...{ kind: "await" as const, follower, request, position },
+      }))
+      return [followMessage(follower, followed), ...requests]
+    })
+
+  const thread = createThread({ greeting, received, died, isNeeded: () => followers.size > 0 })
+
+  const flushedTo = (follower: number, followed: Followed, lsn: Lsn, timeoutMs: number): Promise<boolean> => {
+    const position = parseLsn(lsn)
+    if (flushedPosition(followed) >= position) return Promise.resolve(true)
+    if (!followers.has(follower)) return Promise.resolve(false)
+    const request = ++lastNumber
+    return new Promise(resolve => {
+      const reached = (isOnDisk: boolean) => {
+        clearTimeout(timer)
+        followed.requests.delete(request)
+        resolve(isOnDisk)
+      }
+      const timer = setTimeout(reached, timeoutMs, false)
+      followed.requests.set(request, { position, reached })
+      thread.tell({ kind: "await", follower, request, position })
+    })
+  }
+
+  const stop = async (follower: number, followed: Followed): Promise<void> => {
+    if (!followed.stopping) {
+      followed.stopping = true
+      if (thread.isRunning()) thread.tell({ kind: "stop", follower })
+      else forget(follower)
+    }
+    await followed.stopped.promise
+  }
+
+  const follow = (source: WalSource): WalFollower => {
+    const follower = ++lastNumber
+    const followed: Followed = {
+      ...{ source, state: "connecting", stopping: false, requests: new Map(), listeners: [] },
+      flushed: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
+      ended: Promise.withResolvers<void>(),
+      stopped: Promise.withResolvers<void>(),
+    }
+    followers.set(follower, followed)
+    // A thread that starts now is greeted with this one too.
+    if (thread.isRunning()) thread.tell(followMessage(follower, followed))
+    else thread.ensure()
+    return {
+      get state() {
+        return followed.state
+      },
+      get flushedLsn() {
+        const position = flushedPosition(followed)
+        return position === 0n ? null : formatLsn(position)
+      },
+      flushedTo: (lsn, timeoutMs) => flushedTo(follower, followed, lsn, timeoutMs),
+      onState: listener => void followed.listeners.push(listener),
+      ended: followed.ended.promise,
+      stop: () => stop(follower, followed),
+    }
+  }
+
+  return {
+    follow,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...followers].map(([follower, followed]) => stop(follower, followed)))
+      await thread[Symbol.asyncDispose]()
     },
   }
 }

@@ -1,4 +1,4 @@
-import { writeFile, rename, access } from "node:fs/promises"
+import { access, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { PortError } from "../../../../port-error.ts"
@@ -38,7 +38,9 @@ const isGone = ({ code, syscall }: SystemError): boolean =>
 const isPassing = (error: SystemError): boolean => {
   if (error instanceof PortError) return false
   const { code } = error
-  return code === undefined || isGone(error) || ["ECONNRESET", "EPIPE"].includes(code) || PASSING_STATES.has(code)
+  return (
+    code === undefined || isGone(error) || ["ECONNRESET", "EPIPE"].includes(code) || PASSING_STATES.has(code)
+  )
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -61,9 +63,16 @@ const ensureSlot = async (
 }
 
 /** A history file has its name only once it is whole. */
-const saveHistory = async (connection: ReplicationConnection, walDir: string, timeline: number): Promise<void> => {
+const saveHistory = async (
+  connection: ReplicationConnection,
+  walDir: string,
+  timeline: number,
+): Promise<void> => {
   const path = join(walDir, historyName(timeline))
-  const exists = await access(path).then(() => true, () => false)
+  const exists = await access(path).then(
+    () => true,
+    () => false,
+  )
   if (timeline === 1 || exists) return
   await writeFile(`${path}.new`, await connection.timelineHistory(timeline), { mode: 0o600, flush: true })
   await rename(`${path}.new`, path)

@@ -23,7 +23,7 @@ const follow = ({ follower, source, flushed }: ToReceiver & { kind: "follow" }) 
     log: line => tell({ kind: "log", line: `${source.volumeId}: ${line}` }),
     flushed(on, position) {
       // A connection begins again at the beginning of a segment, of which more may be on disk already.
-      if (on === timeline && position <= flushed[0]) return
+      if (on === timeline && position <= Atomics.load(flushed, 0)) return
       timeline = on
       Atomics.store(flushed, 0, position)
       for (const [request, awaited] of waiting) {

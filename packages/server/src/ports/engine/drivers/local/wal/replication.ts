@@ -190,9 +190,9 @@ export const connectReplication = async (address: SourceAddress): Promise<Replic
       const system = await row("IDENTIFY_SYSTEM")
       const { wal_segment_size } = await row("SHOW wal_segment_size")
       return {
-        systemId: BigInt(system["systemid"] ?? 0),
-        timeline: Number(system["timeline"]),
-        flushed: parseLsn(system["xlogpos"] ?? ""),
+        systemId: BigInt(system.systemid ?? 0),
+        timeline: Number(system.timeline),
+        flushed: parseLsn(system.xlogpos ?? ""),
         segmentBytes: parseSize(wal_segment_size ?? ""),
       }
     },
@@ -209,7 +209,7 @@ export const connectReplication = async (address: SourceAddress): Promise<Replic
       await client.query(`DROP_REPLICATION_SLOT ${STANDBY_NAME} WAIT`)
     },
     async timelineHistory(timeline) {
-      return (await row(`TIMELINE_HISTORY ${timeline}`))["content"] ?? ""
+      return (await row(`TIMELINE_HISTORY ${timeline}`)).content ?? ""
     },
     stream: (timeline, position, reader) => openStream(client, timeline, position, reader),
     async [Symbol.asyncDispose]() {

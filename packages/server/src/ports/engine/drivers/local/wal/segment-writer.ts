@@ -38,7 +38,12 @@ const openPartial = async (path: string, segmentBytes: number): Promise<FileHand
   try {
     const { size } = await file.stat()
     for (let filled = size; filled < segmentBytes; ) {
-      const { bytesWritten } = await file.write(ZEROS, 0, Math.min(ZEROS.length, segmentBytes - filled), filled)
+      const { bytesWritten } = await file.write(
+        ZEROS,
+        0,
+        Math.min(ZEROS.length, segmentBytes - filled),
+        filled,
+      )
       filled += bytesWritten
     }
     return file

@@ -1,0 +1,80 @@
+/** From what went wrong in a database to what its caller is told. */
+import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
+import { ConnectionLost, CopyRefused, isServerError, type ServerError } from "./pipeline.ts"
+
+/** Why a session may only read, if so: its key, or the request's own wish. */
+export type ReadOnly = "key" | "request" | false
+
+export interface FailureContext {
+  readonly readOnly: ReadOnly
+  readonly timeoutMs: number
+  /** Whether the statement was cancelled for its time limit by us, and not by the server. */
+  readonly timedOut?: boolean
+}
+
+const QUERY_CANCELED = "57014"
+const TOO_MANY_CONNECTIONS = "53300"
+const READ_ONLY_TRANSACTION = "25006"
+const INSUFFICIENT_PRIVILEGE = "42501"
+/** Operator intervention: the server is going down, or is not up yet. */
+const GOING_DOWN: ReadonlySet<string> = new Set(["57P01", "57P02", "57P03", "57P05"])
+
+/** The fields of a server error that its caller may see: all of its own making. */
+export const detailsOf = (error: ServerError): Record<string, unknown> => {
+  const position = error.position === undefined ? null : Number(error.position)
+  const optional = {
+    hint: error.hint,
+    detail: error.detail,
+    constraint: error.constraint,
+    schema: error.schema,
+    table: error.table,
+    column: error.column,
+    data_type: error.dataType,
+    where: error.where,
+  }
+  return {
+    sqlstate: error.code,
+    severity: error.severity,
+    position,
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+  }
+}
+
+export const invalidSql = (reason: string, details: Record<string, unknown> = {}, internal?: unknown): Fault =>
+  fault("invalid_sql", { reason }, { body: { details }, internal })
+
+const ofServer = (error: ServerError, { readOnly, timeoutMs }: FailureContext): Fault => {
+  const { code } = error
+  const details = { body: { details: detailsOf(error) }, internal: error }
+  // The same code when another session of the tenant cancels this one.
+  if (code === QUERY_CANCELED && error.message.includes("timeout"))
+    return fault("query_timeout", { seconds: timeoutMs / 1000 }, details)
+  if (code === TOO_MANY_CONNECTIONS)
+    return fault("rate_limited", undefined, { internal: error, headers: { "retry-after": "1" } })
+  if (readOnly === "key" && (code === READ_ONLY_TRANSACTION || code === INSUFFICIENT_PRIVILEGE))
+    return fault("key_read_only", undefined, details)
+  if (GOING_DOWN.has(code))
+    return fault("service_unavailable", { reason: "the database is restarting" }, { internal: error })
+  // Connection, system and internal errors say something of the server, not of the statement.
+  if (/^(?:08|58|XX)/.test(code)) return fault("internal_error", undefined, { internal: error })
+  return fault("invalid_sql", { reason: error.message }, details)
+}
+
+/** The fault for whatever a statement ended in. Faults pass. */
+export const toFault = (error: unknown, context: FailureContext): Fault => {
+  if (isFault(error)) return error
+  if (context.timedOut) return fault("query_timeout", { seconds: context.timeoutMs / 1000 })
+  if (isServerError(error)) return ofServer(error, context)
+  if (error instanceof CopyRefused)
+    return invalidSql("COPY to or from the client needs a connection of its own", { sqlstate: "0A000" })
+  if (error instanceof ConnectionLost) {
+    return error.message === "a row is too large"
+      ? invalidSql("a row of the result is larger than 64 MiB", { sqlstate: "54000" }, error)
+      : fault("service_unavailable", { reason: "the connection to the database was lost" }, { internal: error })
+  }
+  return fault("internal_error", undefined, { internal: error })
+}
+
+/** What PostgreSQL itself said, where it was PostgreSQL. */
+export const serverErrorOf = (known: Fault): ServerError | undefined =>
+  isServerError(known.details.internal) ? known.details.internal : undefined

@@ -1,0 +1,96 @@
+/** What is known of a pooled session: which statements it has prepared, and how it is made as good as new. */
+import type pg from "pg"
+import type { Wire } from "./pipeline.ts"
+
+export interface Prepared {
+  readonly name: string
+  /** OIDs of the parameters, once the server has told them. */
+  parameters: readonly number[] | undefined
+}
+
+const PREPARED_MAX = 100
+/** Longer texts are hardly ever sent twice, and a server keeps each as long as the session lives. */
+const PREPARED_LENGTH_MAX = 10_000
+
+export interface SessionState {
+  /** The statement of that text, if this session has it. */
+  find(text: string): Prepared | undefined
+  /** Sends Parse, under a name when the text is worth keeping. */
+  prepare(wire: Wire, text: string): Prepared
+  /** The server may or may not have it: it is closed before anything else is prepared. */
+  doubt(text: string): void
+  /** The server has forgotten all of them. */
+  forget(): void
+}
+
+const UNNAMED: Prepared = Object.freeze({ name: "", parameters: undefined })
+
+const createSessionState = (): SessionState => {
+  const prepared = new Map<string, Prepared>()
+  let doubtful: string[] = []
+  let count = 0
+
+  return {
+    find(text) {
+      const known = prepared.get(text)
+      if (!known) return undefined
+      // The least recently used is the first of the map.
+      prepared.delete(text)
+      prepared.set(text, known)
+      return known
+    },
+    prepare(wire, text) {
+      for (const name of doubtful) wire.close({ type: "S", name })
+      doubtful = []
+      if (text.length > PREPARED_LENGTH_MAX) {
+        wire.parse({ text })
+        return { ...UNNAMED }
+      }
+      const [oldest] = prepared
+      if (prepared.size >= PREPARED_MAX && oldest) {
+        prepared.delete(oldest[0])
+        wire.close({ type: "S", name: oldest[1].name })
+      }
+      count += 1
+      const made: Prepared = { name: `svc_${count}`, parameters: undefined }
+      prepared.set(text, made)
+      wire.parse({ name: made.name, text })
+      return made
+    },
+    doubt(text) {
+      const known = prepared.get(text)
+      if (!known) return
+      prepared.delete(text)
+      doubtful.push(known.name)
+    },
+    forget() {
+      prepared.clear()
+      doubtful = []
+    },
+  }
+}
+
+const states = new WeakMap<pg.ClientBase, SessionState>()
+
+export const stateOf = (client: pg.ClientBase): SessionState => {
+  const known = states.get(client) ?? createSessionState()
+  states.set(client, known)
+  return known
+}
+
+/**
+ * DISCARD ALL but for DEALLOCATE ALL and DISCARD PLANS: our statements stay prepared, which spares a busy server most
+ * of its parsing and planning. The SELECT tells whether the caller left statements of its own, directly or from within
+ * a function; then DISCARD ALL is run as well.
+ */
+export const CLEAN = [
+  "SET SESSION AUTHORIZATION DEFAULT",
+  "RESET ALL",
+  "CLOSE ALL",
+  "UNLISTEN *",
+  "SELECT pg_catalog.pg_advisory_unlock_all(), EXISTS (SELECT FROM pg_catalog.pg_prepared_statement() WHERE from_sql)",
+  "DISCARD TEMP",
+  "DISCARD SEQUENCES",
+].join(";")
+
+export const CLEAN_ALL = "DISCARD ALL"

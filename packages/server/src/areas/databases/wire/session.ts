@@ -1,0 +1,168 @@
+/** One client's connection, from its first byte to its last. */
+import type { Socket } from "node:net"
+import type { ActiveConnection } from "./activity.ts"
+import { SQLSTATE, terminated, WireRefusal, wrongPassword } from "./error-response.ts"
+import { type Greeter, type Greeting, greet } from "./greeting.ts"
+import type { WireCall, WireLimits, WireOpenRequest, WireTarget } from "./messages.ts"
+import { mockLogin } from "./mock-login.ts"
+import { createObserver, type Observer } from "./observer.ts"
+import { farewell, relay } from "./relay.ts"
+import { type Route, route } from "./route.ts"
+import { encodeStartup } from "./startup-packet.ts"
+import { cancelUpstream, connectUpstream } from "./upstream.ts"
+
+/** A session that a branch's server works for. */
+export interface LiveSession extends ActiveConnection {
+  end(refusal: WireRefusal): void
+}
+
+/** What the sessions of a proxy share. */
+export interface SessionHost {
+  readonly greeter: Greeter
+  readonly limits: WireLimits
+  /** For salts of users who do not exist; does not change. */
+  readonly mockSecret: () => Promise<Buffer>
+  readonly open: (request: WireOpenRequest) => Promise<WireTarget>
+  /** Counts the session as one of its branch; throws a `WireRefusal` when that has as many as it may. */
+  readonly admit: (session: LiveSession, connectionsMax: number) => void
+  readonly leave: (session: LiveSession) => void
+  readonly used: (session: LiveSession) => void
+  readonly call: (call: WireCall) => void
+  /** Makes the session the one that a key cancels. */
+  readonly claimKey: (key: string, cancel: () => Promise<void>) => Disposable
+  readonly cancel: (key: string) => Promise<void>
+  readonly warn: (message: string, reason: unknown) => void
+}
+
+interface Client {
+  readonly socket: Socket
+  readonly connectionId: string
+  readonly address: string
+  /** Called once when the client is logged in or turned away. */
+  readonly settled: () => void
+}
+
+const WAKE_FAILED = "the database cannot be started now"
+
+const turnAway = async (stream: Socket, client: Client, host: SessionHost, at: Route, error: unknown) => {
+  if (!(error instanceof WireRefusal)) {
+    host.warn("a connection to a database cannot be made", error)
+    return farewell(stream, new WireRefusal({ sqlstate: SQLSTATE.cannotConnectNow, message: WAKE_FAILED }))
+  }
+  if (error.sqlstate !== SQLSTATE.wrongPassword) return farewell(stream, error)
+  const late = setTimeout(() => client.socket.destroy(), host.limits.startupTimeoutMs)
+  const secret = await host.mockSecret()
+  const identity = `${at.branchId}\0${at.user}`
+  const went = await mockLogin(stream, { secret, identity }).finally(() => clearTimeout(late))
+  if (went) farewell(stream, wrongPassword(at.user))
+  else stream.destroy()
+}
+
+/** Opens the branch and a connection to it. */
+const reach = async (
+  host: SessionHost,
+  request: WireOpenRequest,
+  admit: (target: WireTarget) => void,
+): Promise<{ target: WireTarget; upstream: Socket }> => {
+  const target = await host.open(request)
+  admit(target)
+  try {
+    return { target, upstream: await connectUpstream(target) }
+  } catch {
+    // It may have gone to sleep between the answer and the connection; asked again it wakes.
+    const again = await host.open(request)
+    return { target: again, upstream: await connectUpstream(again) }
+  }
+}
+
+const createSession = (branchId: string, connectionId: string) => {
+  let observer: Observer | undefined
+  let end: ((refusal: WireRefusal) => void) | undefined
+  let ended = false
+  const session: LiveSession = {
+    branchId,
+    connectionId,
+    get state() {
+      return observer?.state ?? "busy"
+    },
+    end(refusal) {
+      ended = true
+      end?.(refusal)
+    },
+  }
+  return {
+    session,
+    start(startedObserver: Observer, startedEnd: (refusal: WireRefusal) => void) {
+      observer = startedObserver
+      end = startedEnd
+      if (ended) startedEnd(terminated())
+    },
+  }
+}
+
+const connectThrough = async (client: Client, host: SessionHost, { stream, wants, sni }: Greeting) => {
+  if (wants.kind === "cancel") {
+    await host.cancel(wants.key)
+    return stream.destroy()
+  }
+  let at: Route
+  try {
+    at = route(wants.parameters, sni)
+  } catch (error) {
+    if (!(error instanceof WireRefusal)) throw error
+    return farewell(stream, error)
+  }
+  const { branchId, user, database, applicationName } = at
+  const { connectionId, address: clientAddress } = client
+  const { session, start } = createSession(branchId, connectionId)
+  const request = { branchId, user, database, clientAddress, connectionId }
+  let reached: { target: WireTarget; upstream: Socket }
+  try {
+    reached = await reach(host, request, ({ connectionsMax }) => host.admit(session, connectionsMax))
+  } catch (error) {
+    host.leave(session)
+    return await turnAway(stream, client, host, at, error)
+  }
+
+  const { target, upstream } = reached
+  const caller = { branchId, connectionId, user, applicationName, clientAddress }
+  let claim: { readonly cancel: () => Promise<void>; readonly claimed: Disposable } | undefined
+  const observer = createObserver({
+    key(key) {
+      const cancel = () => cancelUpstream(target, key)
+      claim = { cancel, claimed: host.claimKey(key, cancel) }
+    },
+    ready: client.settled,
+    call: call => host.call({ ...caller, ...call }),
+  })
+  upstream.write(encodeStartup(wants.protocol, at.parameters))
+  const { end } = relay({
+    client: stream,
+    upstream,
+    observer,
+    used: () => host.used(session),
+    abandoned: () => void claim?.cancel(),
+    closed() {
+      claim?.claimed[Symbol.dispose]()
+      host.leave(session)
+    },
+  })
+  start(observer, end)
+}
+
+/** Serves one client. Resolves when the bytes flow or the client was turned away; never rejects. */
+export const serve = async (client: Client, host: SessionHost): Promise<void> => {
+  const { socket } = client
+  socket.on("error", () => undefined)
+  const late = setTimeout(() => socket.destroy(), host.limits.startupTimeoutMs)
+  socket.once("close", () => clearTimeout(late))
+  try {
+    const greeting = await greet(socket, host.greeter, farewell)
+    clearTimeout(late)
+    greeting?.stream.on("error", () => undefined)
+    if (greeting) await connectThrough(client, host, greeting)
+  } catch (error) {
+    host.warn("a connection failed", error)
+    socket.destroy()
+  }
+}

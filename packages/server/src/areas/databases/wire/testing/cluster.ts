@@ -1,0 +1,77 @@
+/** A PostgreSQL that takes passwords on a Unix socket only, as a branch's server does. */
+import { execFile } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import pg from "pg"
+import { chooseAccount, spawnAs } from "../../../../kernel/db/embedded/account.ts"
+import { locateBinaries, prepareBinaries, programOf } from "../../../../kernel/db/embedded/binaries.ts"
+import { makePrivateDir } from "../../../../kernel/db/embedded/placement.ts"
+import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
+import { startServer } from "../../../../kernel/db/embedded/server.ts"
+import type { PgVersion } from "../../../../ports/engine/port.ts"
+
+export const PASSWORD = "only-in-tests"
+const SUPERUSER = "svc_super"
+
+export interface TestCluster extends AsyncDisposable {
+  readonly branchId: string
+  readonly version: PgVersion
+  readonly socketDir: string
+  readonly socketPath: string
+  readonly pid: number
+  /** Asks the server itself, past the proxy. */
+  ask(sql: string): Promise<Record<string, unknown>[]>
+}
+
+/** Database `app` of role `owner`, whose password is `PASSWORD`. */
+export const startCluster = async (version: PgVersion): Promise<TestCluster> => {
+  const root = await mkdtemp(join(tmpdir(), "svc-wire-"))
+  await chmod(root, 0o711)
+  const account = chooseAccount({ dataDir: root, cluster: join(root, "data") })
+  const log = () => undefined
+  const installed = locateBinaries(process.platform, process.arch, version)
+  const binaries = await prepareBinaries(installed, { account, stagingDir: "/var/lib/svc", log })
+  const [cluster, socketDir] = [join(root, "data"), join(root, "run")]
+  const passwordFile = join(root, "password")
+  makePrivateDir(cluster, account)
+  makePrivateDir(socketDir, account)
+  await writeFile(passwordFile, PASSWORD)
+  await promisify(execFile)(
+    programOf(binaries, "initdb"),
+    [
+      ...["-D", cluster, "-U", SUPERUSER, "--pwfile", passwordFile, "--auth", "scram-sha-256"],
+      ...["--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"],
+    ],
+    { ...spawnAs(account), env: CHILD_ENVIRONMENT, cwd: "/" },
+  )
+  const settings = ["listen_addresses=", `unix_socket_directories=${socketDir}`, "fsync=off"]
+  const small = ["shared_buffers=16MB", "max_connections=60", "max_wal_size=256MB"]
+  const server = await startServer({ binaries, cluster, settings: [...settings, ...small], account, log })
+
+  const ask = async (sql: string, database = "app") => {
+    const client = new pg.Client({ host: socketDir, user: SUPERUSER, password: PASSWORD, database })
+    await client.connect()
+    try {
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
+  }
+  await ask(`CREATE ROLE owner LOGIN PASSWORD '${PASSWORD}'`, "postgres")
+  await ask("CREATE DATABASE app OWNER owner", "postgres")
+  return {
+    branchId: randomUUID(),
+    version,
+    socketDir,
+    socketPath: join(socketDir, ".s.PGSQL.5432"),
+    pid: server.pid,
+    ask,
+    async [Symbol.asyncDispose]() {
+      await server.stop()
+      await rm(root, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * One TCP port for all tenant databases, in PostgreSQL's protocol. This process listens and says where branches are;
+ * the bytes go through another one, which is there only while there are connections.
+ */
+import { once } from "node:events"
+import { createServer, type Server, type Socket } from "node:net"
+import { newId } from "../../../kernel/id.ts"
+import type { Logger } from "../../../kernel/log.ts"
+import { errorResponse, SQLSTATE, WireRefusal } from "./error-response.ts"
+import type {
+  RequireTls,
+  WireActivity,
+  WireCall,
+  WireCertificate,
+  WireLimits,
+  WireOpenRequest,
+  WireTarget,
+} from "./messages.ts"
+import { type ProxyProcess, startProxy } from "./proxy-process.ts"
+
+export interface WireNeeds {
+  readonly host: string
+  /** 0: any that is free. */
+  readonly port: number
+  readonly requireTls: RequireTls
+  /** Asked when the first client wants TLS, and again every hour while there are connections. */
+  readonly tls: () => Promise<WireCertificate>
+  readonly log: Logger
+  /**
+   * Wakes a branch and says where it is. Rejects with a `WireRefusal`: 28P01 when there is no such branch (the client
+   * then sees a wrong password), 57P03 when it cannot wake now.
+   */
+  readonly open: (request: WireOpenRequest) => Promise<WireTarget>
+  /** Connections that opened, worked or ended; a busy one is told every second. */
+  readonly activity: (events: readonly WireActivity[]) => void
+  /** Statements that were run, and how many more there were than could be reported. */
+  readonly calls: (calls: readonly WireCall[], missed: number) => void
+  readonly limits?: Partial<WireLimits>
+  /** How long the proxy's process stays without connections. */
+  readonly idleTimeoutMs?: number
+}
+
+export interface Wire extends AsyncDisposable {
+  readonly port: number
+  /** Ends all connections of a branch; their clients get 57P01. */
+  disconnect(branchId: string): void
+  readonly connections: number
+  /** The proxy's process; undefined while there is none. */
+  readonly pid: number | undefined
+}
+
+const DEFAULT_LIMITS: WireLimits = {
+  connectionsMax: 10_000,
+  startupsPerAddressMax: 256,
+  startupTimeoutMs: 15_000,
+  openTimeoutMs: 60_000,
+}
+const IDLE_TIMEOUT_MS = 600_000
+
+const tooMany = errorResponse(
+  new WireRefusal({ sqlstate: SQLSTATE.tooManyConnections, message: "sorry, too many clients already" }),
+)
+
+/** Listens at once; rejects when the port cannot be had. */
+export const openWire = async (needs: WireNeeds): Promise<Wire> => {
+  const limits = { ...DEFAULT_LIMITS, ...needs.limits }
+  const idleTimeoutMs = needs.idleTimeoutMs ?? IDLE_TIMEOUT_MS
+  let proxy: ProxyProcess | undefined
+  let idle: NodeJS.Timeout | undefined
+
+  const watchIdle = () => {
+    clearTimeout(idle)
+    if (!proxy || proxy.connections > 0) return
+    idle = setTimeout(() => {
+      void proxy?.stop()
+      proxy = undefined
+    }, idleTimeoutMs)
+    idle.unref()
+  }
+
+  const ensureProxy = (): ProxyProcess => {
+    if (proxy) return proxy
+    const started = startProxy({ ...needs, limits }, watchIdle, () => {
+      if (proxy === started) proxy = undefined
+    })
+    proxy = started
+    return started
+  }
+
+  const accept = (socket: Socket) => {
+    socket.on("error", () => undefined)
+    if ((proxy?.connections ?? 0) >= limits.connectionsMax) {
+      socket.end(tooMany)
+      socket.destroySoon()
+      return
+    }
+    clearTimeout(idle)
+    ensureProxy().hand(newId(), socket)
+  }
+
+  const server = createServer({ pauseOnConnect: true }, accept)
+  const port = await listen(server, needs)
+  server.on("error", error => needs.log.warn({ err: error }, "the database port cannot take a connection"))
+
+  return {
+    port,
+    disconnect: branchId => proxy?.disconnect(branchId),
+    get connections() {
+      return proxy?.connections ?? 0
+    },
+    get pid() {
+      return proxy?.pid
+    },
+    async [Symbol.asyncDispose]() {
+      clearTimeout(idle)
+      const closed = once(server, "close")
+      server.close()
+      await proxy?.stop()
+      await closed
+    },
+  }
+}
+
+const listen = async (server: Server, { host, port }: WireNeeds): Promise<number> => {
+  server.listen({ host, port })
+  await once(server, "listening")
+  const address = server.address()
+  return typeof address === "object" && address ? address.port : port
+}

@@ -1,0 +1,241 @@
+/** As much of the Kubernetes API as volumes need, in memory: resources, selectors, merge patches, pages, watches. */
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { apiVersions, type Kind } from "../resources.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever was written is kept as it is.
+export type Stored = any
+
+export interface Change {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED"
+  readonly kind: Kind
+  readonly object: Stored
+  readonly revision: number
+}
+
+export interface FakeKubernetes extends AsyncDisposable {
+  readonly url: string
+  readonly token: string
+  readonly namespace: string
+  /** Every request so far, as `PATCH clusters/svc-1`. */
+  readonly requests: readonly string[]
+  get(kind: Kind, name: string): Stored | undefined
+  list(kind: Kind): readonly Stored[]
+  /** Adds or changes a resource as a controller does: the status too. */
+  put(kind: Kind, name: string, change: object): Stored
+  remove(kind: Kind, name: string): void
+  listen(listener: (change: Change) => void): void
+  /** Answers every request by 503 from now on, or no longer; ends all watches. */
+  setDown(down: boolean): void
+  /** Ends all watches, and forgets what those who come back would have missed. */
+  compact(): void
+}
+
+const merged = (target: Stored, change: Stored): Stored => {
+  if (change === null || typeof change !== "object" || Array.isArray(change)) return change
+  const result = target !== null && typeof target === "object" && !Array.isArray(target) ? { ...target } : {}
+  for (const [key, value] of Object.entries(change)) {
+    if (value === null) delete result[key]
+    else result[key] = merged(result[key], value)
+  }
+  return result
+}
+
+const matches = (object: Stored, selector: string | null): boolean =>
+  (selector ?? "").split(",").every(part => {
+    const [key = "", value] = part.split("=")
+    const label = object.metadata.labels?.[key]
+    return part === "" || (value === undefined ? label !== undefined : label === value)
+  })
+
+const createResources = () => {
+  const stored = new Map<string, Stored>()
+  const changes: Change[] = []
+  const listeners = new Set<(change: Change) => void>()
+  let revision = 1
+
+  const tell = (type: Change["type"], kind: Kind, object: Stored) => {
+    const change = { type, kind, object, revision }
+    changes.push(change)
+    for (const listener of [...listeners]) listener(change)
+  }
+  const write = (type: Change["type"], kind: Kind, object: Stored): Stored => {
+    revision += 1
+    const whole = { ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } }
+    if (type === "DELETED") stored.delete(`${kind}/${object.metadata.name}`)
+    else stored.set(`${kind}/${object.metadata.name}`, whole)
+    tell(type, kind, whole)
+    return whole
+  }
+  const get = (kind: Kind, name: string) => stored.get(`${kind}/${name}`)
+
+  return {
+    changes,
+    listeners,
+    revision: () => revision,
+    get,
+    list: (kind: Kind) =>
+      [...stored].filter(([key]) => key.startsWith(`${kind}/`)).map(([, object]) => object),
+    add(kind: Kind, object: Stored) {
+      const creationTimestamp = new Date().toISOString()
+      const metadata = { ...object.metadata, uid: randomUUID(), creationTimestamp }
+      return write("ADDED", kind, { ...object, metadata })
+    },
+    change(kind: Kind, name: string, change: object) {
+      const before = get(kind, name)
+      const after = merged(before, change)
+      // A change that changes nothing makes no revision.
+      return JSON.stringify(after) === JSON.stringify(before) ? before : write("MODIFIED", kind, after)
+    },
+    remove(kind: Kind, name: string) {
+      const object = get(kind, name)
+      if (object) write("DELETED", kind, object)
+    },
+  }
+}
+
+type ResourceStore = ReturnType<typeof createResources>
+
+interface Asked {
+  readonly kind: Kind
+  readonly name: string | undefined
+  readonly query: URLSearchParams
+}
+
+const parse = (request: IncomingMessage, namespace: string): Asked | undefined => {
+  const url = new URL(request.url ?? "/", "http://fake")
+  const [, version, place, kind = "", name] =
+    /^\/apis?\/(.+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/.exec(url.pathname) ?? []
+  if (place !== namespace || !(kind in apiVersions) || apiVersions[kind as Kind] !== version) return undefined
+  return { kind: kind as Kind, name, query: url.searchParams }
+}
+
+const respond = (response: ServerResponse, status: number, body: object) => {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
+}
+
+const refuse = (response: ServerResponse, status: number) =>
+  respond(response, status, {
+    kind: "Status",
+    status: "Failure",
+    code: status,
+    message: `refused by ${status}`,
+  })
+
+const answerList = (store: ResourceStore, { kind, query }: Asked, response: ServerResponse) => {
+  const all = store.list(kind).filter(object => matches(object, query.get("labelSelector")))
+  const from = Number(query.get("continue") ?? 0)
+  const to = from + Number(query.get("limit") ?? all.length)
+  const rest = to < all.length ? { continue: `${to}` } : {}
+  respond(response, 200, {
+    items: all.slice(from, to),
+    metadata: { resourceVersion: `${store.revision()}`, ...rest },
+  })
+}
+
+const answerOther = async (
+  store: ResourceStore,
+  asked: Asked,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => {
+  const { kind, name, query } = asked
+  const selected = () => store.list(kind).filter(object => matches(object, query.get("labelSelector")))
+  if (request.method === "POST") {
+    const body = JSON.parse(await text(request))
+    if (body.apiVersion !== apiVersions[kind] || !/^[a-z0-9.-]{1,253}$/.test(body.metadata?.name ?? ""))
+      return refuse(response, 422)
+    if (store.get(kind, body.metadata.name)) return refuse(response, 409)
+    return respond(response, 201, store.add(kind, body))
+  }
+  if (request.method === "DELETE" && name === undefined) {
+    for (const { metadata } of selected()) store.remove(kind, metadata.name)
+    return respond(response, 200, {})
+  }
+  if (name === undefined || !store.get(kind, name)) return refuse(response, 404)
+  if (request.method === "GET") return respond(response, 200, store.get(kind, name))
+  if (request.method === "DELETE") {
+    store.remove(kind, name)
+    return respond(response, 200, {})
+  }
+  if (request.headers["content-type"] !== "application/merge-patch+json") return refuse(response, 415)
+  respond(response, 200, store.change(kind, name, JSON.parse(await text(request))))
+}
+
+export const startFakeKubernetes = async (namespace: string): Promise<FakeKubernetes> => {
+  const store = createResources()
+  const token = randomUUID()
+  const requests: string[] = []
+  const watches = new Set<ServerResponse>()
+  let oldest = 0
+  let isDown = false
+
+  const answerWatch = ({ kind, query }: Asked, response: ServerResponse) => {
+    const since = Number(query.get("resourceVersion"))
+    response.writeHead(200, { "content-type": "application/json" })
+    const send = (event: object) => response.write(`${JSON.stringify(event)}\n`)
+    if (since < oldest) {
+      send({ type: "ERROR", object: { code: 410 } })
+      return response.end()
+    }
+    const tell = (change: Change) => {
+      if (
+        change.kind !== kind ||
+        change.revision <= since ||
+        !matches(change.object, query.get("labelSelector"))
+      )
+        return
+      send({ type: change.type, object: change.object })
+    }
+    send({ type: "BOOKMARK", object: { metadata: { resourceVersion: `${since}` } } })
+    for (const change of store.changes) tell(change)
+    store.listeners.add(tell)
+    watches.add(response)
+    response.on("close", () => {
+      store.listeners.delete(tell)
+      watches.delete(response)
+    })
+  }
+
+  const server = createServer((request, response) => {
+    const asked = parse(request, namespace)
+    if (isDown) return refuse(response, 503)
+    if (request.headers.authorization !== `Bearer ${token}`) return refuse(response, 401)
+    if (!asked) return refuse(response, 404)
+    requests.push(`${request.method} ${asked.kind}${asked.name === undefined ? "" : `/${asked.name}`}`)
+    if (asked.query.has("watch")) return answerWatch(asked, response)
+    if (request.method === "GET" && asked.name === undefined) return answerList(store, asked, response)
+    answerOther(store, asked, request, response).catch(() => refuse(response, 500))
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const endWatches = () => {
+    for (const watch of watches) watch.destroy()
+  }
+
+  return {
+    ...{ token, namespace, requests, get: store.get, list: store.list, remove: store.remove },
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    put: (kind, name, change) =>
+      store.get(kind, name)
+        ? store.change(kind, name, change)
+        : store.add(kind, merged({ apiVersion: apiVersions[kind], metadata: { name } }, change)),
+    listen: listener => void store.listeners.add(listener),
+    setDown(down) {
+      isDown = down
+      endWatches()
+    },
+    compact() {
+      oldest = store.revision()
+      endWatches()
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, "close")
+    },
+  }
+}

@@ -1,0 +1,143 @@
+/** What tenant databases cost: how soon they are there, and what lies between a client and its server. */
+import { execFile } from "node:child_process"
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs"
+import { join } from "node:path"
+import { performance } from "node:perf_hooks"
+import { setTimeout as delay } from "node:timers/promises"
+import { promisify } from "node:util"
+import { createSvc, type Svc } from "@svc/sdk"
+import { load } from "./load.ts"
+import { apiKeyOf, median, PORT } from "./platform.ts"
+
+const RUNS = 7
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+const CLIENTS = 16
+const BASE_URL = `http://127.0.0.1:${PORT}`
+
+const timed = async (work: (run: number) => Promise<unknown>): Promise<number> => {
+  const times: number[] = []
+  for (let run = 0; run < RUNS; run++) {
+    const from = performance.now()
+    await work(run)
+    times.push(performance.now() - from)
+  }
+  return Math.round(median(times))
+}
+
+const workingFolder = (pid: string): string => {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`)
+  } catch {
+    return ""
+  }
+}
+
+/** Memory of the servers in that folder, each process with its fair part of what it shares (PSS). */
+const serverMegabytes = (databasesDir: string): number => {
+  const pids = readdirSync("/proc").filter(
+    name => /^\d+$/.test(name) && workingFolder(name).startsWith(join(databasesDir, "volumes")),
+  )
+  const kilobytes = pids.map(pid =>
+    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0),
+  )
+  return Math.round((kilobytes.reduce((sum, value) => sum + value, 0) / 1024) * 10) / 10
+}
+
+const lifecycle = async (svc: Svc, databasesDir: string) => {
+  const { id } = await svc.databases.create({ name: "bench-first", pg_version: 17 })
+  const create_ms = await timed(run => svc.databases.create({ name: `bench-${run}`, pg_version: 17 }))
+  for (let run = 0; run < RUNS; run++) {
+    const found = (await svc.databases.list({})).data.find(({ name }) => name === `bench-${run}`)
+    if (found) await svc.databases.delete({ id: found.id })
+  }
+  await svc.sql.execute({ sql: "CREATE TABLE t (id int PRIMARY KEY)", database_id: id })
+  await delay(2_000)
+  const idle_instance_pss_mb = serverMegabytes(databasesDir)
+
+  const wakes: number[] = []
+  for (let run = 0; run < RUNS; run++) {
+    await svc.databases.suspend({ id })
+    const from = performance.now()
+    await svc.sql.execute({ sql: "SELECT 1", database_id: id })
+    wakes.push(performance.now() - from)
+  }
+  const cold_branch_ms = await timed(async run => {
+    await svc.databases.suspend({ id })
+    await svc.databases.createBranch({ id, name: `cold-${run}` })
+  })
+  const hot_branch_ms = await timed(async run => {
+    await svc.sql.execute({ sql: `INSERT INTO t VALUES (${run})`, database_id: id })
+    await svc.databases.createBranch({ id, name: `hot-${run}` })
+  })
+  const target_time = new Date().toISOString()
+  await svc.sql.execute({ sql: "DELETE FROM t", database_id: id })
+  const restore_ms = await timed(run =>
+    svc.databases.pitr({ id, target_time, name: `restored-${run}`, mode: "new" }),
+  )
+  return {
+    create_ms,
+    wake_to_first_row_ms: Math.round(median(wakes)),
+    cold_branch_with_suspend_ms: cold_branch_ms,
+    hot_branch_ms,
+    restore_to_time_ms: restore_ms,
+    idle_instance_pss_mb,
+  }
+}
+
+const pgbench = async (args: readonly string[], password: string): Promise<string> => {
+  const { stdout } = await promisify(execFile)("pgbench", args, {
+    env: { PATH: process.env.PATH, PGPASSWORD: password },
+  })
+  return stdout
+}
+
+const selects = async (target: readonly string[], password: string): Promise<number> => {
+  const output = await pgbench(
+    ["-S", "-n", "-M", "prepared", `-c${CLIENTS}`, "-j2", `-T${SECONDS}`, ...target],
+    password,
+  )
+  return Number(/tps = ([\d.]+)/.exec(output)?.[1] ?? 0)
+}
+
+/** The folder of the one socket that there is. */
+const onlySocket = (databasesDir: string): string => {
+  const folders = readdirSync(join(databasesDir, "run")).map(slot => join(databasesDir, "run", slot))
+  const open = folders.filter(folder => readdirSync(folder).includes(".s.PGSQL.5432"))
+  if (open.length !== 1 || !open[0]) throw new Error(`${open.length} databases are awake`)
+  return open[0]
+}
+
+/** The same instance by three ways in one run: its own socket, the wire proxy, HTTP. */
+const throughput = async (svc: Svc, databasesDir: string, apiKey: string) => {
+  const made = await svc.databases.create({ name: "pgbench", pg_version: 17, suspend_timeout_seconds: 0 })
+  const { id, password = "", connection } = made
+  const wire = ["-h", "127.0.0.1", "-p", String(connection.port), "-U", connection.user, "app"]
+  await pgbench(["-i", "-q", "-s", "2", ...wire], password)
+  const direct = await selects(["-h", onlySocket(databasesDir), "-U", "owner", "app"], password)
+  const proxied = await selects(wire, password)
+  const body = { sql: "SELECT abalance FROM pgbench_accounts WHERE aid = $1", params: [1], database_id: id }
+  const headers = { authorization: `Bearer ${apiKey}` }
+  const http = await load({ url: `${BASE_URL}/api/v1/sql`, headers, body }, CLIENTS, SECONDS)
+  return {
+    pgbench_select_direct_per_s: Math.round(direct),
+    pgbench_select_proxied_per_s: Math.round(proxied),
+    proxied_of_direct: Number((proxied / direct).toFixed(3)),
+    http_select_per_s: Math.round(http.requestsPerSecond),
+    http_of_direct: Number((http.requestsPerSecond / direct).toFixed(3)),
+    http_select_p99_ms: http.p99Ms,
+  }
+}
+
+/** All figures by name. The platform of `dataDir` runs on PORT. */
+export const databaseFigures = async (dataDir: string): Promise<Record<string, number>> => {
+  const apiKey = apiKeyOf(dataDir)
+  const svc = createSvc({ apiKey, baseUrl: BASE_URL })
+  const databasesDir = realpathSync(join(dataDir, "databases"))
+  const life = await lifecycle(svc, databasesDir)
+  for (const { id } of (await svc.databases.list({ limit: 200 })).data) {
+    for (const branch of (await svc.databases.listBranches({ id, limit: 200 })).data) {
+      await svc.databases.suspend({ id, branch_id: branch.id })
+    }
+  }
+  return { ...life, ...(await throughput(svc, databasesDir, apiKey)) }
+}
