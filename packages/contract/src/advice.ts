@@ -14,7 +14,12 @@ const target = {
   branch_id: T.Optional(Nullable(Id)),
 }
 
-const REACH_FAULTS = ["database_not_found", "branch_not_found", "rate_limited", "service_unavailable"] as const
+const REACH_FAULTS = [
+  "database_not_found",
+  "branch_not_found",
+  "rate_limited",
+  "service_unavailable",
+] as const
 
 const Level = OneOf(["ERROR", "WARN", "INFO"])
 const Facts = T.Record(T.String(), T.Unknown())
@@ -55,7 +60,9 @@ const IndexSuggestion = T.Object({
   startup_cost_after: Nullable(T.Number()),
   total_cost_before: Nullable(T.Number()),
   total_cost_after: Nullable(T.Number()),
-  time_before_ms: Nullable(T.Number({ description: "The best of several runs; null where none was measured" })),
+  time_before_ms: Nullable(
+    T.Number({ description: "The best of several runs; null where none was measured" }),
+  ),
   time_after_ms: Nullable(T.Number()),
   index_statements: T.Array(T.String()),
   errors: T.Array(T.String()),

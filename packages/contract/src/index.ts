@@ -41,7 +41,8 @@ export { isList, type PageInput, page, pageOf } from "./types.ts"
 
 export const areas = {
   identity,
-  databases, advice,
+  databases,
+  advice,
   schema,
   kv,
   account,

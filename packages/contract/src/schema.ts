@@ -17,6 +17,8 @@ const Identifier = T.String({ minLength: 1, maxLength: 63 })
 const Truncated = T.Boolean({ description: "There is more than the reply holds" })
 const Count = T.Integer({ minimum: 0 })
 
+const Definition = Nullable(T.String({ description: "As SQL; null while another session holds the table" }))
+
 const target = {
   database_id: T.Optional(Id),
   branch_id: T.Optional(Id),
@@ -117,7 +119,7 @@ const TableDetails = T.Object({
   indexes: T.Array(
     T.Object({
       name: T.String(),
-      definition: T.String(),
+      definition: Definition,
       is_unique: T.Boolean(),
       is_primary: T.Boolean(),
       is_valid: T.Boolean(),
@@ -129,12 +131,12 @@ const TableDetails = T.Object({
     T.Object({
       name: T.String(),
       type: OneOf(["primary_key", "unique", "foreign_key", "check", "exclusion", "not_null"]),
-      definition: T.String(),
+      definition: Definition,
       is_validated: T.Boolean(),
       is_enforced: T.Boolean(),
     }),
   ),
-  triggers: T.Array(T.Object({ name: T.String(), definition: T.String(), is_enabled: T.Boolean() })),
+  triggers: T.Array(T.Object({ name: T.String(), definition: Definition, is_enabled: T.Boolean() })),
   policies: T.Array(
     T.Object({
       name: T.String(),

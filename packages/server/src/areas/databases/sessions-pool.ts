@@ -5,7 +5,8 @@ import { DATABASE_NAME, type Endpoint, OWNER_ROLE, READER_ROLE } from "../../por
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"
 import { served } from "./served.ts"
-import type { SessionRole, Sessions } from "./sessions.ts"
+import { SESSION_SETTINGS, type SessionRole, type Sessions } from "./sessions.ts"
+import { discardAll } from "./sql/statement.ts"
 
 export interface SessionPools extends Sessions, AsyncDisposable {
   /** Lets go of every connection to the branch. */
@@ -21,6 +22,7 @@ const roles: Readonly<Record<SessionRole, string>> = { owner: OWNER_ROLE, reader
 
 const openPool = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
   const pool = new pg.Pool({
+    ...SESSION_SETTINGS,
     host: endpoint.host,
     port: endpoint.port,
     database: DATABASE_NAME,
@@ -78,14 +80,14 @@ export const createSessionPools = (needs: {
   }
 
   return {
-    async use(target, role, work, { signal } = {}) {
+    async use(target, role, work, { signal, cleaned = false } = {}) {
       const branch = await directory.find(target)
       if (!branch) throw fault("branch_not_found")
       using lease = await served(() => compute.acquire(branch, signal))
       const client = await connect(poolOf(branch, role, lease.endpoint))
       try {
         const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
-        await client.query("DISCARD ALL")
+        if (!cleaned) await discardAll(client)
         client.release()
         return result
       } catch (error) {

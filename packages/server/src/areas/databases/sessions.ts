@@ -11,6 +11,32 @@ export interface Session {
   readonly wakeMs: number
 }
 
+/** How long one statement may run unless its caller says otherwise. */
+export const STATEMENT_TIMEOUT_MS = 30_000
+
+/**
+ * What every session starts with and is reset to, whatever the database or the role is set to: values come in the
+ * forms that are parsed here, and strings mean the same to the server as to the parser that judges statements.
+ */
+export const SESSION_SETTINGS = {
+  statement_timeout: STATEMENT_TIMEOUT_MS,
+  options: [
+    "standard_conforming_strings=on",
+    "DateStyle=ISO,MDY",
+    "IntervalStyle=postgres",
+    "bytea_output=hex",
+    "extra_float_digits=1",
+  ]
+    .map(setting => `-c ${setting}`)
+    .join(" "),
+} as const
+
+export interface SessionOptions {
+  readonly signal?: AbortSignal
+  /** `work` cleans the session itself, so that `DISCARD ALL` need not. */
+  readonly cleaned?: boolean
+}
+
 export interface Sessions {
   /**
    * Wakes the branch's database and lends a pooled connection for the length of `work`, during which the database stays
@@ -22,6 +48,6 @@ export interface Sessions {
     target: Target,
     role: SessionRole,
     work: (session: Session) => Promise<Result>,
-    options?: { readonly signal?: AbortSignal },
+    options?: SessionOptions,
   ): Promise<Result>
 }

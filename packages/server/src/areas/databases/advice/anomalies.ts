@@ -4,7 +4,15 @@ import { securityChecks } from "./checks/security.ts"
 import { serverChecks } from "./checks/server.ts"
 import { sessionChecks } from "./checks/sessions.ts"
 import { tableChecks } from "./checks/tables.ts"
-import { type Check, type Finding, type Level, LIMITS, type Limits, type Report, toFinding } from "./findings.ts"
+import {
+  type Check,
+  type Finding,
+  type Level,
+  LIMITS,
+  type Limits,
+  type Report,
+  toFinding,
+} from "./findings.ts"
 import type { Inspection } from "./inspect.ts"
 
 export const checks: readonly Check[] = [
@@ -59,7 +67,8 @@ const WEIGHT: Readonly<Record<Level, number>> = { ERROR: 0, WARN: 1, INFO: 2 }
 /** The gravest first. */
 export const ordered = (findings: readonly Finding[]): Finding[] =>
   findings.toSorted(
-    (a, b) => WEIGHT[a.level] - WEIGHT[b.level] || a.name.localeCompare(b.name) || a.detail.localeCompare(b.detail),
+    (a, b) =>
+      WEIGHT[a.level] - WEIGHT[b.level] || a.name.localeCompare(b.name) || a.detail.localeCompare(b.detail),
   )
 
 export const summaryOf = (findings: readonly Finding[]): Report["summary"] => {

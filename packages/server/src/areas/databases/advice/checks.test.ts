@@ -3,10 +3,11 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import type pg from "pg"
 import { pgVersions } from "../../../ports/engine/port.ts"
-import { startCluster, type TestCluster } from "../testing/cluster.ts"
+import type { TestCluster } from "../testing/cluster.ts"
 import { checks, runChecks } from "./anomalies.ts"
 import { type Finding, LIMITS, type Limits } from "./findings.ts"
 import { inspect } from "./inspect.ts"
+import { startInstance } from "./testing/instance.ts"
 
 const check = async (
   cluster: TestCluster,
@@ -96,14 +97,14 @@ const isTrue = async (pool: pg.Pool, condition: string) =>
 
 for (const version of pgVersions) {
   test(`a healthy PostgreSQL ${version} has no findings`, async t => {
-    const cluster = await startCluster(t, version)
+    const cluster = await startInstance(t, version)
     assert.deepEqual(await check(cluster), [])
     await cluster.pool("owner").query(HEALTHY)
     assert.deepEqual(await check(cluster), [])
   })
 
   test(`each check of the schema finds what it is for on PostgreSQL ${version}, by its quoted name`, async t => {
-    const cluster = await startCluster(t, version)
+    const cluster = await startInstance(t, version)
     const pool = cluster.pool("owner", { max: 1 })
     await pool.query(BROKEN)
     await pool.query("DELETE FROM dead WHERE id > 100")
@@ -158,7 +159,7 @@ for (const version of pgVersions) {
   })
 
   test(`the statements a finding proposes run, and the finding is gone on PostgreSQL ${version}`, async t => {
-    const cluster = await startCluster(t, version)
+    const cluster = await startInstance(t, version)
     const pool = cluster.pool("owner", { max: 1 })
     await pool.query(`
       CREATE TABLE "a b" ("I d" bigint NOT NULL, "c d" char(3));
@@ -181,19 +182,31 @@ for (const version of pgVersions) {
   })
 
   test(`sessions, counters and the server's own figures are watched on PostgreSQL ${version}`, async t => {
-    const cluster = await startCluster(t, version)
+    const cluster = await startInstance(t, version)
     const [pool, admin] = [cluster.pool("owner"), cluster.pool("svc_admin")]
     const [holder, waiter, sleeper] = [await pool.connect(), await pool.connect(), await pool.connect()]
-    using _ = { [Symbol.dispose]: () => [holder, waiter, sleeper].forEach(client => client.release(true)) }
+    using _ = {
+      [Symbol.dispose]() {
+        for (const client of [holder, waiter, sleeper]) client.release(true)
+      },
+    }
     await pool.query("CREATE TABLE t (id bigint PRIMARY KEY)")
-    await pool.query("SET work_mem = '64kB'; SELECT count(*) FROM (SELECT n FROM generate_series(1, 50000) n ORDER BY n DESC) s; RESET work_mem")
+    await pool.query(
+      "SET work_mem = '64kB'; SELECT count(*) FROM (SELECT n FROM generate_series(1, 50000) n ORDER BY n DESC) s; RESET work_mem",
+    )
     await admin.query("SELECT pg_create_physical_replication_slot('svc_test', true)")
     await pool.query("INSERT INTO t SELECT n FROM generate_series(1, 10000) n")
     await holder.query("BEGIN; LOCK TABLE t")
     const waiting = waiter.query("SELECT count(*) FROM t").catch(error => error.code)
     const sleeping = sleeper.query("SELECT pg_sleep(60)").catch(error => error.code)
-    await until(() => isTrue(admin, "EXISTS (SELECT FROM pg_locks WHERE NOT granted AND waitstart IS NOT NULL)"), "waiting")
-    await until(() => isTrue(admin, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep')"), "asleep")
+    await until(
+      () => isTrue(admin, "EXISTS (SELECT FROM pg_locks WHERE NOT granted AND waitstart IS NOT NULL)"),
+      "waiting",
+    )
+    await until(
+      () => isTrue(admin, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep')"),
+      "asleep",
+    )
     await admin.query("CHECKPOINT")
     await pool.query("SELECT pg_stat_force_next_flush()")
 
@@ -239,7 +252,7 @@ test("no check shares its name with another", () => {
 })
 
 test("what a tenant defined under the names of catalog objects is not called, and nothing is written", async t => {
-  const cluster = await startCluster(t, 17)
+  const cluster = await startInstance(t, 17)
   const pool = cluster.pool("owner", { max: 1 })
   await pool.query(`
     CREATE TABLE marks (at timestamptz);

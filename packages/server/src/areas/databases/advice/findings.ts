@@ -98,7 +98,10 @@ export const check = <Row>(
   return { ...spec, sql: typeof sql === "string" ? () => sql : sql, parameters }
 }
 
-export const toFinding = (head: CheckHead, { key, detail, remediation, metadata, level }: Found): Finding => ({
+export const toFinding = (
+  head: CheckHead,
+  { key, detail, remediation, metadata, level }: Found,
+): Finding => ({
   name: head.name,
   title: head.title,
   level: level ?? head.level,

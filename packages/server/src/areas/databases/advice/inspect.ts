@@ -15,13 +15,24 @@ const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 1_000
 
 /** Sends through the extended protocol, which takes one statement only. */
-export const send = (client: pg.ClientBase, text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> => {
-  const query: pg.QueryConfig & { queryMode: "extended" } = { text, values: [...values], queryMode: "extended" }
+export const send = (
+  client: pg.ClientBase,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<pg.QueryResult> => {
+  const query: pg.QueryConfig & { queryMode: "extended" } = {
+    text,
+    values: [...values],
+    queryMode: "extended",
+  }
   return client.query(query)
 }
 
 /** Runs `act` so that its failure leaves the transaction as it was. */
-export const withSavepoint = async <Result>(client: pg.ClientBase, act: () => Promise<Result>): Promise<Result> => {
+export const withSavepoint = async <Result>(
+  client: pg.ClientBase,
+  act: () => Promise<Result>,
+): Promise<Result> => {
   await client.query("SAVEPOINT svc_attempt")
   try {
     const result = await act()

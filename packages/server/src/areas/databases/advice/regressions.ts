@@ -62,4 +62,6 @@ const latency = (history: StatementHistory): Finding | undefined => {
 
 /** What the log tells that the database itself does not know. */
 export const regressions = (histories: readonly StatementHistory[]): Finding[] =>
-  histories.flatMap(history => [errorRate(history), latency(history)].filter(finding => finding !== undefined))
+  histories.flatMap(history =>
+    [errorRate(history), latency(history)].filter(finding => finding !== undefined),
+  )

@@ -41,7 +41,8 @@ const enumLabels = `
 const selected = `
   SELECT c.oid::bigint || '.' || a.attnum AS id, c.oid::bigint AS table_id, n.nspname AS schema,
     c.relname AS table, a.attnum AS ordinal_position, a.attname AS name,
-    pg_get_expr(ad.adbin, ad.adrelid) AS default_value,
+    -- Writing an expression down takes a lock on its table.
+    CASE WHEN $1::boolean THEN pg_get_expr(ad.adbin, ad.adrelid) END AS default_value,
     ${standardType} AS data_type, t.typname AS format, format_type(a.atttypid, a.atttypmod) AS full_type,
     a.attidentity <> '' AS is_identity,
     CASE a.attidentity WHEN 'a' THEN 'ALWAYS' WHEN 'd' THEN 'BY DEFAULT' END AS identity_generation,

@@ -31,7 +31,8 @@ export interface RelationFilter {
 }
 
 /**
- * Whether what takes a lock on the relation is asked too: its size, and whether a view takes writes. Another session may
+ * Whether what takes a lock on the relation is asked too: its size, expressions, and
+ * whether a view takes writes. Another session may
  * be rewriting the table; the rest of the catalog is readable all the same.
  */
 export type Depth = "locking" | "lockless"

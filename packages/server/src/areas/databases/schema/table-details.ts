@@ -11,7 +11,7 @@ const PARTS_MAX = 2_000
 
 interface Index {
   name: string
-  definition: string
+  definition: string | null
   is_unique: boolean
   is_primary: boolean
   is_valid: boolean
@@ -22,7 +22,7 @@ interface Index {
 interface Constraint {
   name: string
   type: "primary_key" | "unique" | "foreign_key" | "check" | "exclusion" | "not_null"
-  definition: string
+  definition: string | null
   is_validated: boolean
   is_enforced: boolean
 }
@@ -44,7 +44,7 @@ export interface TableDetails extends Relation {
   readonly partition_bound: string | null
   readonly indexes: Index[]
   readonly constraints: Constraint[]
-  readonly triggers: { name: string; definition: string; is_enabled: boolean }[]
+  readonly triggers: { name: string; definition: string | null; is_enabled: boolean }[]
   readonly policies: Policy[]
 }
 
@@ -72,10 +72,13 @@ const findTable = async (client: Client, text: string, schema: string | undefine
   return first.id
 }
 
+/** Writing an expression down takes a lock on its table, for the names of its columns. `$2`: whether that may wait. */
+const unlessLocked = (expression: string): string => `CASE WHEN $2::boolean THEN ${expression} END`
+
 const indexes = `
-  SELECT ic.relname AS name, pg_get_indexdef(i.indexrelid) AS definition, i.indisunique AS is_unique,
+  SELECT ic.relname AS name, ${unlessLocked("pg_get_indexdef(i.indexrelid)")} AS definition, i.indisunique AS is_unique,
     i.indisprimary AS is_primary, i.indisvalid AS is_valid,
-    CASE WHEN $2::boolean THEN pg_relation_size(i.indexrelid) END AS size_bytes,
+    ${unlessLocked("pg_relation_size(i.indexrelid)")} AS size_bytes,
     pg_stat_get_numscans(i.indexrelid) AS scans
   FROM pg_index AS i JOIN pg_class AS ic ON ic.oid = i.indexrelid
   WHERE i.indrelid = $1::oid
@@ -86,18 +89,18 @@ const constraints = `
   SELECT con.conname AS name,
     CASE con.contype WHEN 'p' THEN 'primary_key' WHEN 'u' THEN 'unique' WHEN 'f' THEN 'foreign_key'
       WHEN 'c' THEN 'check' WHEN 'x' THEN 'exclusion' ELSE 'not_null' END AS type,
-    pg_get_constraintdef(con.oid) AS definition, con.convalidated AS is_validated,
+    ${unlessLocked("pg_get_constraintdef(con.oid)")} AS definition, con.convalidated AS is_validated,
     coalesce((to_jsonb(con) ->> 'conenforced')::boolean, true) AS is_enforced
   FROM pg_constraint AS con
   WHERE con.conrelid = $1::oid AND con.contype = ANY (ARRAY['p', 'u', 'f', 'c', 'x', 'n']::"char"[])
   ORDER BY con.contype <> 'p', con.conname COLLATE "C"
-  LIMIT $2`
+  LIMIT $3`
 
 const triggers = `
-  SELECT tgname AS name, pg_get_triggerdef(oid) AS definition, tgenabled <> 'D' AS is_enabled
+  SELECT tgname AS name, ${unlessLocked("pg_get_triggerdef(oid)")} AS definition, tgenabled <> 'D' AS is_enabled
   FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal
   ORDER BY tgname COLLATE "C"
-  LIMIT $2`
+  LIMIT $3`
 
 const policies = `
   SELECT p.polname AS name,
@@ -107,16 +110,17 @@ const policies = `
     CASE WHEN p.polroles = ARRAY[0::oid] THEN json_build_array('public')
       ELSE (SELECT json_agg(r.rolname ORDER BY r.rolname) FROM pg_roles AS r WHERE r.oid = ANY (p.polroles)) END
       AS roles,
-    pg_get_expr(p.polqual, p.polrelid) AS using, pg_get_expr(p.polwithcheck, p.polrelid) AS check
+    ${unlessLocked("pg_get_expr(p.polqual, p.polrelid)")} AS using,
+    ${unlessLocked("pg_get_expr(p.polwithcheck, p.polrelid)")} AS check
   FROM pg_policy AS p WHERE p.polrelid = $1::oid
   ORDER BY p.polname COLLATE "C"
-  LIMIT $2`
+  LIMIT $3`
 
 const shape = `
-  SELECT CASE WHEN c.relkind = ANY (ARRAY['v', 'm']::"char"[]) AND $2::boolean THEN pg_get_viewdef(c.oid, true) END
+  SELECT CASE WHEN c.relkind = ANY (ARRAY['v', 'm']::"char"[]) THEN ${unlessLocked("pg_get_viewdef(c.oid, true)")} END
       AS definition,
-    CASE WHEN c.relkind = 'p' THEN pg_get_partkeydef(c.oid) END AS partition_key,
-    pg_get_expr(c.relpartbound, c.oid) AS partition_bound
+    CASE WHEN c.relkind = 'p' THEN ${unlessLocked("pg_get_partkeydef(c.oid)")} END AS partition_key,
+    ${unlessLocked("pg_get_expr(c.relpartbound, c.oid)")} AS partition_bound
   FROM pg_class AS c WHERE c.oid = $1::oid`
 
 interface Shape {
@@ -143,8 +147,8 @@ export const describeTable = async (
     columns: await columnsOf(client, { ids: [id], locking, rowsMax: PARTS_MAX }),
     relationships: await relationshipsOf(client, { tableId: id, rowsMax: PARTS_MAX }),
     indexes: await rowsOf(client, indexes, [id, locking, PARTS_MAX]),
-    constraints: await rowsOf(client, constraints, [id, PARTS_MAX]),
-    triggers: await rowsOf(client, triggers, [id, PARTS_MAX]),
-    policies: await rowsOf(client, policies, [id, PARTS_MAX]),
+    constraints: await rowsOf(client, constraints, [id, locking, PARTS_MAX]),
+    triggers: await rowsOf(client, triggers, [id, locking, PARTS_MAX]),
+    policies: await rowsOf(client, policies, [id, locking, PARTS_MAX]),
   }
 }

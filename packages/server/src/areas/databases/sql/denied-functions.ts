@@ -16,19 +16,15 @@ const NAMES: ReadonlySet<string> = new Set([
   "ts_rewrite",
   "xpath_table",
   "connectby",
-  "normal_rand",
   // Other sessions.
   "pg_notify",
   "pg_terminate_backend",
   "pg_cancel_backend",
   "pg_log_backend_memory_contexts",
-  "pg_get_backend_memory_contexts",
   "pg_export_snapshot",
-  "pg_safe_snapshot_blocking_pids",
   // Large objects.
   "loread",
   "lowrite",
-  "loget",
   // The server.
   "pg_reload_conf",
   "pg_rotate_logfile",
@@ -48,8 +44,6 @@ const NAMES: ReadonlySet<string> = new Set([
   "pg_truncate_visibility_map",
   "gin_clean_pending_list",
   "pg_stat_statements_reset",
-  "pg_stat_force_next_flush",
-  "pg_stat_clear_snapshot",
   "pg_sync_replication_slots",
 ])
 

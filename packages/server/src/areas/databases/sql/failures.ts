@@ -8,8 +8,6 @@ export type ReadOnly = "key" | "request" | false
 export interface FailureContext {
   readonly readOnly: ReadOnly
   readonly timeoutMs: number
-  /** Whether the statement was cancelled for its time limit by us, and not by the server. */
-  readonly timedOut?: boolean
 }
 
 const QUERY_CANCELED = "57014"
@@ -40,8 +38,11 @@ export const detailsOf = (error: ServerError): Record<string, unknown> => {
   }
 }
 
-export const invalidSql = (reason: string, details: Record<string, unknown> = {}, internal?: unknown): Fault =>
-  fault("invalid_sql", { reason }, { body: { details }, internal })
+export const invalidSql = (
+  reason: string,
+  details: Record<string, unknown> = {},
+  internal?: unknown,
+): Fault => fault("invalid_sql", { reason }, { body: { details }, internal })
 
 const ofServer = (error: ServerError, { readOnly, timeoutMs }: FailureContext): Fault => {
   const { code } = error
@@ -63,14 +64,19 @@ const ofServer = (error: ServerError, { readOnly, timeoutMs }: FailureContext): 
 /** The fault for whatever a statement ended in. Faults pass. */
 export const toFault = (error: unknown, context: FailureContext): Fault => {
   if (isFault(error)) return error
-  if (context.timedOut) return fault("query_timeout", { seconds: context.timeoutMs / 1000 })
   if (isServerError(error)) return ofServer(error, context)
   if (error instanceof CopyRefused)
     return invalidSql("COPY to or from the client needs a connection of its own", { sqlstate: "0A000" })
   if (error instanceof ConnectionLost) {
     return error.message === "a row is too large"
       ? invalidSql("a row of the result is larger than 64 MiB", { sqlstate: "54000" }, error)
-      : fault("service_unavailable", { reason: "the connection to the database was lost" }, { internal: error })
+      : fault(
+          "service_unavailable",
+          {
+            reason: "the connection to the database was lost; whether the statement took effect is not known",
+          },
+          { internal: error },
+        )
   }
   return fault("internal_error", undefined, { internal: error })
 }

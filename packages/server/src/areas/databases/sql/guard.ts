@@ -71,7 +71,8 @@ const createParser = () => {
 
   return {
     ask(sql: string): Promise<GuardOutcome> {
-      if (waiting.size >= WAITING_MAX) throw fault("rate_limited", undefined, { headers: { "retry-after": "1" } })
+      if (waiting.size >= WAITING_MAX)
+        throw fault("rate_limited", undefined, { headers: { "retry-after": "1" } })
       worker ??= start()
       count += 1
       const id = count
@@ -116,7 +117,9 @@ export const createGuard = (): Guard => {
     async check(sql, readOnly) {
       const outcome = await judged(sql)
       if ("unjudged" in outcome)
-        throw invalidSql(`it cannot be told whether this only reads: ${outcome.unjudged}`, { sqlstate: "54001" })
+        throw invalidSql(`it cannot be told whether this only reads: ${outcome.unjudged}`, {
+          sqlstate: "54001",
+        })
       if ("syntaxError" in outcome) {
         const { message, position } = outcome.syntaxError
         throw invalidSql(message, { sqlstate: "42601", severity: "ERROR", position: position || null })

@@ -146,7 +146,8 @@ export const runUnits = (
     size[Symbol.dispose]()
     wire.off("end", onEnd)
     const known = error instanceof ConnectionLost || error instanceof CopyRefused
-    for (const end of ends) end.reject(known ? error : new ConnectionLost("connection lost", { cause: error }))
+    for (const end of ends)
+      end.reject(known ? error : new ConnectionLost("connection lost", { cause: error }))
   }
   const onEnd = () => lose(new ConnectionLost("connection ended"))
   const size = watchMessageSize(wire, lose)

@@ -1,5 +1,6 @@
 /** Runs statements on a pooled session and leaves it as it was found. */
 import type pg from "pg"
+import { STATEMENT_TIMEOUT_MS } from "../sessions.ts"
 import { cancel } from "./cancel.ts"
 import { invalidSql } from "./failures.ts"
 import { needsType, toParameter } from "./parameters.ts"
@@ -15,10 +16,6 @@ import {
   type Wire,
 } from "./pipeline.ts"
 import { CLEAN, CLEAN_ALL, type Prepared, stateOf } from "./session-state.ts"
-
-/** The time limit that sessions are opened with. */
-export const TIMEOUT_DEFAULT_MS = 30_000
-export const TIMEOUT_MAX_MS = 300_000
 
 /** How much longer than its time limit a statement may take to end, before its connection is given up. */
 const GRACE_MS = 5_000
@@ -123,13 +120,11 @@ export interface Running {
 /** Ends what the session runs when its caller leaves or its time is over; `stopped` then says that it must be closed. */
 export const createWatch = ({ client, signal }: Pick<Running, "client" | "signal">, timeoutMs: number) => {
   let stopped = false
-  let timedOut = false
   const stop = () => {
     stopped = true
     cancel(client)
   }
   const giveUp = () => {
-    timedOut = true
     stopped = true
     internalsOf(client).connection.stream.destroy()
   }
@@ -139,9 +134,6 @@ export const createWatch = ({ client, signal }: Pick<Running, "client" | "signal
   return {
     get stopped() {
       return stopped
-    },
-    get timedOut() {
-      return timedOut
     },
     [Symbol.dispose]() {
       clearTimeout(timer)
@@ -241,6 +233,8 @@ export const openTransaction = () =>
     sqlstate: "25000",
   })
 
+export type Outcome = { readonly result: ResultSet } | { readonly error: unknown }
+
 interface Attempt {
   readonly result: ResultSet | undefined
   readonly error: ServerError | undefined
@@ -259,7 +253,7 @@ const attempt = async (
   const state = stateOf(client)
   const known = state.find(sql) !== undefined
   const collector = createCollector(options, options.readOnly ? 1 : 0)
-  const isTimed = options.timeoutMs !== TIMEOUT_DEFAULT_MS
+  const isTimed = options.timeoutMs !== STATEMENT_TIMEOUT_MS
   let leftovers = false
   const cleaning: Unit = {
     row([, leaves]) {
@@ -306,11 +300,10 @@ export const runStatement = async (
 ): Promise<void> => {
   const { client } = running
   using watch = createWatch(running, limits.timeoutMs)
-  const give = (outcome: Outcome) => answer(watch.timedOut ? { ...outcome, timedOut: true } : outcome)
   try {
     const values = await parametersOf(running, statement).catch((error: unknown) => {
       if (!isServerError(error)) throw error
-      give({ error })
+      answer({ error })
       return undefined
     })
     // What does not even parse has left nothing behind.
@@ -321,7 +314,7 @@ export const runStatement = async (
       tried = await attempt(client, statement.sql, values, limits)
     }
     const { result, error, cleaned } = tried
-    if (!result) give({ error: error as ServerError })
+    if (!result) answer({ error: error as ServerError })
     else {
       const oids = result.fields.map(({ dataTypeID }) => dataTypeID)
       const types = running.types.of(running.volumeId)
@@ -329,16 +322,12 @@ export const runStatement = async (
         await cleaned
         await running.types.load(running.volumeId, client, oids)
       }
-      give({ result })
+      answer({ result })
     }
     await cleaned
   } catch (error) {
-    give({ error })
+    answer({ error })
     throw error
   }
   if (watch.stopped) throw new ConnectionLost("cancelled")
 }
-
-export type Outcome =
-  | { readonly result: ResultSet; readonly timedOut?: boolean }
-  | { readonly error: unknown; readonly timedOut?: boolean }

@@ -113,10 +113,9 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(idle)
-      const closed = once(server, "close")
+      // The port is free at once; the server itself counts connections that are another process's by now.
       server.close()
       await proxy?.stop()
-      await closed
     },
   }
 }

@@ -20,7 +20,8 @@ const sequence = check<{
   title: "Sequence near its end",
   level: "WARN",
   categories: ["CAPACITY", "RELIABILITY"],
-  description: "When the sequence, or the column it fills, has reached its largest value, every insert fails.",
+  description:
+    "When the sequence, or the column it fills, has reached its largest value, every insert fails.",
   sql: `SELECT format('%I.%I', counter.schemaname, counter.sequencename) AS sequence, owning.table, owning.column,
       counter.last_value::text AS last_value, least(counter.max_value, owning.largest)::text AS largest,
       counter.last_value::float8 / least(counter.max_value, owning.largest) AS share
@@ -125,7 +126,8 @@ const multixactAge = check<{ database: string; age: number }>({
   title: "Old multixact ids",
   level: "WARN",
   categories: ["RELIABILITY"],
-  description: "Ids of row locks shared by several transactions are reused, and must be cleaned away before that.",
+  description:
+    "Ids of row locks shared by several transactions are reused, and must be cleaned away before that.",
   sql: ages("datminmxid", "mxid_age"),
   parameters: limits => [limits.multixactAge],
   found: ageFound("multixact id"),

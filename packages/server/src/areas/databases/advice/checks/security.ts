@@ -23,7 +23,8 @@ const policyWithoutRls = check<{ table: string; policies: string[] }>({
   title: "Policy that is not in force",
   level: "ERROR",
   categories: ["SECURITY"],
-  description: "The table has policies, but row-level security is off, so everybody with access sees every row.",
+  description:
+    "The table has policies, but row-level security is off, so everybody with access sees every row.",
   sql: `SELECT own.name AS table, array_agg(policy.polname ORDER BY policy.polname) AS policies
     FROM ${TABLES} AS own JOIN pg_policy AS policy ON policy.polrelid = own.oid
     WHERE NOT own.relrowsecurity GROUP BY own.name ORDER BY 1`,

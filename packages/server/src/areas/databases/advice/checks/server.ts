@@ -83,25 +83,28 @@ const requested = (version: number) =>
     : "SELECT checkpoints_req AS requested, checkpoints_timed AS timed FROM pg_stat_bgwriter"
 
 /** A checkpoint begins early when the log since the last one nears max_wal_size; branches and sleep ask for others. */
-const checkpoints = check<{ requested: number; timed: number; wal_bytes_each: number; max_wal_size: string }>({
-  name: "checkpoint_pressure",
-  title: "Checkpoints forced by writes",
-  level: "WARN",
-  categories: ["PERFORMANCE"],
-  description: "Writes fill the log so fast that checkpoints come early, and every page is logged whole again after each.",
-  sql: version => `SELECT requested, timed, (wal_bytes / requested)::bigint AS wal_bytes_each,
+const checkpoints = check<{ requested: number; timed: number; wal_bytes_each: number; max_wal_size: string }>(
+  {
+    name: "checkpoint_pressure",
+    title: "Checkpoints forced by writes",
+    level: "WARN",
+    categories: ["PERFORMANCE"],
+    description:
+      "Writes fill the log so fast that checkpoints come early, and every page is logged whole again after each.",
+    sql: version => `SELECT requested, timed, (wal_bytes / requested)::bigint AS wal_bytes_each,
       current_setting('max_wal_size') AS max_wal_size
     FROM (${requested(version)}) AS checkpoint CROSS JOIN (SELECT wal_bytes FROM pg_stat_wal) AS log
     WHERE requested >= $1::bigint AND requested > timed
       AND wal_bytes / requested >= $2::float8 * pg_size_bytes(current_setting('max_wal_size'))`,
-  parameters: limits => [limits.checkpointsMin, limits.checkpointLogShare],
-  found: row => ({
-    key: "checkpoints",
-    detail: `${row.requested} checkpoints were forced, ${row.timed} came in their time; ${inBytes(row.wal_bytes_each)} of log lie between two.`,
-    remediation:
-      "Write in larger transactions, load with COPY before making indexes, and drop indexes that no query uses. A dedicated database has room for more.",
-    metadata: row,
-  }),
-})
+    parameters: limits => [limits.checkpointsMin, limits.checkpointLogShare],
+    found: row => ({
+      key: "checkpoints",
+      detail: `${row.requested} checkpoints were forced, ${row.timed} came in their time; ${inBytes(row.wal_bytes_each)} of log lie between two.`,
+      remediation:
+        "Write in larger transactions, load with COPY before making indexes, and drop indexes that no query uses. A dedicated database has room for more.",
+      metadata: row,
+    }),
+  },
+)
 
 export const serverChecks = [slot, tempSpill, cacheHits, checkpoints]

@@ -69,7 +69,8 @@ const longQuery = check<SessionRow>({
   title: "Statement running for long",
   level: "WARN",
   categories: ["PERFORMANCE"],
-  description: "A statement that runs for minutes takes resources from others and keeps VACUUM from its work.",
+  description:
+    "A statement that runs for minutes takes resources from others and keeps VACUUM from its work.",
   sql: `SELECT ${SESSION}, ${secondsSince("session.query_start")} AS seconds
     FROM pg_stat_activity AS session
     WHERE ${THEIRS} AND session.state = 'active' AND session.wait_event_type IS DISTINCT FROM 'Lock'

@@ -167,7 +167,8 @@ const paddedText = check<{ table: string; columns: string }>({
   title: "Column of type char(n)",
   level: "INFO",
   categories: ["PERFORMANCE"],
-  description: "char(n) pads every value with blanks, which take space and surprise comparisons; it is never faster.",
+  description:
+    "char(n) pads every value with blanks, which take space and surprise comparisons; it is never faster.",
   sql: columnsOfType("attribute.atttypid = 'bpchar'::regtype"),
   found: row => ({
     key: `${row.table}(${row.columns})`,

@@ -1,5 +1,6 @@
 /** What a question can be about: tables, columns and keys, read as the reader role and bounded in number. */
 import type { ClientBase } from "pg"
+import { ask } from "./asking.ts"
 
 export type Category = "number" | "text" | "date" | "boolean" | "enum" | "other"
 
@@ -46,7 +47,8 @@ const TABLES_MAX = 400
 const COLUMNS_MAX = 6000
 
 const tablesSql = `
-  SELECT c.oid::int8::text AS oid, n.nspname AS schema, c.relname AS name, pg_table_is_visible(c.oid) AS visible,
+  SELECT c.oid::int8::text AS oid, n.nspname AS schema, c.relname AS name,
+         array_position($2::text[], n.nspname::text) AS place,
          left(obj_description(c.oid, 'pg_class'), 200) AS comment,
          CASE WHEN c.relkind IN ('v', 'f') THEN -1 ELSE pg_relation_size(c.oid) END::float8 AS bytes
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -55,7 +57,7 @@ const tablesSql = `
     AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
     AND ($1::text[] IS NULL OR c.relname = ANY ($1) OR n.nspname || '.' || c.relname = ANY ($1))
-  ORDER BY visible DESC, n.nspname = 'public' DESC, c.oid LIMIT ${TABLES_MAX + 1}`
+  ORDER BY place NULLS LAST, c.oid LIMIT ${TABLES_MAX + 1}`
 
 const columnsSql = `
   SELECT a.attrelid::int8::text AS oid, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
@@ -112,39 +114,47 @@ const columnOf = (row: ColumnRow): Column => ({
   comment: row.comment,
 })
 
-/** Reads in the session's current transaction. `only` narrows to named tables, with or without schema. */
-export const readCatalog = async (client: ClientBase, only?: readonly string[]): Promise<Catalog> => {
-  const found = await client.query<{
-    oid: string
-    schema: string
-    name: string
-    visible: boolean
-    comment: string | null
-    bytes: number
-  }>(tablesSql, [only && only.length > 0 ? only : null])
-  const rows = found.rows.slice(0, TABLES_MAX)
+interface TableRow {
+  oid: string
+  schema: string
+  name: string
+  /** Where its schema stands on the search path, from 1; null when it does not. */
+  place: number | null
+  comment: string | null
+  bytes: number
+}
+
+/**
+ * Reads in the session's current transaction, whose search path it narrows so that nothing a tenant defined is called.
+ * `only` narrows to named tables, with or without schema.
+ */
+export const readCatalog = async (client: ClientBase, only: readonly string[] = []): Promise<Catalog> => {
+  const [path] = await ask<{ schemas: string[] }>(client, "SELECT pg_catalog.current_schemas(false)::text[] AS schemas")
+  await ask(client, "SET LOCAL search_path = pg_catalog")
+  const found = await ask<TableRow>(client, tablesSql, [only.length > 0 ? only : null, path?.schemas ?? []])
+  const rows = found.slice(0, TABLES_MAX)
   const oids = rows.map(({ oid }) => oid)
-  const columns = Map.groupBy((await client.query<ColumnRow>(columnsSql, [oids])).rows, ({ oid }) => oid)
-  const keys = await client.query<{ source: string; target: string; columns: string[]; targets: string[] }>(
-    keysSql,
-    [oids],
-  )
-  const reserved = await client.query<{ word: string }>("SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'")
+  const columns = Map.groupBy(await ask<ColumnRow>(client, columnsSql, [oids]), ({ oid }) => oid)
+  type KeyRow = { source: string; target: string; columns: string[]; targets: string[] }
+  const keys = await ask<KeyRow>(client, keysSql, [oids])
+  const reserved = await ask<{ word: string }>(client, "SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'")
+  const first = new Map(rows.toReversed().map(({ oid, name }) => [name, oid]))
   return {
-    tables: rows.map(({ oid, ...row }, index) => ({
+    tables: rows.map(({ oid, place, ...row }, index) => ({
       ...row,
       index,
+      visible: place !== null && first.get(row.name) === oid,
       columns: (columns.get(oid) ?? []).map(columnOf),
       primaryKey: (columns.get(oid) ?? []).filter(each => each.is_key).map(each => each.name),
     })),
-    keys: keys.rows.map(key => ({
+    keys: keys.map(key => ({
       from: oids.indexOf(key.source),
       to: oids.indexOf(key.target),
       columns: key.columns,
       targets: key.targets,
     })),
-    reserved: new Set(reserved.rows.map(({ word }) => word)),
-    truncated: found.rows.length > TABLES_MAX,
+    reserved: new Set(reserved.map(({ word }) => word)),
+    truncated: found.length > TABLES_MAX,
   }
 }
 
@@ -173,5 +183,7 @@ export const labelOf = (table: Table): readonly Column[] => {
   const byEnd = table.columns.find(({ name, category }) => category === "text" && /name$|title$/i.test(name))
   if (byEnd) return [byEnd]
   const keys = table.primaryKey.flatMap(name => columnNamed(table, name) ?? [])
+  const text = table.columns.find(({ category, notNull }) => category === "text" && notNull)
+  if (keys.length === 1 && text && keys[0] !== text) return [...keys, text]
   return keys.length > 0 ? keys : table.columns.slice(0, 1)
 }

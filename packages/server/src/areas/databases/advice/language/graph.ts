@@ -27,10 +27,12 @@ const stepsFrom = (catalog: Catalog, table: number): Step[] =>
 
 /** Of ways of one length, the one with the fewest turns to many rows, then the key whose name fits its target best. */
 const costOf = (catalog: Catalog, steps: readonly Step[]): number =>
-  steps.reduce((sum, { key, forward }) => {
+  steps.reduce((sum, { key, forward }, index) => {
     const target = catalog.tables[key.to]?.name.replace(/s$/, "") ?? ""
     const named = key.columns.some(column => column.startsWith(target))
-    return sum + (forward ? 0 : 2) + (named ? 0 : 1)
+    // Two rows that only share a parent have less to do with each other than two that a third row links.
+    const sibling = !forward && steps[index - 1]?.forward === true
+    return sum + (forward ? 0 : 2) + (named ? 0 : 1) + (sibling ? 2 : 0)
   }, 0)
 
 export const pathBetween = (catalog: Catalog, from: number, to: number): Path | undefined => {

@@ -12,7 +12,8 @@ export const quoteLiteral = (text: string): string => {
   return text.includes("\\") ? `E'${doubled.replaceAll("\\", "\\\\")}'` : `'${doubled}'`
 }
 
-export const tableSql = (table: Table, reserved: ReadonlySet<string>): string => {
-  const name = quoteIdentifier(table.name, reserved)
-  return table.visible ? name : `${quoteIdentifier(table.schema, reserved)}.${name}`
-}
+export const qualifiedSql = (table: Table, reserved: ReadonlySet<string>): string =>
+  `${quoteIdentifier(table.schema, reserved)}.${quoteIdentifier(table.name, reserved)}`
+
+export const tableSql = (table: Table, reserved: ReadonlySet<string>): string =>
+  table.visible ? quoteIdentifier(table.name, reserved) : qualifiedSql(table, reserved)

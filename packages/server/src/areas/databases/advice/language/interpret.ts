@@ -1,10 +1,10 @@
 /** From a question to what it means, by rules over the catalog. No model is asked. */
-import type { Catalog } from "./catalog.ts"
+import { type Catalog, labelOf } from "./catalog.ts"
 import { createLexicon, type Lexicon } from "./lexicon.ts"
 import { type Query, tableOfExpression } from "./query.ts"
 import { emptyDraft, nounAt, type Reading, type Rule, valueAt } from "./reading.ts"
-import { absenceRule, columnConditionRule, comparisonRule, countRule, dateRule, presenceRule, textRule } from "./rules-filter.ts"
-import { aggregateRule, groupRule, percentageRule, settlePending } from "./rules-measure.ts"
+import { absenceRule, columnConditionRule, comparisonRule, countRule, dateRule, doneRule, presenceRule, textRule } from "./rules-filter.ts"
+import { aggregateRule, aggregatesRule, groupRule, percentageRule, settlePending } from "./rules-measure.ts"
 import {
   ageMeasureRule,
   columnRule,
@@ -13,6 +13,7 @@ import {
   distinctRule,
   flagRule,
   negationRule,
+  personRule,
   tableRule,
   valueRule,
   whenRule,
@@ -34,11 +35,14 @@ export interface Interpretation {
 /** The first that reads something wins; a rule that reads nothing leaves no trace. */
 const rules: readonly Rule[] = [
   whenRule,
+  personRule,
   compareRule,
   percentageRule,
   criterionRule,
   orderRule,
   limitRule,
+  aggregatesRule,
+  doneRule,
   absenceRule,
   countRule,
   columnConditionRule,
@@ -110,6 +114,14 @@ const placeRanking = (reading: Reading): void => {
   draft.limit = ranking.limit ?? draft.limit
 }
 
+/** `which countries do customers come from` wants each once. */
+const listsValues = ({ draft, tokens, catalog }: Reading): boolean => {
+  const [column, ...more] = draft.columns
+  const owner = column && catalog.tables[column.table]
+  if (!column || !owner || more.length > 0 || draft.order.length > 0 || !/^(?:what|which)$/.test(tokens[0]?.text ?? "")) return false
+  return (column.column.category === "text" || column.column.category === "enum") && !labelOf(owner).includes(column.column)
+}
+
 const splitPeriods = (reading: Reading): Query["periods"] => {
   const { draft } = reading
   if (!draft.comparing) return []
@@ -145,7 +157,7 @@ const finish = (reading: Reading): Query | null => {
     having: draft.having,
     order: draft.order,
     limit: draft.limit,
-    distinct: draft.distinct,
+    distinct: draft.distinct || listsValues(reading),
     firstPer: draft.firstPer,
     percentage: draft.percentage,
     periods,

@@ -151,8 +151,8 @@ const ranked = (reading: Reading, at: number, length: number, entries: readonly 
     .map(entry => {
       const { meaning, score } = entry
       const bonus =
-        meaning.kind === "table" ? 0.35 : nearness(reading, meaning.table.index, owned ? beside : null)
-      return { ...entry, total: score + bonus }
+        meaning.kind === "table" ? 0.4 : nearness(reading, meaning.table.index, owned ? beside : null)
+      return { ...entry, total: 1.4 * score + bonus }
     })
     .sort((a, b) => b.total - a.total)
 }

@@ -2,7 +2,7 @@
 import { takeBetween, takeComparator, takeComparison } from "./comparators.ts"
 import { readDates, shift } from "./dates.ts"
 import { isToOne, pathBetween } from "./graph.ts"
-import type { Operator, Ref } from "./query.ts"
+import { type Operator, type Ref, tableOfExpression } from "./query.ts"
 import {
   addCondition,
   addRelated,
@@ -33,6 +33,7 @@ const UNITS: readonly (readonly [string, readonly string[]])[] = [
   ["minutes?", ["minutes", "duration"]],
   ["hours?", ["hours", "duration"]],
   ["credits?|points?", ["credits", "points", "score"]],
+  ["days?", ["days", "duration"]],
   ["units?|pieces?|in stock", ["stock", "quantity", "units"]],
 ]
 
@@ -63,6 +64,15 @@ export const countRule: Rule = reading => {
   take(reading, "(?:or more|or fewer|different|distinct|of|the|their)(?: of| the)?")
   const noun = nounAt(reading)
   const table = noun?.meaning.kind === "table" ? noun.meaning.table.index : null
+  const link = previous?.test.kind === "related" && !previous.negated ? previous.test.table : null
+  const path = link !== null && table !== null ? pathBetween(reading.catalog, link, table) : undefined
+  if (noun && link !== null && path && path.steps.length > 0 && isToOne(path.steps)) {
+    // `assigned to two projects`: the rows that link are counted.
+    reading.at += noun.length
+    draft.conditions = draft.conditions.filter(each => each !== previous)
+    addRelated(reading, link, false, comparison)
+    return true
+  }
   if (noun && table !== null && isMany(reading, table)) {
     reading.at += noun.length
     draft.conditions = draft.conditions.filter(each => each !== previous || each.negated || previous.test.kind !== "related" || previous.test.table !== draft.lastVerb)
@@ -83,7 +93,11 @@ const EMPTY = "(?:missing|null|empty|unknown|not set|unset|blank|not (?:known|gi
 const BOUND = "(?:,|and|or|but|that|which|who|whose|with|in|on|at|from|for|by|per|since|before|after|where)"
 
 const addRelatedOrNull = (reading: Reading, negated: boolean): boolean => {
-  const noun = nounAt(reading)
+  const table = nounAt(reading, reading.at, isTable)
+  const best = nounAt(reading)
+  // A date that every row has cannot be what is missing.
+  const full = best?.meaning.kind === "column" && best.meaning.column.category === "date" && best.meaning.column.notNull
+  const noun = full && table ? table : best
   if (!noun) return false
   const { meaning } = noun
   if (meaning.kind === "table") {
@@ -110,10 +124,17 @@ export const absenceRule: Rule = reading => {
   const start = reading.at
   const helpers = "(?:have|has|had|having|been|be|yet|ever|any|a|an|the|single|placed|made|submitted|received|written|taken|take|taking|got|get|given|left|in|to|for|of|recorded|sent|reported|produced|used)"
   const lead =
+    take(reading, "(?:with |where )?(?:an |a )?(?:unknown|missing|empty|null|unset|blank)") ??
     take(reading, "(?:with no|without|with zero|has no|have no|had no|having no|lacking|lack|lacks|missing)(?: any| a| an| the| single| known)*") ??
     take(reading, `(?:who |that |which )?(?:have |has |had |were |was |are |is )?(?:never|not(?= (?:${helpers} )*\\w))(?: ${helpers})*`) ??
     take(reading, "(?:having|where) no|no")
   if (!lead) return false
+  const own = nounAt(reading, reading.at, isTable)
+  // `teachers who do not teach any courses`: the verb is the subject's own name again.
+  if (own && own.meaning.table.index === reading.draft.subject && nounAt(reading, reading.at + own.length + 1)) {
+    reading.at += own.length
+    take(reading, "any|a|an|the")
+  }
   const noun = nounAt(reading)
   const isMissing = /missing|without|no$|no |lack|zero/.test(lead[0])
   const isBare = /not$/.test(lead[0]) || /not (?:in|to|for)$/.test(lead[0])
@@ -125,6 +146,28 @@ export const absenceRule: Rule = reading => {
   }
   reading.at = start
   return false
+}
+
+/** `resolved alerts`, `orders that have not shipped`: a date that is set, or is not yet. */
+export const doneRule: Rule = reading => {
+  const start = reading.at
+  const lead = take(reading, "(?:that |which )?(?:have |has |is |are |was |were )?(not|never)(?: yet)?(?: been| be)?") ?? take(reading, "(?:that |which )?(?:have|has|is|are|was|were)(?: already)?(?: been)?")
+  const noun = nounAt(reading)
+  const token = reading.tokens[reading.at]
+  const column = noun?.meaning.kind === "column" ? noun.meaning.column : undefined
+  const stored = valueAt(reading)
+  if (!noun || !column || column.category !== "date" || column.notNull || stored || !/ed$|en$|ent$/.test(token?.text ?? "")) {
+    reading.at = start
+    return false
+  }
+  reading.at += noun.length
+  if (readDates(textFrom(reading), reading.now) || peek(reading, "(?:date|time|at|per|by|between)")) {
+    reading.at = start
+    return false
+  }
+  take(reading, "yet")
+  addCondition(reading, { kind: "null", ref: { table: noun.meaning.table.index, column } }, lead?.[1] === undefined)
+  return true
 }
 
 export const presenceRule: Rule = reading => {
@@ -164,8 +207,8 @@ const ADJECTIVES: readonly (readonly [string, Operator, readonly string[]])[] = 
   ["lighter than|weighing (?:less than|under)", "<", ["weight"]],
   ["hotter than|warmer than", ">", ["temperature", "temp", "celsius", "value"]],
   ["colder than|cooler than", "<", ["temperature", "temp", "celsius", "value"]],
-  ["longer than", ">", ["duration", "length", "minutes", "hours"]],
-  ["shorter than", "<", ["duration", "length", "minutes", "hours"]],
+  ["longer than", ">", ["duration", "length", "minutes", "hours", "days"]],
+  ["shorter than", "<", ["duration", "length", "minutes", "hours", "days"]],
 ]
 
 /** Years of age, by an age column or by the date of birth. */
@@ -321,7 +364,7 @@ export const columnConditionRule: Rule = reading => {
   const noun = nounAt(reading, reading.at, isColumn)
   const preferred = nounAt(reading)
   const ref = noun && refOf(noun.meaning)
-  if (!noun || !ref || (preferred?.meaning.kind === "table" && noun.score < 0.9)) {
+  if (!noun || !ref || preferred?.meaning.kind === "table") {
     reading.at = start
     return false
   }
@@ -378,6 +421,9 @@ export const textRule: Rule = reading => {
 export const dateColumn = (reading: Reading): Ref | null => {
   const { draft, catalog } = reading
   if (draft.lastColumn?.column.category === "date") return draft.lastColumn
+  const ranked = draft.ranking?.by?.by === "measure" ? draft.ranking.by.measure : draft.lastMetric
+  const rankedDate = ranked && draft.lastTable === draft.subject ? nearestDate(catalog, tableOfExpression(ranked.of)) : null
+  if (rankedDate) return rankedDate
   const measured = draft.measures.at(-1)?.of
   const tables = [draft.lastTable, draft.subject, measured?.kind === "rows" ? measured.table : null]
   for (const table of tables) {

@@ -1,11 +1,12 @@
 /** Aggregates, percentages, groups and metrics. */
 import { takeComparison } from "./comparators.ts"
 import { isToOne, pathBetween } from "./graph.ts"
-import type { BucketUnit, Group, Measure, Ref } from "./query.ts"
+import { type BucketUnit, type Group, type Measure, type Ref, tableOfTest } from "./query.ts"
 import {
   addCondition,
   columnExpression,
   columnLike,
+  isColumn,
   isNumber,
   isTable,
   match,
@@ -24,7 +25,7 @@ import {
 } from "./reading.ts"
 
 const functions: readonly (readonly [string, Measure["fn"]])[] = [
-  ["how many|(?:total |overall )?(?:number|count|amount)s? of|count(?: of| all| up)?|tally(?: of)?|the total number of", "count"],
+  ["how many|headcount(?: of)?|(?:total |overall )?(?:number|count|amount)s? of|count(?: of| all| up)?|tally(?: of)?|the total number of", "count"],
   ["how much|(?:the )?(?:total|sum|overall|combined|cumulative)(?: (?:amount|sum|value|of))*", "sum"],
   ["(?:the )?(?:average|mean|avg|typical)(?: (?:value|amount) of| of)?", "avg"],
   ["(?:the )?median(?: (?:value|amount) of| of)?", "median"],
@@ -79,7 +80,7 @@ export const takeMeasure = (reading: Reading): Measure | null => {
   if (fn) take(reading, `${fillers}(?: ${fillers})*`)
   const metric = takeMetric(reading)
   if (metric) return fn ? { ...metric, fn: fn[1] === "count" ? "sum" : fn[1] } : metric
-  const noun = nounAt(reading, reading.at, meaning => (fn?.[1] === "count" ? true : isNumber(meaning) || isTable(meaning)))
+  const noun = nounAt(reading, reading.at, meaning => isTable(meaning) || (fn?.[1] === "count" ? isColumn(meaning) : isNumber(meaning)))
   if (noun && fn) {
     if (noun.meaning.kind === "table") {
       const behind = nounAt(reading, reading.at + noun.length, isNumber)
@@ -117,14 +118,17 @@ export const aggregateRule: Rule = reading => {
   const isList = draft.subject !== null && draft.measures.length === 0 && !draft.percentage
   const measure = takeMeasure(reading)
   if (measure) {
-    const comparison = takeComparison(reading, true)
+    const comparison = takeComparison(reading)
     if (comparison && isList) {
       draft.group++
       const table = measure.of.kind === "rows" ? measure.of.table : (draft.subject ?? 0)
       addCondition(reading, { kind: "related", table, measure, ...comparison })
     } else if (comparison) draft.having.push({ measure, ...comparison })
     else draft.measures.push(measure)
-    if (measure.of.kind === "rows") draft.lastTable = measure.of.table
+    if (measure.of.kind === "rows") {
+      draft.lastTable = measure.of.table
+      if (!comparison) draft.subject ??= measure.of.table
+    }
     draft.lastTableEnd = reading.at
     return true
   }
@@ -146,6 +150,31 @@ const nestedCount = (reading: Reading): boolean => {
   draft.measures.push({ fn: "avg", of: { kind: "rows", table: noun.meaning.table.index } })
   draft.pending = null
   draft.lastTable = noun.meaning.table.index
+  return true
+}
+
+const FUNCTION = "average|mean|median|minimum|min|lowest|smallest|maximum|max|highest|largest|total|sum"
+const named = (word: string): Measure["fn"] => {
+  if (/^(?:min|low|small)/.test(word)) return "min"
+  if (/^(?:max|high|larg)/.test(word)) return "max"
+  return word === "median" ? "median" : /^(?:tot|sum)/.test(word) ? "sum" : "avg"
+}
+
+/** `minimum, average and maximum salary`: one operand for all. */
+export const aggregatesRule: Rule = reading => {
+  const start = reading.at
+  const found = take(reading, `(?:the )?(?:${FUNCTION})(?: (?:, and|,|and)(?: the)? (?:${FUNCTION}))+`)
+  take(reading, `${fillers}(?: ${fillers})*`)
+  const noun = found && nounAt(reading, reading.at, isNumber)
+  const ref = noun && refOf(noun.meaning)
+  if (!found || !noun || !ref) {
+    reading.at = start
+    return false
+  }
+  reading.at += noun.length
+  for (const [word] of found[0].matchAll(new RegExp(FUNCTION, "g"))) {
+    reading.draft.measures.push({ fn: named(word), of: columnExpression(ref) })
+  }
   return true
 }
 
@@ -206,6 +235,9 @@ const takeGroup = (reading: Reading): Group | null => {
   reading.draft.lastTableEnd = reading.at
   if (meaning.kind === "role") return { kind: "entity", table: meaning.key.to, role: meaning.key }
   if (meaning.kind !== "table") return { kind: "column", ref: { table: meaning.table.index, column: meaning.column } }
+  const singular = reading.tokens[reading.at - 1]
+  const inner = singular?.text === singular?.singular ? nounAt(reading) : undefined
+  if (inner && inner.score >= 0.75 && (inner.meaning.kind === "table" || inner.meaning.kind === "role")) return takeGroup(reading)
   const column = nounAt(reading, reading.at, each => each.kind === "column" && each.table === meaning.table)
   const ref = column && column.score >= 0.9 ? refOf(column.meaning) : null
   if (column && ref) {
@@ -247,11 +279,17 @@ export const groupRule: Rule = reading => {
     if (group) draft.groups.push(group)
     return group !== null
   }
-  const strong = take(reading, "(?:grouped by|group by|broken down by|split by|per|for each|for every|(?:in|of|within|at|on|from|to|across|by|does|did|has|do) (?:each|every)|each|every|according to)")
+  const counting = draft.measures.length > 0 || draft.pending !== null || draft.percentage
+  const always = take(reading, `grouped by|group by|broken down by|split by|per${start === 0 ? "|for each|for every" : ""}`)
+  if (always && takeGroups(reading)) return true
+  // Without anything to compute, `every customer` is just all of them.
+  const strong = counting || draft.ranking ? take(reading, "(?:for each|for every|(?:in|of|within|at|on|from|to|across|by|does|did|has|do) (?:each|every)|each|every|according to)") : null
   if (strong && takeGroups(reading)) return true
   if (!strong && take(reading, "by")) {
-    const counting = draft.measures.length > 0 || draft.pending !== null || draft.percentage
-    if (counting && !valueAt(reading) && takeGroups(reading)) return true
+    const passive = /(?:ed|en|ught|ten)$/.test(reading.tokens[start - 1]?.text ?? "")
+    const noun = nounAt(reading)
+    const bare = draft.subject !== null && !draft.ranking && !passive && !(noun?.meaning.kind === "column" && noun.meaning.column.category === "number")
+    if ((counting || bare) && !valueAt(reading) && takeGroups(reading)) return true
   }
   reading.at = start
   return false
@@ -263,7 +301,9 @@ export const settlePending = (reading: Reading): void => {
   const { pending } = draft
   draft.pending = null
   if (!pending) return
-  const table = draft.subject ?? draft.lastTable
+  const [condition] = draft.conditions
+  const tested = condition ? tableOfTest(condition.test) : null
+  const table = draft.subject ?? draft.lastTable ?? tested
   if (table === null) return
   if (pending.fn === "count") {
     if (draft.measures.length === 0) draft.measures.push(rowsOf(table))

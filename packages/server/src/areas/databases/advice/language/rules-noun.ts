@@ -2,7 +2,8 @@
 import { ageOf, dateColumn } from "./rules-filter.ts"
 import type { Ref } from "./query.ts"
 import { labelOf } from "./catalog.ts"
-import { isToOne, pathBetween } from "./graph.ts"
+import { canonicalOf, partsOf } from "./words.ts"
+import { distance, isToOne, pathBetween } from "./graph.ts"
 import {
   addCondition,
   addRelated,
@@ -28,7 +29,8 @@ export const negationRule: Rule = reading => {
   if (!found) return false
   const value = valueAt(reading)
   const noun = nounAt(reading)
-  if (!value && noun?.meaning.kind !== "flag" && !peek(reading, "between|in|on|before")) {
+  const inColumn = noun?.meaning.kind === "column" && valueAt(reading, reading.at + noun.length) !== undefined
+  if (!value && !inColumn && noun?.meaning.kind !== "flag" && !peek(reading, "between|in|on|before")) {
     reading.at = start
     return false
   }
@@ -73,6 +75,7 @@ const isBetterNoun = (reading: Reading, value: ValueMatch): boolean => {
   const capital = /^\p{Lu}/u.test(token?.surface ?? "") && reading.at > 0
   const exact = value.values.some(({ value: stored }) => stored.toLowerCase() === token?.text)
   if (noun.meaning.kind === "table" || noun.meaning.kind === "flag") return !capital && noun.score >= (exact ? 0.9 : 0.75)
+  if (noun.meaning.kind === "column" && noun.meaning.column.category === "date") return false
   return !capital && noun.score >= (exact ? 0.95 : 0.75)
 }
 
@@ -143,11 +146,16 @@ export const companionRule: Rule = reading => {
     const column = nounAt(reading, reading.at + noun.length, each => each.kind === "column" && each.table.index === (noun.meaning.kind === "table" ? noun.meaning.table.index : -1))
     if (column) {
       reading.at += noun.length
+      draft.star ||= draft.columns.length === 0
       return project(reading, column)
     }
   }
-  if (noun.meaning.kind === "column" && draft.columns.length === 0 && noun.meaning.table.index === draft.subject) draft.star = false
-  else if (noun.meaning.kind === "column" && draft.columns.length === 0) draft.star = true
+  if (noun.meaning.kind === "column" && draft.columns.length === 0) {
+    const own = noun.meaning.table.index === draft.subject
+    draft.star = !own
+    // `customers and their emails` needs to say whose.
+    if (own) for (const column of labelOf(noun.meaning.table)) draft.columns.push({ table: noun.meaning.table.index, column })
+  }
   return project(reading, noun)
 }
 
@@ -163,7 +171,13 @@ const relate = (reading: Reading, table: number): void => {
   const base = draft.measures[0]?.of.kind === "rows" ? draft.measures[0].of.table : draft.subject
   const path = pathBetween(catalog, base, table)
   if (!path || isToOne(path.steps) || base === table) return
-  if (draft.conditions.some(({ test }) => test.kind === "related" && test.table === table)) return
+  const known = draft.conditions.some(({ test }) => {
+    if (test.kind !== "related") return false
+    const link = pathBetween(catalog, test.table, table)
+    return link !== undefined && isToOne(link.steps)
+  })
+  // `enrolled in any course` says with `course` only what `enrolled` leads to.
+  if (known) return
   addRelated(reading, table, draft.negated)
 }
 
@@ -253,6 +267,26 @@ export const ageMeasureRule: Rule = reading => {
   draft.measures.push({ fn: draft.pending.fn, of: age })
   draft.pending = null
   reading.at++
+  return true
+}
+
+const people = new Set(["customer", "employee", "user", "student", "teacher", "person", "member", "account", "patient", "author", "contact", "player", "guest", "driver"].map(canonicalOf))
+
+/** `who …` and `people` mean the table of persons that is nearest to what else was said. */
+export const personRule: Rule = reading => {
+  const { draft, catalog, mentioned } = reading
+  const found = reading.at === 0 ? take(reading, "who|people|persons") : take(reading, "people|persons|individuals")
+  if (!found || nounAt(reading, reading.at - 1)?.meaning.kind === "table") return false
+  const named = catalog.tables.filter(({ name }) => partsOf(name).some(part => people.has(canonicalOf(part))))
+  const far = (index: number) => Math.min(...[...mentioned].map(each => distance(catalog, index, each)), 9)
+  const [best] = named.toSorted((a, b) => Number(mentioned.has(b.index)) - Number(mentioned.has(a.index)) || far(a.index) - far(b.index))
+  if (!best) return false
+  if (draft.pending?.fn === "count") {
+    draft.measures.push(rowsOf(best.index))
+    draft.pending = null
+  }
+  draft.subject ??= best.index
+  draft.lastTable = best.index
   return true
 }
 

@@ -249,22 +249,20 @@ export const rankRule: Rule = reading => {
   if (target !== "next") {
     takeSubject(reading)
     const by = resolveTarget(reading, target, way)
-    if (by) return setRanking(reading, { direction: way, limit: limit ?? (plural(reading) ? null : 1), by })
+    if (by) return setRanking(reading, { direction: way, limit: limit ?? 1, by })
   }
   if (limit === null && extreme(reading, way)) return true
-  if (takeSubject(reading) && draft.ranking === null && !(limit === null && draft.groups.length > 0 && false)) {
+  if (limit === null && /most|fewest|least/.test(word) && draft.subject === null && draft.columns.length > 0) {
+    const by = takeCriterion(reading, way)
+    if (by) return setRanking(reading, { direction: way, limit: 1, by })
+  }
+  if (takeSubject(reading) && draft.ranking === null) {
     return setRanking(reading, { direction: way, limit: limit ?? 1, by: null })
   }
   const by = takeCriterion(reading, way) ?? afterVerb(reading, way)
   if (by) return setRanking(reading, { direction: way, limit: draft.ranking?.limit ?? limit ?? draft.limit ?? 1, by })
   reading.at = start
   return false
-}
-
-/** `newest customers` without a number lists all, newest first; `the newest customer` is one. */
-const plural = (reading: Reading): boolean => {
-  const last = reading.tokens[reading.at - 1]
-  return last !== undefined && last.text !== last.singular && reading.draft.groups.length === 0 && false
 }
 
 /** `which customer spent the most`, `who earns the most`, `ordered the most`: the verb said by what. */

@@ -89,7 +89,7 @@ const write = (writer: Writer, parts: Parts): string =>
   ].join("\n")
 
 /** Without a column alone, one scope shows bare names: `SELECT * FROM customers WHERE city = 'Rome'`. */
-const unqualified = (sql: string, writer: Writer, scope: Scope): string => {
+const unqualified = (sql: string, scope: Scope): string => {
   const lines = sql.split("\n")
   if (/\bJOIN\b|\(SELECT\b/.test(sql) || !lines[1]?.startsWith("FROM ")) return sql
   const alias = scope.reach(scope.base)
@@ -145,7 +145,7 @@ const orderList = (
 }
 
 const listSql = (writer: Writer, query: Query): string => {
-  const scope = createScope(writer.catalog, query.base)
+  const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
   const order = orderList(writer, scope, query.order, query.conditions)
   const columns = query.columns.map(ref => {
     const foreign = ref.table !== query.base || ref.role
@@ -158,7 +158,7 @@ const listSql = (writer: Writer, query: Query): string => {
   const star = { sql: joined || columns.length + order.shown.length > 0 ? `${scope.reach(query.base)}.*` : "*", name: "" }
   const items = [...(all ? [star] : []), ...columns, ...order.shown]
   const sql = write(writer, { items, scope, where, orderBy: order.sql, limit: query.limit, distinct: query.distinct })
-  return unqualified(sql, writer, scope)
+  return unqualified(sql, scope)
 }
 
 const orderGroups = (writer: Writer, scope: Scope, query: Query, groups: readonly GroupSql[]): string[] =>
@@ -175,7 +175,7 @@ const orderGroups = (writer: Writer, scope: Scope, query: Query, groups: readonl
   })
 
 const aggregateSql = (writer: Writer, query: Query): string => {
-  const scope = createScope(writer.catalog, query.base)
+  const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
   const groups = query.groups.map(group => groupSql(writer, scope, group))
   const where = conditionsSql(writer, scope, query.conditions)
   const measures = query.measures.flatMap(measure => {
@@ -196,11 +196,11 @@ const aggregateSql = (writer: Writer, query: Query): string => {
   const items = [...groups.flatMap(({ shown }) => shown), ...measures]
   const groupBy = groups.flatMap(({ keys }) => keys)
   const orderBy = ordered.length > 0 ? ordered : byTime
-  return unqualified(write(writer, { items, scope, where, groupBy, having, orderBy, limit: query.limit }), writer, scope)
+  return unqualified(write(writer, { items, scope, where, groupBy, having, orderBy, limit: query.limit }), scope)
 }
 
 const percentageSql = (writer: Writer, query: Query): string => {
-  const scope = createScope(writer.catalog, query.base)
+  const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
   const groups = query.groups.map(group => groupSql(writer, scope, group))
   const among = query.conditions.filter(({ test }) => test.kind === "dates")
   const counted = query.conditions.filter(({ test }) => test.kind !== "dates")
@@ -211,11 +211,11 @@ const percentageSql = (writer: Writer, query: Query): string => {
   const items = [...groups.flatMap(({ shown }) => shown), { sql, name: "percentage" }]
   const where = conditionsSql(writer, scope, among)
   const groupBy = groups.flatMap(({ keys }) => keys)
-  return unqualified(write(writer, { items, scope, where, groupBy, limit: query.limit }), writer, scope)
+  return unqualified(write(writer, { items, scope, where, groupBy, limit: query.limit }), scope)
 }
 
 const firstPerSql = (writer: Writer, query: Query): string => {
-  const scope = createScope(writer.catalog, query.base)
+  const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
   const groups = query.groups.map(group => groupSql(writer, scope, group))
   const order = query.order.flatMap(sorting =>
     sorting.by === "expression"
@@ -236,7 +236,7 @@ const firstPerSql = (writer: Writer, query: Query): string => {
 
 /** The average of counts or sums by group: `average number of orders per customer`. */
 const averageOfGroupsSql = (writer: Writer, query: Query, inner: Measure): string => {
-  const scope = createScope(writer.catalog, query.base)
+  const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
   const keys = query.groups.flatMap(group => groupSql(writer, scope, group).keys)
   const where = conditionsSql(writer, scope, query.conditions)
   const items = [{ sql: measureSql(writer, scope, inner), name: "amount" }]

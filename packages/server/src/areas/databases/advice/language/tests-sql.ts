@@ -2,12 +2,15 @@
 import type { Catalog } from "./catalog.ts"
 import { dateLiteral } from "./dates.ts"
 import { quoteIdentifier, quoteLiteral, tableSql } from "./identifiers.ts"
+import { pathBetween } from "./graph.ts"
 import { type Condition, type Expression, type Measure, roleOfTest, type Test, tableOfTest } from "./query.ts"
 import { type Scope, Unreachable, type Way } from "./scope.ts"
 
 export interface Writer {
   readonly catalog: Catalog
   readonly now: Date
+  /** Collects what could have meant something else. */
+  readonly ambiguities: string[]
 }
 
 const valueSql = (value: string | number | boolean): string =>
@@ -149,21 +152,50 @@ const bundleSql = (writer: Writer, scope: Scope, { way, conditions }: Bundle): s
 
 const isToMany = (way: Way): boolean => firstToMany(way) >= 0
 
+interface KeyedBundle extends Bundle {
+  readonly key: string
+  readonly group: number
+}
+
+/** The related rows that the condition narrows: its own group's, or others that it is nearer to than to this row. */
+const leadOf = (
+  catalog: Catalog,
+  way: Way,
+  { test, group }: Condition,
+  leads: readonly KeyedBundle[],
+): KeyedBundle | undefined => {
+  if (test.kind === "related") return undefined
+  const table = tableOfTest(test)
+  return leads.find(lead => {
+    const head = lead.conditions[0]
+    const path = head && pathBetween(catalog, tableOfTest(head.test), table)
+    if (!path) return false
+    return lead.group === group || (group === 0 && path.steps.length < way.steps.length)
+  })
+}
+
 /** Conditions speak of the same related rows when they go the same way and no other group claims them. */
-const bundlesOf = (scope: Scope, conditions: readonly Condition[]): Bundle[] => {
-  const bundles: (Bundle & { key: string; group: number })[] = []
+const bundlesOf = (catalog: Catalog, scope: Scope, conditions: readonly Condition[]): Bundle[] => {
+  const bundles: KeyedBundle[] = []
+  const leads: KeyedBundle[] = []
   const sorted = conditions.toSorted((a, b) => Number(b.test.kind === "related") - Number(a.test.kind === "related"))
   for (const condition of sorted) {
     const way = scope.wayTo(tableOfTest(condition.test), roleOfTest(condition.test))
     if (!way) throw new Unreachable("tables are not connected by foreign keys")
-    const key = keyOfWay(way, firstToMany(way))
+    const lead = leadOf(catalog, way, condition, leads)
+    const key = lead?.key ?? keyOfWay(way, firstToMany(way))
     const same = bundles.filter(each => each.key === key)
     const bundle =
-      condition.test.kind === "related"
+      lead ??
+      (condition.test.kind === "related"
         ? same.find(each => each.group === condition.group)
-        : (same.find(each => each.group === condition.group) ?? (condition.group === 0 ? same[0] : undefined))
+        : (same.find(each => each.group === condition.group) ?? (condition.group === 0 ? same[0] : undefined)))
     if (bundle) bundle.conditions.push(condition)
-    else bundles.push({ key, group: condition.group, way, conditions: [condition] })
+    else {
+      const made = { key, group: condition.group, way, conditions: [condition] }
+      bundles.push(made)
+      if (condition.test.kind === "related") leads.push(made)
+    }
   }
   return bundles
 }
@@ -185,5 +217,5 @@ export const conditionsSql = (writer: Writer, scope: Scope, conditions: readonly
       direct.push(negated ? negatedSql(test, sql) : sql)
     }
   }
-  return [...direct, ...bundlesOf(scope, apart).map(bundle => bundleSql(writer, scope, bundle))]
+  return [...direct, ...bundlesOf(writer.catalog, scope, apart).map(bundle => bundleSql(writer, scope, bundle))]
 }

@@ -3,8 +3,9 @@
  * the database is ever read.
  */
 import type { ClientBase } from "pg"
+import { ask } from "./asking.ts"
 import { type Catalog, type Column, columnNamed, type Table } from "./catalog.ts"
-import { quoteIdentifier, tableSql } from "./identifiers.ts"
+import { qualifiedSql, quoteIdentifier } from "./identifiers.ts"
 import { isSilent, singularOf, type Token } from "./words.ts"
 
 export interface StoredValue {
@@ -66,7 +67,7 @@ const probeSql = (catalog: Catalog, sources: readonly Source[]): string =>
     .map(({ table, column }, index) => {
       const name = quoteIdentifier(column.name, catalog.reserved)
       return (
-        `(SELECT DISTINCT ${index} AS source, ${name}::text AS value FROM ${tableSql(table, catalog.reserved)} ` +
+        `(SELECT DISTINCT ${index} AS source, ${name}::text AS value FROM ${qualifiedSql(table, catalog.reserved)} ` +
         `WHERE length(${name}::text) <= 100 AND ` +
         `lower(regexp_replace(${name}::text, '[-_[:space:]]+', ' ', 'g')) = ANY ($1) LIMIT 5)`
       )
@@ -79,7 +80,7 @@ const enumValues = (catalog: Catalog): StoredValue[] =>
   )
 
 /** Inside a transaction; a failure or a slow table costs the answers of that query and nothing else. */
-const attempt = async <Row>(client: ClientBase, run: () => Promise<Row[]>): Promise<Row[]> => {
+const attempt = async <Row>(client: ClientBase, run: () => Promise<readonly Row[]>): Promise<readonly Row[]> => {
   await client.query(`SAVEPOINT probe; SET LOCAL statement_timeout = ${TIMEOUT_MS}`)
   try {
     const rows = await run()
@@ -103,10 +104,8 @@ export const readValues = async (
   const scanned = texts.filter(({ table }) => table.bytes >= 0 && table.bytes <= SCANNED_BYTES_MAX).slice(0, COLUMNS_MAX)
   const found: StoredValue[] = enumValues(catalog)
   if (scanned.length > 0) {
-    const rows = await attempt(client, async () => {
-      const sql = probeSql(catalog, scanned)
-      return (await client.query<{ source: number; value: string }>(sql, [phrases])).rows
-    })
+    const sql = probeSql(catalog, scanned)
+    const rows = await attempt(client, () => ask<{ source: number; value: string }>(client, sql, [phrases]))
     for (const { source, value } of rows) {
       const origin = scanned[source]
       if (origin) found.push({ ...origin, value })
@@ -114,10 +113,8 @@ export const readValues = async (
   }
   if (scanned.length < texts.length) {
     const schemas = [...new Set(catalog.tables.map(({ schema }) => schema))]
-    const rows = await attempt(client, async () => {
-      type Row = { schema: string; table: string; column: string; value: string }
-      return (await client.query<Row>(statisticsSql, [phrases, schemas])).rows
-    })
+    type Row = { schema: string; table: string; column: string; value: string }
+    const rows = await attempt(client, () => ask<Row>(client, statisticsSql, [phrases, schemas]))
     for (const row of rows) {
       const table = catalog.tables.find(({ schema, name }) => schema === row.schema && name === row.table)
       const column = table && columnNamed(table, row.column)

@@ -56,7 +56,7 @@ export const stemOf = (word: string): string => {
   if (stem.length > 5 && stem.endsWith("ing")) stem = stem.slice(0, -3)
   else if (stem.length > 4 && stem.endsWith("ied")) stem = `${stem.slice(0, -3)}y`
   else if (stem.length > 4 && stem.endsWith("ed")) stem = stem.slice(0, -2)
-  else if (stem.length > 6 && stem.endsWith("ment")) stem = stem.slice(0, -4)
+  else if (stem.length > 7 && stem.endsWith("ment")) stem = stem.slice(0, -4)
   if (stem.length > 3 && stem.endsWith("e")) stem = stem.slice(0, -1)
   return stem.replace(/([bdfglmnprst])\1$/, "$1")
 }
@@ -96,6 +96,7 @@ const groups = [
   "revenue sale turnover",
   "job position",
   "room classroom",
+  "absence absent",
   "vehicle car",
   "address addr",
   "amount amt",

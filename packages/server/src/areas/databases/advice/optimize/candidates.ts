@@ -30,18 +30,30 @@ interface Wanted {
 }
 
 const COMPARABLE_CATEGORIES: ReadonlySet<string> = new Set(["B", "D", "E", "I", "N", "S", "T", "V", "U"])
-const NOT_COMPARABLE: ReadonlySet<string> = new Set(["json", "jsonb", "xml", "point", "tsvector", "box", "polygon"])
+const NOT_COMPARABLE: ReadonlySet<string> = new Set([
+  "json",
+  "jsonb",
+  "xml",
+  "point",
+  "tsvector",
+  "box",
+  "polygon",
+])
 
-const isComparable = ({ type, category }: RelationColumn) => COMPARABLE_CATEGORIES.has(category) && !NOT_COMPARABLE.has(type)
+const isComparable = ({ type, category }: RelationColumn) =>
+  COMPARABLE_CATEGORIES.has(category) && !NOT_COMPARABLE.has(type)
 
 const sizeOf = (relation: Relation, columns: readonly RelationColumn[]): number =>
-  Math.round(relation.rows * (ENTRY_BYTES + columns.reduce((sum, { width_bytes }) => sum + (width_bytes ?? 8), 0)))
+  Math.round(
+    relation.rows * (ENTRY_BYTES + columns.reduce((sum, { width_bytes }) => sum + (width_bytes ?? 8), 0)),
+  )
 
 const literal = (value: string | boolean | number): string =>
   typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value)
 
 const termOf = (column: RelationColumn, { descending, nullsFirst }: OrderTerm): string => {
-  const nulls = nullsFirst === undefined || nullsFirst === descending ? "" : nullsFirst ? " NULLS FIRST" : " NULLS LAST"
+  const nulls =
+    nullsFirst === undefined || nullsFirst === descending ? "" : nullsFirst ? " NULLS FIRST" : " NULLS LAST"
   return `${column.quoted}${descending ? " DESC" : ""}${nulls}`
 }
 
@@ -53,7 +65,9 @@ const keyOf = ({ predicate, column }: Wanted): string =>
 const isCovered = (relation: Relation, columns: readonly RelationColumn[], method = "btree"): boolean =>
   relation.indexes.some(
     index =>
-      index.method === method && !index.partial && !index.expression &&
+      index.method === method &&
+      !index.partial &&
+      !index.expression &&
       columns.every(({ name }) => index.columns.slice(0, columns.length).includes(name)),
   )
 
@@ -75,14 +89,20 @@ const inverted = (relation: Relation, { predicate, column }: Wanted): Candidate 
 const expressionIndex = (relation: Relation, { predicate, column }: Wanted): Candidate => ({
   relation,
   definition:
-    predicate.use === "pattern" ? `USING gin ((${predicate.expression}) gin_trgm_ops)` : `USING btree ((${predicate.expression}))`,
+    predicate.use === "pattern"
+      ? `USING gin ((${predicate.expression}) gin_trgm_ops)`
+      : `USING btree ((${predicate.expression}))`,
   trigrams: predicate.use === "pattern",
   expression: true,
   sizeBytes: sizeOf(relation, [column]),
 })
 
 /** Holds only the rows that one condition of the statement picks, when those are few. */
-const partial = (relation: Relation, condition: Wanted, others: readonly RelationColumn[]): Candidate | undefined => {
+const partial = (
+  relation: Relation,
+  condition: Wanted,
+  others: readonly RelationColumn[],
+): Candidate | undefined => {
   const { predicate, column } = condition
   const [value] = predicate.values
   const key = others.length > 0 ? others : [column]
@@ -98,7 +118,10 @@ const partial = (relation: Relation, condition: Wanted, others: readonly Relatio
     return share <= PARTIAL_SHARE_MAX ? build(`${column.quoted} IS NULL`, share) : undefined
   }
   if (predicate.values.length !== 1 || value?.kind !== "constant") return undefined
-  const share = shareOf(column, value.value === true ? "t" : value.value === false ? "f" : String(value.value))
+  const share = shareOf(
+    column,
+    value.value === true ? "t" : value.value === false ? "f" : String(value.value),
+  )
   if (share === undefined || share > PARTIAL_SHARE_MAX) return undefined
   if (value.value === true && predicate.operator === "is") return build(column.quoted, share)
   if (value.value === false && predicate.operator === "not") return build(`NOT ${column.quoted}`, share)
@@ -139,7 +162,8 @@ const partOf = (block: Block, table: TableUse, relation: Relation): TablePart =>
 const plain = (wanted: readonly Wanted[], use: Predicate["use"]): Wanted[] => {
   const found = new Map<string, Wanted>()
   for (const one of wanted) {
-    const fits = one.predicate.use === use && one.predicate.expression === undefined && isComparable(one.column)
+    const fits =
+      one.predicate.use === use && one.predicate.expression === undefined && isComparable(one.column)
     if (fits && !found.has(one.column.name)) found.set(one.column.name, one)
   }
   return [...found.values()]
@@ -158,12 +182,28 @@ const btreesOf = ({ relation, wanted, order, reads }: TablePart): Candidate[] =>
     if (columns.length === 0 || columns.length > KEY_COLUMNS_MAX) return
     const included = covering ? (reads ?? []).filter(column => !columns.includes(column)) : []
     const width = included.reduce((sum, { width_bytes }) => sum + (width_bytes ?? 8), 0)
-    if (covering && (included.length === 0 || included.length > INCLUDED_COLUMNS_MAX || width > INCLUDED_WIDTH_MAX_BYTES)) return
-    if (!covering && rest.length === 0 && isCovered(relation, columns) && !keys.some(({ predicate }) => predicate.operator === "~~")) return
+    if (
+      covering &&
+      (included.length === 0 || included.length > INCLUDED_COLUMNS_MAX || width > INCLUDED_WIDTH_MAX_BYTES)
+    )
+      return
+    if (
+      !covering &&
+      rest.length === 0 &&
+      isCovered(relation, columns) &&
+      !keys.some(({ predicate }) => predicate.operator === "~~")
+    )
+      return
     const terms = [...keys.map(keyOf), ...rest.map(({ column, term }) => termOf(column, term))]
     const include = included.length > 0 ? ` INCLUDE (${included.map(({ quoted }) => quoted).join(", ")})` : ""
     const definition = `USING btree (${terms.join(", ")})${include}`
-    found.push({ relation, definition, trigrams: false, expression: false, sizeBytes: sizeOf(relation, [...columns, ...included]) })
+    found.push({
+      relation,
+      definition,
+      trigrams: false,
+      expression: false,
+      sizeBytes: sizeOf(relation, [...columns, ...included]),
+    })
   }
   const filters = [...equal, ...range.slice(0, 1)].slice(0, KEY_COLUMNS_MAX)
   if (order.length > 0) add(equal.slice(0, KEY_COLUMNS_MAX - 1), order)
@@ -180,11 +220,18 @@ const ofTable = (part: TablePart): Candidate[] => {
   const found: Candidate[] = []
   for (const one of wanted) {
     if (one.predicate.expression !== undefined) found.push(expressionIndex(relation, one))
-    else if (one.predicate.use === "pattern" || one.predicate.use === "contains") found.push(...[inverted(relation, one)].flatMap(index => index ?? []))
+    else if (one.predicate.use === "pattern" || one.predicate.use === "contains")
+      found.push(...[inverted(relation, one)].flatMap(index => index ?? []))
     else if (one.predicate.use === "equal") {
-      const others = [...plain(wanted, "range"), ...plain(wanted, "equal")].map(({ column }) => column).filter(column => column !== one.column)
+      const others = [...plain(wanted, "range"), ...plain(wanted, "equal")]
+        .map(({ column }) => column)
+        .filter(column => column !== one.column)
       const ordered = part.order.map(({ column }) => column).filter(column => column !== one.column)
-      found.push(...[partial(relation, one, [...new Set([...others, ...ordered])].slice(0, 2))].flatMap(index => index ?? []))
+      found.push(
+        ...[partial(relation, one, [...new Set([...others, ...ordered])].slice(0, 2))].flatMap(
+          index => index ?? [],
+        ),
+      )
     }
   }
   const byDefinition = new Map([...found, ...btreesOf(part)].map(index => [index.definition, index]))
@@ -201,6 +248,8 @@ export const candidatesOf = async (blocks: readonly Block[], relations: Relation
     }
   }
   parts.sort((a, b) => b.relation.bytes - a.relation.bytes)
-  const unique = new Map(parts.flatMap(ofTable).map(index => [`${index.relation.name} ${index.definition}`, index]))
+  const unique = new Map(
+    parts.flatMap(ofTable).map(index => [`${index.relation.name} ${index.definition}`, index]),
+  )
   return [...unique.values()].slice(0, CANDIDATES_MAX)
 }

@@ -36,6 +36,8 @@ export interface Request {
 
 const STATEMENTS_DEFAULT = 5
 const INSPECTION_TIMEOUT_MS = 5_000
+/** For reading all statements and their tables; the rest of the time is for trying. */
+const SURVEY_TIME_MAX_MS = 8_000
 /** Kept for making and dropping the branch, and for the answer's way home. */
 const RESERVE_MS = 3_000
 /** Estimated rows of a scan with a filter, as a share of the table, up to which an index is likely to help. */
@@ -80,7 +82,8 @@ const look = async (
   const relations = createRelations(client, schemas)
   const blocks = blocksOf(statement.tree, statement.sql)
   await client.query("SET LOCAL search_path = pg_catalog, pg_temp")
-  const values = given ?? (statement.parameterCount > 0 ? await typicalValues(statement, blocks, relations) : [])
+  const values =
+    given ?? (statement.parameterCount > 0 ? await typicalValues(statement, blocks, relations) : [])
   const candidates = await candidatesOf(blocks, relations)
   await client.query("SET LOCAL search_path TO DEFAULT")
   let plan: PlanNode | undefined
@@ -97,16 +100,28 @@ const look = async (
 
 /** Reads everything that is needed of the database itself, where nothing is built and no statement is run. */
 const survey = async (client: pg.ClientBase, { sql, params, limit = STATEMENTS_DEFAULT }: Request) => {
+  const deadline = performance.now() + SURVEY_TIME_MAX_MS
   await client.query(
     `BEGIN READ ONLY; SET LOCAL statement_timeout = ${INSPECTION_TIMEOUT_MS}; SET LOCAL lock_timeout = 1000;
      SET LOCAL standard_conforming_strings = on`,
   )
-  const [path] = await rowsAsJson<{ schemas: string[] }>(client, "SELECT pg_catalog.current_schemas(true) AS schemas")
+  const [path] = await rowsAsJson<{ schemas: string[] }>(
+    client,
+    "SELECT pg_catalog.current_schemas(true) AS schemas",
+  )
   const own = { query: sql ?? "", query_id: null, calls: null, total_exec_time_ms: null }
   const weights: Weight[] = sql === undefined ? await rowsAsJson<Weight>(client, TOP, [limit]) : [own]
   const looked: Looked[] = []
   const skipped: Skipped[] = []
   for (const weight of weights) {
+    if (performance.now() > deadline) {
+      skipped.push({
+        query: weight.query,
+        query_id: weight.query_id,
+        reason: "there was no time left to look at it",
+      })
+      continue
+    }
     const found = await look(client, weight, path?.schemas ?? [], sql === undefined ? undefined : params)
     if (!("reason" in found)) looked.push(found)
     else if (sql !== undefined) throw fault("invalid_sql", { reason: found.reason })
@@ -176,13 +191,22 @@ const rewrites = ({ weight, rewrites }: Looked): Suggestion[] =>
   rewrites.map(rewrite => ({ type: "rewrite", ...weight, ...rewrite }))
 
 /** Verifies every statement that has candidates; what there was no time for is skipped by name. */
-const verifyAll = async (client: pg.ClientBase, looked: readonly Looked[], deadline: number, skipped: Skipped[]) => {
+const verifyAll = async (
+  client: pg.ClientBase,
+  looked: readonly Looked[],
+  deadline: number,
+  skipped: Skipped[],
+) => {
   const found: Suggestion[] = []
   for (const one of looked) {
     const { statement, values, candidates, weight } = one
     if (candidates.length === 0) continue
     if (performance.now() >= deadline) {
-      skipped.push({ query: weight.query, query_id: weight.query_id, reason: "there was no time left to try indexes" })
+      skipped.push({
+        query: weight.query,
+        query_id: weight.query_id,
+        reason: "there was no time left to try indexes",
+      })
       continue
     }
     try {
@@ -198,7 +222,10 @@ const verifyAll = async (client: pg.ClientBase, looked: readonly Looked[], deadl
 }
 
 const reasonOf = (error: unknown): string => {
-  if (error instanceof PortError) return error.kind === "refused" ? "the engine makes none of this database" : "the engine cannot make one now"
+  if (error instanceof PortError)
+    return error.kind === "refused"
+      ? "the engine makes none of this database"
+      : "the engine cannot make one now"
   if (isFault(error)) return error.message
   throw error
 }
@@ -206,11 +233,19 @@ const reasonOf = (error: unknown): string => {
 export const createOptimizer = (needs: {
   readonly withThrowawayBranch: WithThrowawayBranch
   /** Lends the target's own session, of its owner. */
-  readonly withSession: <Result>(target: Target, work: (client: pg.ClientBase) => Promise<Result>) => Promise<Result>
+  readonly withSession: <Result>(
+    target: Target,
+    work: (client: pg.ClientBase) => Promise<Result>,
+    signal: AbortSignal | undefined,
+  ) => Promise<Result>
 }) => {
   return async (target: Target, request: Request, now: Date, signal?: AbortSignal): Promise<Optimization> => {
     const deadline = performance.now() + OPTIMIZE_SECONDS_MAX * 1000 - RESERVE_MS
-    const { looked, skipped, examined } = await needs.withSession(target, client => survey(client, request))
+    const { looked, skipped, examined } = await needs.withSession(
+      target,
+      client => survey(client, request),
+      signal,
+    )
     const rewritten = looked.flatMap(rewrites)
     const generated_at = now.toISOString()
     const answer = (found: readonly Suggestion[], branch: Optimization["branch"]): Optimization => ({

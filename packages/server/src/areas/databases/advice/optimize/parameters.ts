@@ -15,7 +15,11 @@ const typical = ({ use, operator }: Predicate, column: RelationColumn): string |
   if (use === "pattern") return "%svc%"
   if (use !== "range") return middle(bounds ?? []) ?? middle(common ?? [])
   const ordered = bounds ?? [...(common ?? [])].sort()
-  return operator.startsWith(">") ? at(ordered, 0.9) : operator.startsWith("<") ? at(ordered, 0.1) : middle(ordered)
+  return operator.startsWith(">")
+    ? at(ordered, 0.9)
+    : operator.startsWith("<")
+      ? at(ordered, 0.1)
+      : middle(ordered)
 }
 
 const quotedElement = (value: string) => `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`
@@ -41,7 +45,11 @@ const countParameters = (tree: Node): ReadonlyMap<number, number> => {
   return found
 }
 
-const columnFor = async (block: Block, predicate: Predicate, relations: Relations): Promise<RelationColumn | undefined> => {
+const columnFor = async (
+  block: Block,
+  predicate: Predicate,
+  relations: Relations,
+): Promise<RelationColumn | undefined> => {
   for (const table of block.tables) {
     if (predicate.alias !== undefined && predicate.alias !== table.alias) continue
     const relation: Relation | undefined = await relations(table)
@@ -61,11 +69,13 @@ export const typicalValues = async (
   const values = new Map([...countParameters(tree)].map(([number, count]) => [number, String(count)]))
   for (const block of blocks) {
     for (const predicate of block.predicates) {
-      const column = predicate.expression === undefined ? await columnFor(block, predicate, relations) : undefined
+      const column =
+        predicate.expression === undefined ? await columnFor(block, predicate, relations) : undefined
       for (const value of predicate.values) {
         if (value.kind !== "parameter" || !column || values.has(value.number)) continue
         const text = typical(predicate, column)
-        if (text !== undefined) values.set(value.number, arrays.has(value.number) ? `{${quotedElement(text)}}` : text)
+        if (text !== undefined)
+          values.set(value.number, arrays.has(value.number) ? `{${quotedElement(text)}}` : text)
       }
     }
   }

@@ -70,7 +70,8 @@ const SQL = `SELECT namespace.nspname AS schema, class.relname AS relation,
 export const createRelations = (client: pg.ClientBase, schemas: readonly string[]) => {
   const known = new Map<string, Promise<Relation | undefined>>()
 
-  const read = async (schema: string, relation: string) => (await rowsAsJson<Relation>(client, SQL, [schema, relation]))[0]
+  const read = async (schema: string, relation: string) =>
+    (await rowsAsJson<Relation>(client, SQL, [schema, relation]))[0]
 
   const find = async ({ schema, relation }: TableUse): Promise<Relation | undefined> => {
     for (const candidate of schema === undefined ? schemas : [schema]) {

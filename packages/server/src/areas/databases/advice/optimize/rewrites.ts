@@ -68,7 +68,9 @@ const hiddenColumn = (side: unknown) => {
   const call = as(side, "FuncCall")
   const name = stringsOf(call?.funcname).at(-1)
   if (!call || !name) return undefined
-  const column = listOf(call.args).map(columnOf).find(found => found !== undefined)
+  const column = listOf(call.args)
+    .map(columnOf)
+    .find(found => found !== undefined)
   return { column, by: `${name}()`, isDay: name === "date" || name === "date_trunc" }
 }
 
@@ -106,7 +108,8 @@ const offsetPaging: Rule = ({ tree }) => {
   return [
     {
       rule: "offset_paging",
-      message: "OFFSET reads and throws away every row before the page. Going on from the last row seen takes the same time for every page.",
+      message:
+        "OFFSET reads and throws away every row before the page. Going on from the last row seen takes the same time for every page.",
       example: "WHERE (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT 20",
     },
   ]
@@ -122,10 +125,15 @@ const missingLimit: Rule = ({ tree, plan }) => {
 
 const randomOrder: Rule = ({ tree }) => {
   const sorted = listOf(selectOf(tree)?.sortClause)
-  const random = sorted.some(entry => stringsOf(as(as(entry, "SortBy")?.node, "FuncCall")?.funcname).at(-1) === "random")
+  const random = sorted.some(
+    entry => stringsOf(as(as(entry, "SortBy")?.node, "FuncCall")?.funcname).at(-1) === "random",
+  )
   if (!random) return []
-  const message = "ORDER BY random() reads and sorts the whole table to pick a few rows. TABLESAMPLE reads a part of it."
-  return [{ rule: "order_by_random", message, example: "SELECT … FROM table_name TABLESAMPLE SYSTEM (1) LIMIT 20" }]
+  const message =
+    "ORDER BY random() reads and sorts the whole table to pick a few rows. TABLESAMPLE reads a part of it."
+  return [
+    { rule: "order_by_random", message, example: "SELECT … FROM table_name TABLESAMPLE SYSTEM (1) LIMIT 20" },
+  ]
 }
 
 const CAST = /\((?:\w+\.)?"?(\w+)"?\)::(numeric|double precision|text)\b/g
@@ -141,9 +149,12 @@ const implicitCast: Rule = async ({ tree, blocks, relations, plan }) => {
   })
   const cast = new Map<string, string>()
   for (const { Filter: filter = "" } of planNodes(plan)) {
-    for (const [, column = "", type = ""] of filter.matchAll(CAST)) if (!written.has(column)) cast.set(column, type)
+    for (const [, column = "", type = ""] of filter.matchAll(CAST))
+      if (!written.has(column)) cast.set(column, type)
   }
-  const known = (await Promise.all(blocks.flatMap(({ tables }) => tables).map(relations))).flatMap(found => found ?? [])
+  const known = (await Promise.all(blocks.flatMap(({ tables }) => tables).map(relations))).flatMap(
+    found => found ?? [],
+  )
   return [...cast].flatMap(([name, type]) => {
     const column = known.flatMap(({ columns }) => columns).find(one => one.name === name)
     if (!column || !INTEGERS.has(column.type)) return []

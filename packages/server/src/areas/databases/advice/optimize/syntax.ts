@@ -15,7 +15,8 @@ export interface Statement {
 
 const DEPTH_MAX = 500
 
-export const isNode = (value: unknown): value is Node => typeof value === "object" && value !== null && !Array.isArray(value)
+export const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Visits every node below a value, itself included, with the name of its type. */
 export const walk = (value: unknown, visit: (type: string, node: Node) => void, depth = 0): void => {
@@ -26,7 +27,8 @@ export const walk = (value: unknown, visit: (type: string, node: Node) => void, 
   }
   for (const [type, inner] of Object.entries(value)) {
     // The two sides of a UNION hold their SELECT without its type's name around it.
-    if (isNode(inner) && "limitOption" in inner && (type === "larg" || type === "rarg")) visit("SelectStmt", inner)
+    if (isNode(inner) && "limitOption" in inner && (type === "larg" || type === "rarg"))
+      visit("SelectStmt", inner)
     if (isNode(inner) && /^[A-Z]/.test(type)) visit(type, inner)
     walk(inner, visit, depth + 1)
   }
@@ -46,8 +48,21 @@ export const stringsOf = (value: unknown): string[] =>
     return typeof text === "string" ? [text] : []
   })
 
-const EXPLAINED: ReadonlySet<string> = new Set(["SelectStmt", "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt"])
-const WRITES: ReadonlySet<string> = new Set(["InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt", "LockingClause", "IntoClause"])
+const EXPLAINED: ReadonlySet<string> = new Set([
+  "SelectStmt",
+  "InsertStmt",
+  "UpdateStmt",
+  "DeleteStmt",
+  "MergeStmt",
+])
+const WRITES: ReadonlySet<string> = new Set([
+  "InsertStmt",
+  "UpdateStmt",
+  "DeleteStmt",
+  "MergeStmt",
+  "LockingClause",
+  "IntoClause",
+])
 
 /** The statement, or why it is not one that can be looked at. */
 export const readStatement = async (sql: string): Promise<Statement | { readonly reason: string }> => {
@@ -60,7 +75,8 @@ export const readStatement = async (sql: string): Promise<Statement | { readonly
   const [only, ...others] = statements
   if (!isNode(only) || others.length > 0) return { reason: "it is not exactly one statement" }
   const [kind = "", tree] = Object.entries(only.stmt as Node)[0] ?? []
-  if (!EXPLAINED.has(kind) || !isNode(tree)) return { reason: "only SELECT, INSERT, UPDATE, DELETE and MERGE have plans" }
+  if (!EXPLAINED.has(kind) || !isNode(tree))
+    return { reason: "only SELECT, INSERT, UPDATE, DELETE and MERGE have plans" }
   let reads = kind === "SelectStmt"
   let parameterCount = 0
   walk({ [kind]: tree }, (type, node) => {

@@ -14,7 +14,9 @@ export type Use =
   | "contains"
 
 /** A constant that a parameter or literal is compared with; a partial index needs to know it. */
-export type Literal = { readonly kind: "parameter"; readonly number: number } | { readonly kind: "constant"; readonly value: string | boolean | number }
+export type Literal =
+  | { readonly kind: "parameter"; readonly number: number }
+  | { readonly kind: "constant"; readonly value: string | boolean | number }
 
 export interface Predicate {
   readonly use: Use
@@ -100,7 +102,14 @@ const constantsOf = (value: unknown): Literal[] => {
 const RANGES: ReadonlySet<string> = new Set(["<", "<=", ">", ">="])
 const CONTAINS: ReadonlySet<string> = new Set(["@>", "<@", "&&", "@@", "?", "?|", "?&", "@?"])
 const PATTERNS: ReadonlySet<string> = new Set(["~~", "~~*", "~", "~*"])
-const FLIPPED: Readonly<Record<string, string>> = { "<": ">", "<=": ">=", ">": "<", ">=": "<=", "@>": "<@", "<@": "@>" }
+const FLIPPED: Readonly<Record<string, string>> = {
+  "<": ">",
+  "<=": ">=",
+  ">": "<",
+  ">=": "<=",
+  "@>": "<@",
+  "<@": "@>",
+}
 
 const useOf = (kind: string, operator: string, values: readonly Literal[]): Use | undefined => {
   if (kind === "AEXPR_IN" || kind === "AEXPR_OP_ANY") return operator === "=" ? "equal" : undefined
@@ -118,7 +127,8 @@ const useOf = (kind: string, operator: string, values: readonly Literal[]): Use 
 /** Functions and operators of one column and constants; whether they are immutable is for the catalog to say. */
 const expressionColumn = (value: unknown): Column | undefined => {
   const inner = unwrapped(value)
-  if (!as(inner, "FuncCall") && !as(inner, "A_Expr") && !as(value, "TypeCast") && !as(inner, "CoalesceExpr")) return undefined
+  if (!as(inner, "FuncCall") && !as(inner, "A_Expr") && !as(value, "TypeCast") && !as(inner, "CoalesceExpr"))
+    return undefined
   const columns: Column[] = []
   let plain = true
   walk(value, (type, node) => {
@@ -179,14 +189,17 @@ const createPredicateReader = (textOf: (value: unknown) => string | undefined) =
     }
     if (all?.boolop === "NOT_EXPR") {
       const column = columnOf(listOf(all.args)[0])
-      if (column) found.push({ use: "equal", operator: "not", ...column, values: [{ kind: "constant", value: false }] })
+      if (column)
+        found.push({ use: "equal", operator: "not", ...column, values: [{ kind: "constant", value: false }] })
       return
     }
     const bare = columnOf(value)
-    if (bare) found.push({ use: "equal", operator: "is", ...bare, values: [{ kind: "constant", value: true }] })
+    if (bare)
+      found.push({ use: "equal", operator: "is", ...bare, values: [{ kind: "constant", value: true }] })
     const nulls = as(value, "NullTest")
     const tested = nulls && columnOf(nulls.arg)
-    if (tested && nulls.nulltesttype === "IS_NULL") found.push({ use: "equal", operator: "is null", ...tested, values: [], isNull: true })
+    if (tested && nulls.nulltesttype === "IS_NULL")
+      found.push({ use: "equal", operator: "is null", ...tested, values: [], isNull: true })
     const compared = as(value, "A_Expr")
     if (compared) comparison(compared)
   }

@@ -52,7 +52,12 @@ const aside = async <Result>(client: pg.ClientBase, act: () => Promise<Result>):
   }
 }
 
-const measure = async (client: pg.ClientBase, statement: Statement, values: Values, deadline: number): Promise<Measured> => {
+const measure = async (
+  client: pg.ClientBase,
+  statement: Statement,
+  values: Values,
+  deadline: number,
+): Promise<Measured> => {
   await boundBy(client, deadline)
   const explained = await withSavepoint(client, () => explain(client, statement, values))
   if (!statement.reads || (statement.parameterCount > 0 && !values)) return { explained, timeMs: null }
@@ -72,7 +77,8 @@ const measure = async (client: pg.ClientBase, statement: Statement, values: Valu
 
 const costOf = ({ explained }: Measured) => explained.plan["Total Cost"]
 
-const usesIndex = ({ plan }: Explained, name: string) => planNodes(plan).some(node => node["Index Name"]?.startsWith(name))
+const usesIndex = ({ plan }: Explained, name: string) =>
+  planNodes(plan).some(node => node["Index Name"]?.startsWith(name))
 
 /** Partitions get indexes of other names, so there the cost alone has to tell. */
 const helps = (before: number, explained: Explained, name: string) =>
@@ -86,7 +92,11 @@ interface Trial {
   readonly deadline: number
 }
 
-const build = async ({ client, deadline }: Trial, { relation, definition, expression, trigrams }: Candidate, name: string) => {
+const build = async (
+  { client, deadline }: Trial,
+  { relation, definition, expression, trigrams }: Candidate,
+  name: string,
+) => {
   await boundBy(client, deadline)
   if (trigrams) await client.query("CREATE EXTENSION IF NOT EXISTS pg_trgm")
   await client.query(`CREATE INDEX ${name} ON ${relation.name} ${definition}`)
@@ -94,7 +104,12 @@ const build = async ({ client, deadline }: Trial, { relation, definition, expres
 }
 
 /** The cost with the candidate; undefined when it does not help. The candidate is gone again afterwards. */
-const tryOne = async (trial: Trial, candidate: Candidate, name: string, before: number): Promise<number | undefined> => {
+const tryOne = async (
+  trial: Trial,
+  candidate: Candidate,
+  name: string,
+  before: number,
+): Promise<number | undefined> => {
   const { client, statement, values } = trial
   await client.query("SAVEPOINT svc_trial")
   try {
@@ -122,7 +137,8 @@ const choose = async (trial: Trial, candidates: readonly Candidate[], before: nu
         const found = await tryOne(trial, candidate, name, cost)
         if (found !== undefined) helping.push({ candidate, cost: found })
       } catch (error) {
-        if (chosen.length === 0 && errors.length < ERRORS_MAX) errors.push(`${candidate.definition}: ${messageOf(error)}`)
+        if (chosen.length === 0 && errors.length < ERRORS_MAX)
+          errors.push(`${candidate.definition}: ${messageOf(error)}`)
       }
     }
     const lowest = Math.min(...helping.map(({ cost }) => cost))
@@ -143,8 +159,11 @@ const sizeOfChosen = async (client: pg.ClientBase, count: number): Promise<numbe
   const names = Array.from({ length: count }, (_, at) => `${CANDIDATE_NAME}${at}`)
   const [size] = await rowsAsJson<{ bytes: number }>(
     client,
-    `SELECT pg_catalog.sum(pg_catalog.pg_relation_size(part.relid)) AS bytes
-      FROM pg_catalog.pg_class AS class, pg_catalog.pg_partition_tree(class.oid) AS part
+    `SELECT pg_catalog.sum(pg_catalog.pg_relation_size(class.oid) OPERATOR(pg_catalog.+) coalesce((
+        SELECT pg_catalog.sum(pg_catalog.pg_relation_size(part.relid))
+        FROM pg_catalog.pg_partition_tree(class.oid) AS part
+        WHERE part.relid::pg_catalog.oid OPERATOR(pg_catalog.<>) class.oid), 0)) AS bytes
+      FROM pg_catalog.pg_class AS class
       WHERE class.relname OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.text[]) AND class.relkind IN ('i', 'I')`,
     [names],
   )
@@ -159,7 +178,10 @@ const isFaster = (before: Measured, after: Measured): boolean =>
  * Tries the candidates in one transaction that is taken back, so nothing stays for the next statement. Undefined when
  * none of them makes the statement faster.
  */
-export const verify = async (trial: Trial, candidates: readonly Candidate[]): Promise<Verified | undefined> => {
+export const verify = async (
+  trial: Trial,
+  candidates: readonly Candidate[],
+): Promise<Verified | undefined> => {
   const { client, statement, values, deadline } = trial
   const errors: string[] = []
   await client.query("BEGIN; SET LOCAL standard_conforming_strings = on; SET LOCAL lock_timeout = 1000")

@@ -2,9 +2,9 @@
 import type { TestContext } from "node:test"
 import type pg from "pg"
 import type { PgVersion } from "../../../../ports/engine/port.ts"
-import { startCluster } from "../../testing/cluster.ts"
 import type { Target } from "../../targets.ts"
 import { createOptimizer, type Request, type WithThrowawayBranch } from "../optimize/optimize.ts"
+import { startInstance } from "./instance.ts"
 
 export const SHOP = `
   CREATE TABLE customers (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, email text NOT NULL, name text NOT NULL,
@@ -36,11 +36,17 @@ export const startShop = async (
   version: PgVersion,
   options: { readonly setup?: string; readonly withThrowawayBranch?: WithThrowawayBranch } = {},
 ) => {
-  const cluster = await startCluster(t, version)
+  const cluster = await startInstance(t, version)
+  // Sessions that are opened after the setup have what it set for the role.
+  const setup = cluster.pool("owner", { max: 1 })
+  await setup.query(options.setup ?? SHOP)
+  await setup.end()
+  await cluster.pool("svc_admin", { max: 1 }).query("SELECT svc_internal.pg_stat_statements_reset()")
   const pool = cluster.pool("owner")
-  await pool.query(options.setup ?? SHOP)
-  await pool.query("SELECT svc_internal.pg_stat_statements_reset()").catch(() => undefined)
-  const withClient = async <Result>(from: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> => {
+  const withClient = async <Result>(
+    from: pg.Pool,
+    work: (client: pg.PoolClient) => Promise<Result>,
+  ): Promise<Result> => {
     const client = await from.connect()
     try {
       const result = await work(client)
@@ -60,6 +66,8 @@ export const startShop = async (
   return {
     cluster,
     pool,
-    optimize: (request: Request) => optimize({ ...TARGET, volume: { ...TARGET.volume, pgVersion: version } }, request, new Date()),
+    withClient,
+    optimize: (request: Request) =>
+      optimize({ ...TARGET, volume: { ...TARGET.volume, pgVersion: version } }, request, new Date()),
   }
 }

@@ -5,12 +5,16 @@ import type { areas, Input, Output } from "@svc/contract"
 import { Value } from "typebox/value"
 import type { Call } from "../../../../kernel/call.ts"
 import { close } from "../../../../kernel/validation.ts"
-import { READER_ROLE } from "../../../../ports/engine/port.ts"
+import { OWNER_ROLE, READER_ROLE } from "../../../../ports/engine/port.ts"
 import { createTestClock } from "../../../../testing/clock.ts"
 import type { Sessions } from "../../sessions.ts"
 import type { Target } from "../../targets.ts"
 import type { TestCluster } from "../../testing/cluster.ts"
 import { schemaHandlers } from "../handlers.ts"
+
+/** The owner's connections. Nothing archives a bare instance, so a commit must not wait for it. */
+export const asOwner = (cluster: TestCluster) =>
+  cluster.pool(OWNER_ROLE, { options: "-c synchronous_commit=local" })
 
 type Specs = typeof areas.schema.specs
 type Reader = {

@@ -1,7 +1,7 @@
 /** A PostgreSQL that takes passwords on a Unix socket only, as a branch's server does. */
 import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -14,6 +14,8 @@ import { startServer } from "../../../../kernel/db/embedded/server.ts"
 import type { PgVersion } from "../../../../ports/engine/port.ts"
 
 export const PASSWORD = "only-in-tests"
+/** Logs in without a password. */
+export const GUEST = "guest"
 const SUPERUSER = "svc_super"
 
 export interface TestCluster extends AsyncDisposable {
@@ -47,6 +49,9 @@ export const startCluster = async (version: PgVersion): Promise<TestCluster> => 
     ],
     { ...spawnAs(account), env: CHILD_ENVIRONMENT, cwd: "/" },
   )
+  // For tests that speak the protocol by hand, and are not about logging in.
+  const rules = join(cluster, "pg_hba.conf")
+  await writeFile(rules, `local all ${GUEST} trust\n${await readFile(rules, "utf8")}`)
   const settings = ["listen_addresses=", `unix_socket_directories=${socketDir}`, "fsync=off"]
   const small = ["shared_buffers=16MB", "max_connections=60", "max_wal_size=256MB"]
   const server = await startServer({ binaries, cluster, settings: [...settings, ...small], account, log })
@@ -62,6 +67,7 @@ export const startCluster = async (version: PgVersion): Promise<TestCluster> => 
   }
   await ask(`CREATE ROLE owner LOGIN PASSWORD '${PASSWORD}'`, "postgres")
   await ask("CREATE DATABASE app OWNER owner", "postgres")
+  await ask(`CREATE ROLE ${GUEST} LOGIN`, "postgres")
   return {
     branchId: randomUUID(),
     version,

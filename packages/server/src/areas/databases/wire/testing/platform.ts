@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { after, type TestContext } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
+import { atEnd } from "../../../../kernel/db/embedded/testing/directories.ts"
 import { createLog } from "../../../../kernel/log.ts"
 import { ownCertificate } from "../certificate.ts"
 import { SQLSTATE, WireRefusal } from "../error-response.ts"
@@ -45,7 +46,7 @@ const certificate = () => {
 
 /** A wire that knows the clusters, on a port of its own; closed with the test. */
 export const startWire = async (
-  t: Pick<TestContext, "after">,
+  t: TestContext,
   clusters: readonly TestCluster[],
   needs: Partial<WireNeeds> = {},
 ): Promise<TestWire> => {
@@ -67,7 +68,7 @@ export const startWire = async (
     ...needs,
   })
   const clients: pg.Client[] = []
-  t.after(async () => {
+  atEnd(t, async () => {
     await Promise.allSettled(clients.map(client => client.end()))
     await wire[Symbol.asyncDispose]()
   })

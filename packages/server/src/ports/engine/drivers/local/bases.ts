@@ -15,11 +15,10 @@ const REPLAY_MB_MAX = 64
 const CHANGED_MB_MIN = 1
 const AGE_MS_MAX = 12 * 3_600_000
 
-/** Images of a volume's data directory, from which it is restored. */
+/** Images of a volume's data directory, from which it is restored. Nothing starts or stops the volume meanwhile. */
 export interface Bases {
-  /** Takes one if it is due. The volume must stay as it is meanwhile: at rest, or running. */
-  takeWhenDue(volume: Volume): Promise<void>
   take(volume: Volume): Promise<void>
+  takeWhenDue(volume: Volume): Promise<void>
 }
 
 export const createBases = (host: Host, records: Records): Bases => {
@@ -52,11 +51,18 @@ export const createBases = (host: Host, records: Records): Bases => {
     return replayedMb > CHANGED_MB_MIN && Date.now() - new Date(last.consistentAt).getTime() > AGE_MS_MAX
   }
 
+  /** Destroyed volumes have no record. */
+  const exists = async (volume: Volume) => (await records.find(volume.record.id)) !== undefined
+
   return {
-    take,
-    async takeWhenDue(volume) {
-      if (await isDue(volume)) await take(volume)
-    },
+    take: volume =>
+      volume.alone(async () => {
+        if (await exists(volume)) await take(volume)
+      }),
+    takeWhenDue: volume =>
+      volume.alone(async () => {
+        if ((await exists(volume)) && (await isDue(volume))) await take(volume)
+      }),
   }
 }
 

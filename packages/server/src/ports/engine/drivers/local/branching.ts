@@ -117,7 +117,8 @@ export const copyHead = async (copying: Copying): Promise<BranchedFrom> => {
 }
 
 const recoveryTarget = (point: RecoveryPoint): readonly string[] => {
-  if (point.kind === "time") return [`recovery_target_time=${point.time.toISOString()}`]
+  // A server that starts does not know the abbreviation Z yet.
+  if (point.kind === "time") return [`recovery_target_time=${point.time.toISOString().replace("Z", "+00")}`]
   if (point.kind === "lsn") return [`recovery_target_lsn=${point.lsn}`]
   return []
 }
@@ -130,7 +131,7 @@ export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise
   const { host, source, target, history } = copying
   const { id } = source.record
   if (source.state === "active") await archivedTo(source, await lastWritten(host, source))
-  const base = await history.baseFor(source.record, point)
+  const base = await history.baseFor(id, point)
   await fillVolume(copying, async dataDir => {
     await copyTree(base.dataDir, dataDir, {
       owner: target.owner,

@@ -130,7 +130,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     volumes.set(record.id, known)
     return known
   }
-  const get = async ({ id }: VolumeRef): Promise<Volume> => volumeOf(await records.get(id))
+  const get = async ({ id }: Pick<VolumeRef, "id">): Promise<Volume> => volumeOf(await records.get(id))
 
   /** The record of a volume that is being made; saved only when it is there. */
   const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
@@ -177,19 +177,27 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     const from = point.kind === "head" ? await copyHead(copying) : await copyPoint(copying, point)
     await rotate(target, host.adminPassword, credentials)
     await lockOtherRoles(target, host.adminPassword)
-    await records.save(record)
+    const parted = { volumeId: source.record.id, lsn: from.lsn, time: from.time.toISOString() }
+    await records.save({ ...record, from: parted })
     beginHistory(target)
     return from
   }
 
+  const removeFiles = async (id: string) => {
+    const record = await records.find(id)
+    await rm(layout.volumeDir(id), { recursive: true, force: true, maxRetries: 3 })
+    if (record) await rm(layout.socketDir(record.slot), { recursive: true, force: true })
+    // Last: until then its number is taken, and with it the user who owned the files.
+    await records.remove(id)
+  }
+
   const destroy = async ({ id }: VolumeRef) => {
-    const volume = volumes.get(id)
-    await volume?.suspend()
+    const volume = volumes.get(id) ?? ((await records.find(id)) && (await get({ id })))
+    if (!volume) return removeFiles(id)
+    await volume.suspend()
     await host.dedicated?.groups.remove(id)
     volumes.delete(id)
-    if (volume) await rm(volume.socketDir, { recursive: true, force: true })
-    await rm(layout.volumeDir(id), { recursive: true, force: true, maxRetries: 3 })
-    await records.remove(id)
+    await volume.alone(() => removeFiles(id))
   }
 
   /** Whatever a failed attempt left is gone when the caller hears of the failure. */
@@ -236,14 +244,14 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       const volume = await get(ref)
       if (volume.state === "idle") return
       await volume.suspend()
-      await volume.alone(async () => {
-        if (volume.state === "idle") await bases.takeWhenDue(volume)
-      })
+      await bases.takeWhenDue(volume)
     },
     async branch(source, target, point, credentials) {
+      const known = await records.find(target.id)
+      if (known?.from?.volumeId === source.id) return { lsn: known.from.lsn, time: new Date(known.from.time) }
+      if (known) throw new PortError("refused", "the copy exists already, of something else")
       if (point.kind === "time" && point.time.getTime() > Date.now())
         throw new PortError("refused", "the time lies in the future")
-      if (await records.find(target.id)) throw new PortError("refused", "the copy exists already")
       const from = await get(source)
       return orNothing(target, () => branchOf(from, target, point, credentials))
     },
@@ -254,7 +262,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
     async window(ref) {
       const volume = await get(ref)
-      const [oldest] = await history.usable(await records.get(ref.id))
+      const [oldest] = await history.usable(ref.id)
       const latest = volume.protection === "asynchronous" ? null : new Date()
       return {
         earliest: oldest ? new Date(oldest.consistentAt) : null,
@@ -266,7 +274,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     async prune(ref, before) {
       const volume = await get(ref)
       if (volume.state === "active") await bases.takeWhenDue(volume)
-      await history.prune(await records.get(ref.id), before)
+      await history.prune(ref.id, before)
     },
     async size(ref) {
       await get(ref)

@@ -13,13 +13,13 @@ type Beginning = Pick<Base, "redo" | "timeline">
 /** What a volume can be restored from: images of its data directory, and the log since. */
 export interface History {
   /** The newest image from which the point can be reached. Throws `refused` when there is none. */
-  baseFor(record: VolumeRecord, point: RecoveryPoint): Promise<Base & { readonly dataDir: string }>
+  baseFor(volumeId: string, point: RecoveryPoint): Promise<Base & { readonly dataDir: string }>
   /** Images from which there is log without a gap, oldest first. */
-  usable(record: VolumeRecord): Promise<readonly Base[]>
+  usable(volumeId: string): Promise<readonly Base[]>
   /** The files of the log from an image's beginning to the end of the archive. */
   wal(volumeId: string, from: Beginning): Promise<readonly WalFile[]>
   /** Drops images and log that no point from `before` on needs. */
-  prune(record: VolumeRecord, before: Date): Promise<void>
+  prune(volumeId: string, before: Date): Promise<void>
 }
 
 const reaches = ({ consistentAt, consistent }: Base, point: RecoveryPoint): boolean => {
@@ -34,25 +34,27 @@ export const createHistory = (needs: { layout: Layout; records: Records; templat
   const dataDirOf = async ({ pgVersion, id }: VolumeRecord, { name }: Base): Promise<string> =>
     name === TEMPLATE_BASE ? templates.dataDir(pgVersion) : join(layout.basesDir(id), name)
 
-  const usable = async ({ id, bases }: VolumeRecord) => {
-    const archive = await readArchive(layout.walDir(id))
+  const usable = async (volumeId: string) => {
+    const { bases } = await records.get(volumeId)
+    const archive = await readArchive(layout.walDir(volumeId))
     return bases.filter(from => replayFiles(archive, { from }).gap === undefined)
   }
 
   return {
     usable,
 
-    async baseFor(record, point) {
-      const base = (await usable(record)).findLast(candidate => reaches(candidate, point))
+    async baseFor(volumeId, point) {
+      const base = (await usable(volumeId)).findLast(candidate => reaches(candidate, point))
       if (!base) throw new PortError("refused", "the point lies before the recovery window")
-      return { ...base, dataDir: await dataDirOf(record, base) }
+      return { ...base, dataDir: await dataDirOf(await records.get(volumeId), base) }
     },
 
     async wal(volumeId, from) {
       return replayFiles(await readArchive(layout.walDir(volumeId)), { from }).files
     },
 
-    async prune(record, before) {
+    async prune(volumeId, before) {
+      const record = await records.get(volumeId)
       // The newest image from before the window is where its oldest point is replayed from.
       const from = record.bases.findLastIndex(({ consistentAt }) => new Date(consistentAt) <= before)
       const kept = record.bases.slice(Math.max(from, 0))

@@ -28,6 +28,8 @@ export interface VolumeRecord {
   /** Its number among the volumes of this host: the server's user and socket follow from it. */
   readonly slot: number
   readonly bases: readonly Base[]
+  /** Where a copy parted from its source. */
+  readonly from?: { readonly volumeId: string; readonly lsn: Lsn; readonly time: string }
 }
 
 export interface Records {

@@ -41,9 +41,12 @@ interface Running {
   readonly follower: WalFollower
 }
 
+/** What of a volume's record never changes. */
+export type VolumeIdentity = Pick<VolumeRecord, "id" | "pgVersion" | "tier" | "slot">
+
 /** One PostgreSQL cluster of this host: at rest, or a server with its archiver. */
 export interface Volume {
-  readonly record: VolumeRecord
+  readonly record: VolumeIdentity
   readonly state: VolumeState
   readonly socketDir: string
   readonly owner: Account | undefined
@@ -74,10 +77,10 @@ const wasSynchronous = async (dataDir: string): Promise<boolean> => {
   return settings.includes(`synchronous_standby_names = '${ARCHIVER_NAME}'`)
 }
 
-export const ownerOf = (host: Pick<Host, "confinement">, { slot }: VolumeRecord): Account | undefined =>
+export const ownerOf = (host: Pick<Host, "confinement">, { slot }: VolumeIdentity): Account | undefined =>
   host.confinement.ownerOf(slot)
 
-export const createVolume = (host: Host, record: VolumeRecord): Volume => {
+export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
   const { layout, confinement } = host
   const { id } = record
   const dataDir = layout.dataDir(id)

@@ -113,12 +113,11 @@ export const startFakeOperator = (
 
   const unmake = async (name: string) => {
     const ref = made.get(name)
-    if (!ref) return
     made.delete(name)
     endpoints.delete(name)
-    await engine.destroy(ref)
     kubernetes.remove("secrets", `${name}-ca`)
     kubernetes.remove("jobs", `${name}-1-full-recovery`)
+    if (ref) await engine.destroy(ref)
   }
 
   const hibernate = async (name: string, ref: VolumeRef) => {
@@ -243,6 +242,7 @@ export const startFakeOperator = (
     },
     setPaused(paused) {
       isPaused = paused
+      if (paused) return
       for (const { metadata } of kubernetes.list("clusters"))
         soon(metadata.name, () => reconcile(metadata.name))
     },

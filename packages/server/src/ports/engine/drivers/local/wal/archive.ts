@@ -1,5 +1,5 @@
 /** A folder of log: `<24 hex>` segments, one `<24 hex>.partial` that is being written, `<8 hex>.history` files. */
-import { open, readdir, readFile, rm, stat } from "node:fs/promises"
+import { constants, copyFile, open, readdir, readFile, rm, stat } from "node:fs/promises"
 import { join } from "node:path"
 import type { Lsn } from "../../../port.ts"
 import {
@@ -77,12 +77,38 @@ export const readSegmentHeader = async (path: string): Promise<SegmentHeader | u
   }
 }
 
-/** A file that was finished, or pruned, since the folder was listed counts for nothing. */
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT"
+
+/** Reads a file of an archive that is being written: it may have got its final name since it was listed. */
+const readingAt = async <Result>(path: string, read: (path: string) => Promise<Result>): Promise<Result> => {
+  try {
+    return await read(path)
+  } catch (error) {
+    if (!isMissing(error) || !path.endsWith(PARTIAL)) throw error
+    return await read(path.slice(0, -PARTIAL.length))
+  }
+}
+
+export const readWalFile = ({ path }: Pick<WalFile, "path">): Promise<Buffer> =>
+  readingAt(path, existing => readFile(existing))
+
+/** Copies files into a folder under the names that a server looks for; returns the paths of the copies. */
+export const copyWalFiles = async (files: readonly WalFile[], folder: string): Promise<readonly string[]> => {
+  const copies: string[] = []
+  for (const { path, name } of files) {
+    const copy = join(folder, name)
+    await readingAt(path, existing => copyFile(existing, copy, constants.COPYFILE_FICLONE))
+    copies.push(copy)
+  }
+  return copies
+}
+
+/** A file that was pruned since the folder was listed counts for nothing. */
 const headerIfThere = async (path: string): Promise<SegmentHeader | undefined> => {
   try {
-    return await readSegmentHeader(path)
+    return await readingAt(path, readSegmentHeader)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined
+    if (isMissing(error)) return undefined
     throw error
   }
 }
@@ -104,12 +130,17 @@ const toSegment = (walDir: string, file: string, segmentBytes: number): Archived
   return parsed && { ...parsed, name, path: join(walDir, file), isPartial: file.endsWith(PARTIAL) }
 }
 
-/** A folder that does not exist is an empty archive. */
-export const readArchive = async (walDir: string): Promise<Archive> => {
-  const names = await readdir(walDir).catch(error => {
+/** A folder that does not exist is empty. */
+const listNames = async (walDir: string): Promise<readonly string[]> =>
+  await readdir(walDir).catch(error => {
     if (error.code === "ENOENT") return []
     throw error
   })
+
+/** A folder that does not exist is an empty archive. */
+export const readArchive = async (walDir: string): Promise<Archive> => {
+  // A file that is renamed while a folder is listed may show up under neither of its names. It does the next time.
+  const names = [...new Set([...(await listNames(walDir)), ...(await listNames(walDir))])]
   // In the order of timelines and positions, and a complete file before a partial one of the same segment.
   const files = names.filter(name => SEGMENT_FILE.test(name)).sort()
   const header = await firstHeader(walDir, files)

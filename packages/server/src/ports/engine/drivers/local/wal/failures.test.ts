@@ -31,6 +31,7 @@ const failures: Readonly<Record<string, (t: TestContext, template: Template) => 
     const full = join(walDir, `${segmentName(1, here + 1n, SEGMENT_BYTES)}.partial`)
     symlinkSync(FULL_DEVICE, full)
     const writers = await startWriters(cluster, 2)
+    await client.query("SELECT pg_switch_wal()")
     await reaches(follower, "failed")
     assert.match(lines.join("\n"), /^volume: the archive does not follow: ENOSPC: no space left on device/)
     const { rows } = await client.query(
@@ -56,11 +57,12 @@ const failures: Readonly<Record<string, (t: TestContext, template: Template) => 
   async "an archive whose folder is gone fails, and is not begun again elsewhere"(t, template) {
     const walDir = makeWalDir(t)
     const lines: string[] = []
-    const { cluster, follower } = await startFollowed(t, template, {
+    const { cluster, client, follower } = await startFollowed(t, template, {
       ...{ archiver: openArchiver(t, lines), walDir },
     })
     renameSync(walDir, `${walDir}.away`)
     const writers = await startWriters(cluster, 2)
+    await client.query("SELECT pg_switch_wal()")
     await reaches(follower, "failed")
     assert.match(lines.join("\n"), /the archive does not follow: ENOENT/)
     renameSync(`${walDir}.away`, walDir)

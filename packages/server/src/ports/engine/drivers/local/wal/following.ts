@@ -6,7 +6,12 @@ import { readArchive } from "./archive.ts"
 import type { FollowerState, WalSource } from "./archiver.ts"
 import { formatLsn, historyName, parseHistory, segmentAt, segmentStart } from "./position.ts"
 import { receiveTimeline } from "./receive.ts"
-import { connectReplication, type ReplicationConnection, type Slot } from "./replication.ts"
+import {
+  connectReplication,
+  type ReplicationConnection,
+  type Slot,
+  type SystemIdentity,
+} from "./replication.ts"
 import { createSegmentWriter, syncDirectory } from "./segment-writer.ts"
 import { type LogPlace, planStart } from "./start-plan.ts"
 
@@ -20,7 +25,7 @@ export interface Reports {
 }
 
 const RETRY_FIRST_MS = 20
-const RETRY_MAX_MS = 2_000
+const RETRY_MAX_MS = 1_000
 
 const UNDEFINED_FILE = "58P01"
 /** Starting or stopping, ended by somebody, or still holding the slot for a connection of ours that is gone. */
@@ -45,17 +50,14 @@ const isPassing = (error: SystemError): boolean => {
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** What the slot keeps from here on. One whose log the server has dropped is made anew. */
+/** What the slot keeps from here on. One that the server no longer keeps anything for is made anew. */
 const ensureSlot = async (
   connection: ReplicationConnection,
-  log: (line: string) => void,
+  isUseless: boolean,
 ): Promise<NonNullable<Slot["restart"]>> => {
   const found = await connection.findSlot()
-  if (found?.restart) return found.restart
-  if (found) {
-    log("the server has dropped log that was not archived yet")
-    await connection.dropSlot()
-  }
+  if (found?.restart && !isUseless) return found.restart
+  if (found) await connection.dropSlot()
   await connection.createSlot()
   const made = await connection.findSlot()
   if (!made?.restart) throw new PortError("unavailable", "the server keeps no log for a new slot")
@@ -82,24 +84,24 @@ const saveHistory = async (
 interface Session {
   readonly source: WalSource
   readonly signal: AbortSignal
-  /** The server no longer has the log after the archive's end. */
-  readonly skipLost: boolean
+  /** The server has dropped the log after the archive's end, whatever its slot says. */
+  readonly isLost: boolean
   readonly reports: Reports
 }
 
 const startOf = async (
   connection: ReplicationConnection,
-  { source, skipLost, reports }: Session,
-): Promise<{ start: LogPlace; segmentBytes: number; timeline: number }> => {
+  { source, isLost, reports }: Session,
+): Promise<{ start: LogPlace; server: SystemIdentity }> => {
   const server = await connection.identify()
   const { segmentBytes, timeline } = server
-  const slot = await ensureSlot(connection, reports.log)
+  const slot = await ensureSlot(connection, isLost)
   const history = timeline > 1 ? parseHistory(await connection.timelineHistory(timeline)) : []
   const start = planStart({ archive: await readArchive(source.walDir), server, history, slot })
-  if (!skipLost) return { start, segmentBytes, timeline }
+  if (!isLost) return { start, server }
   const kept = segmentStart(segmentAt(slot.position, segmentBytes), segmentBytes)
   reports.log(`the archive has a gap from ${formatLsn(start.position)} to ${formatLsn(kept)}`)
-  return { start: { timeline: slot.timeline, position: kept }, segmentBytes, timeline }
+  return { start: { timeline: slot.timeline, position: kept }, server }
 }
 
 /** Follows a server over one connection until it shuts down. Rejects when the connection breaks or a write fails. */
@@ -110,7 +112,8 @@ const runSession = async (session: Session): Promise<void> => {
   signal.throwIfAborted()
   signal.addEventListener("abort", breakOff, { once: true })
   try {
-    const { start, segmentBytes, timeline } = await startOf(connection, session)
+    const { start, server } = await startOf(connection, session)
+    const { segmentBytes } = server
     let from = start
     for (;;) {
       const place = from
@@ -120,10 +123,10 @@ const runSession = async (session: Session): Promise<void> => {
       })
       reports.flushed(place.timeline, place.position)
       const end = await receiveTimeline({
-        ...{ connection, writer, from: place },
+        ...{ connection, writer, from: place, serverEnd: server.flushed },
         onFlushed: position => reports.flushed(place.timeline, position),
         onCaughtUp: () => {
-          if (place.timeline >= timeline) reports.state("streaming")
+          if (place.timeline >= server.timeline) reports.state("streaming")
         },
       })
       if (end.kind === "shutdown") return
@@ -142,13 +145,12 @@ export const followSource = (source: WalSource, reports: Reports): { stop(): Pro
   const { signal } = stopping
   let state: FollowerState = "connecting"
   let retryMs = RETRY_FIRST_MS
-  let skipLost = false
+  let isLost = false
   let lastReason = ""
 
   const enter = (next: FollowerState) => {
     if (next === "streaming") {
       retryMs = RETRY_FIRST_MS
-      skipLost = false
       if (lastReason) reports.log("the archive follows again")
       lastReason = ""
     }
@@ -165,17 +167,19 @@ export const followSource = (source: WalSource, reports: Reports): { stop(): Pro
 
   const attempt = async () => {
     try {
-      await runSession({ source, signal, skipLost, reports: { ...reports, state: enter } })
+      const session = { source, signal, isLost, reports: { ...reports, state: enter } }
+      isLost = false
+      await runSession(session)
       enter("connecting")
     } catch (error) {
       if (signal.aborted) return
       const cause = error as SystemError
-      if (cause.code === UNDEFINED_FILE) skipLost = true
+      if (cause.code === UNDEFINED_FILE) isLost = true
+      if (isGone(cause)) reports.ended()
+      else logOnce(reasonOf(error))
       // A state that is left and entered by turns would look like one that changes for the better.
       if (!isPassing(cause)) enter("failed")
       else if (state !== "failed") enter("connecting")
-      if (isGone(cause)) reports.ended()
-      else logOnce(reasonOf(error))
     }
   }
 

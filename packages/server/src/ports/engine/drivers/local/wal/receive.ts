@@ -13,7 +13,7 @@ interface Progress {
   waitingBytes: number
   received: bigint
   flushed: bigint
-  serverEnd: bigint | undefined
+  serverEnd: bigint
   paused: boolean
 }
 
@@ -26,6 +26,8 @@ export const receiveTimeline = async (options: {
   readonly connection: ReplicationConnection
   readonly writer: SegmentWriter
   readonly from: LogPlace
+  /** Where the server's log ended before the stream began. */
+  readonly serverEnd: bigint
   readonly onFlushed: (position: bigint) => void
   /** Called once: everything that the server had on its disk is on ours. */
   readonly onCaughtUp: () => void
@@ -33,7 +35,8 @@ export const receiveTimeline = async (options: {
   const { connection, writer, from, onFlushed, onCaughtUp } = options
   const start = from.position
   const progress: Progress = {
-    ...{ waiting: [], waitingBytes: 0, received: start, flushed: start, serverEnd: undefined, paused: false },
+    serverEnd: options.serverEnd,
+    ...{ waiting: [], waitingBytes: 0, received: start, flushed: start, paused: false },
   }
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => undefined)
@@ -41,8 +44,7 @@ export const receiveTimeline = async (options: {
   let caughtUp = false
 
   const noteProgress = () => {
-    const { serverEnd, flushed } = progress
-    if (caughtUp || serverEnd === undefined || flushed < serverEnd) return
+    if (caughtUp || progress.flushed < progress.serverEnd) return
     caughtUp = true
     onCaughtUp()
   }
@@ -73,7 +75,7 @@ export const receiveTimeline = async (options: {
   }
 
   const reader: StreamReader = {
-    received(position, log) {
+    received(position, log, serverEnd) {
       if (position !== progress.received) {
         const expected = formatLsn(progress.received)
         failed.reject(
@@ -81,6 +83,7 @@ export const receiveTimeline = async (options: {
         )
         return
       }
+      progress.serverEnd = serverEnd
       progress.waiting.push(Buffer.from(log))
       progress.waitingBytes += log.length
       progress.received += BigInt(log.length)
@@ -90,8 +93,7 @@ export const receiveTimeline = async (options: {
       }
       startWriting()
     },
-    heard(serverEnd, wantsReply) {
-      progress.serverEnd = serverEnd
+    heard(wantsReply) {
       if (wantsReply) stream.confirm(progress.flushed)
       noteProgress()
     },

@@ -38,10 +38,10 @@ export type StreamEnd =
 
 /** What a stream tells its reader. */
 export interface StreamReader {
-  /** Log from `position` on. The buffer is the reader's only until this returns. */
-  received(position: bigint, log: Buffer): void
-  /** The server's end of the log when it wrote its last message, and whether it waits for word from us. */
-  heard(serverEnd: bigint, wantsReply: boolean): void
+  /** Log from `position` on, and where the server's ended then. The buffer is the reader's only until this returns. */
+  received(position: bigint, log: Buffer, serverEnd: bigint): void
+  /** A sign of life, which tells how much was sent, not how much there is. */
+  heard(wantsReply: boolean): void
 }
 
 export interface LogStream {
@@ -81,7 +81,7 @@ const COPY_DATA = 0x64
 const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4])
 const STATUS_BYTES = 34
 
-/** CopyData with a standby status update: the same position for written, flushed and applied. */
+/** CopyData with a standby status update: the same position for written, flushed and applied; 0 says nothing of it. */
 export const statusMessage = (position: bigint, wantsReply: boolean, now = Date.now()): Buffer => {
   const message = Buffer.alloc(1 + 4 + STATUS_BYTES)
   message[0] = COPY_DATA
@@ -99,10 +99,13 @@ const KEEPALIVE = "k".charCodeAt(0)
 
 const readMessage = (chunk: Buffer, reader: StreamReader): void => {
   if (chunk[0] === XLOG_DATA) {
-    reader.received(chunk.readBigUInt64BE(1), chunk.subarray(XLOG_DATA_HEADER_BYTES))
-    reader.heard(chunk.readBigUInt64BE(9), false)
+    reader.received(
+      chunk.readBigUInt64BE(1),
+      chunk.subarray(XLOG_DATA_HEADER_BYTES),
+      chunk.readBigUInt64BE(9),
+    )
   } else if (chunk[0] === KEEPALIVE) {
-    reader.heard(chunk.readBigUInt64BE(1), chunk[17] === 1)
+    reader.heard(chunk[17] === 1)
   }
 }
 
@@ -135,8 +138,9 @@ const openStream = (
     submit(opened) {
       connection = opened
       opened.once("copyDone", over.resolve)
-      // The answer tells where the log ends, even when there is nothing to send.
-      opened.once("replicationStart", () => send(statusMessage(position, true)))
+      // The answer tells that the stream is under way, even when there is nothing to send. No position yet: that would
+      // move the slot there, perhaps back to where the server has dropped its log.
+      opened.once("replicationStart", () => send(statusMessage(0n, true)))
       opened.query(
         `START_REPLICATION SLOT ${STANDBY_NAME} PHYSICAL ${formatLsn(position)} TIMELINE ${timeline}`,
       )

@@ -23,7 +23,7 @@ import {
 } from "../../../../../../kernel/db/embedded/testing/directories.ts"
 import type { PgVersion } from "../../../../port.ts"
 import { type ServerProcess, startServerProcess } from "../../server-process.ts"
-import type { WalFile } from "../archive.ts"
+import { copyWalFiles, type WalFile } from "../archive.ts"
 import type { WalSource } from "../archiver.ts"
 
 const account = isRoot ? nobody : undefined
@@ -118,10 +118,10 @@ export const startCluster = async (
 }
 
 /** Puts the log where a server looks for it, and tells it to replay all of it. */
-export const prepareRecovery = (dataDir: string, files: readonly WalFile[]): void => {
+export const prepareRecovery = async (dataDir: string, files: readonly WalFile[]): Promise<void> => {
   const pgWal = join(dataDir, "pg_wal")
   for (const name of readdirSync(pgWal)) if (/^[0-9A-F]{24}$/.test(name)) rmSync(join(pgWal, name))
-  for (const { path, name } of files) copyFileSync(path, join(pgWal, name))
+  await copyWalFiles(files, pgWal)
   writeFileSync(join(dataDir, "recovery.signal"), "")
   handOver(pgWal)
   if (account) chownSync(join(dataDir, "recovery.signal"), account.uid, account.gid)

@@ -85,7 +85,7 @@ export const restore = async (t: TestContext, template: Template, walDir: string
   const { files, gap } = replayFiles(await readArchive(walDir), { from })
   assert.equal(gap, undefined)
   const dataDir = copyOf(t, template)
-  prepareRecovery(dataDir, files)
+  await prepareRecovery(dataDir, files)
   return startCluster(t, template, dataDir, [SYNCHRONOUS, "restore_command=false"])
 }
 

@@ -1,0 +1,24 @@
+import type { areas, Input, Output } from "@svc/contract"
+import type { Call } from "../../../../kernel/call.ts"
+import type { Sessions } from "../../sessions.ts"
+import type { Targets } from "../../targets.ts"
+import type { Translator } from "./translator.ts"
+
+type Operation = (typeof areas.advice.specs)["naturalLanguageToSql"]
+
+/** The handler of `naturalLanguageToSql`. */
+export const nlToSqlHandler =
+  ({ targets, sessions, translator }: { targets: Targets; sessions: Sessions; translator: Translator }) =>
+  async (input: Input<Operation>, call: Call): Promise<Output<Operation>> => {
+    const target = await targets.of(call, input)
+    return await translator.translate({
+      question: input.question,
+      tables: input.tables ?? [],
+      execute: input.execute ?? false,
+      now: call.now,
+      volumeId: target.volume.id,
+      signal: call.signal,
+      withSession: work =>
+        sessions.use(target, "reader", ({ client }) => work(client), { signal: call.signal }),
+    })
+  }
