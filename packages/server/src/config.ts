@@ -237,7 +237,7 @@ export type KvDriver =
 export type Settings = Omit<Parsed, "kvUrl"> & { readonly kv: KvDriver }
 
 /** The settings of a running platform, whose address is known. */
-export type Config = Settings & { readonly baseUrl: string }
+export type Config = Settings & { readonly baseUrl: string; readonly postgresPort: number }
 
 /** The settings of an environment; throws a StartupError that lists every one that is wrong. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Settings => {
@@ -279,7 +279,13 @@ const LOCAL_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0",
 export const configAt = (settings: Settings, port: number): Config => {
   const { host } = settings
   const name = LOCAL_HOSTS.has(host) ? "localhost" : isIP(host) === 6 ? `[${host}]` : host
-  return { ...settings, port, baseUrl: settings.baseUrl ?? `http://${name}:${port}` }
+  return {
+    ...settings,
+    port,
+    // Where any port will do, the one after it may be somebody else's.
+    postgresPort: settings.postgresPort ?? (settings.port === 0 ? 0 : port + 1),
+    baseUrl: settings.baseUrl ?? `http://${name}:${port}`,
+  }
 }
 
 /** Read by the command line, and often set in the same shell. */

@@ -31,7 +31,7 @@ import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import { openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
-import type { Services } from "./services.ts"
+import type { PostgresSettings, Services } from "./services.ts"
 
 /** The areas that the core serves itself. */
 const coreAreas = [
@@ -125,9 +125,14 @@ const engineProvider = ({ config, log, templatesDir }: Start) => ({
 })
 
 /** Clients of the wire protocol come to the host that everybody uses, unless the operator names another. */
-const postgresSettings = (config: Config) => ({
+const postgresSettings = (config: Config): PostgresSettings => ({
+  bindHost: config.host,
+  bindPort: config.postgresPort,
   host: config.postgresHost ?? new URL(config.baseUrl).hostname,
-  port: config.postgresPort ?? config.port + 1,
+  requireTls: config.postgresTls,
+  certFile: config.postgresTlsCert,
+  keyFile: config.postgresTlsKey,
+  certificateDir: config.dataDir,
   graceSeconds: config.databaseGraceSeconds,
 })
 

@@ -12,9 +12,17 @@ import type { KvPort } from "./ports/kv/port.ts"
 
 /** How tenant databases are reached and kept. */
 export interface PostgresSettings {
+  readonly bindHost: string
+  /** 0: any that is free. */
+  readonly bindPort: number
   /** In connection strings. */
   readonly host: string
-  readonly port: number
+  readonly requireTls: "remote" | "always" | "never"
+  /** PEM files of the operator's. */
+  readonly certFile: string | undefined
+  readonly keyFile: string | undefined
+  /** Where a self-made certificate is kept. */
+  readonly certificateDir: string
   readonly graceSeconds: number
 }
 

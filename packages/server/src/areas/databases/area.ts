@@ -6,6 +6,7 @@ import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
 import { createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
 import { createDirectory } from "./directory.ts"
+import { openDoor } from "./door.ts"
 import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import { createPayloads } from "./payloads.ts"
@@ -14,6 +15,7 @@ import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
 import { createSwap } from "./swap.ts"
 import { createSweeper } from "./sweeper.ts"
 import { createUsage } from "./usage.ts"
+import type { Wire } from "./wire/wire.ts"
 
 const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeeds & BranchHandlerNeeds) => ({
   ...databaseHandlers(needs),
@@ -32,6 +34,7 @@ export const databasesArea = defineArea({
     const usage = createUsage({ database, engine, meters, log })
     const figures = createFigures(engine)
     metrics.collect(figures.families)
+    let wire: Wire | undefined
     const compute = opened.use(
       createCompute({
         ...{ engine, clock, log },
@@ -43,7 +46,10 @@ export const databasesArea = defineArea({
             usage.awake(branch, at, wakeMs)
           },
           asleep: usage.asleep,
-          ended: branch => pools.close(branch),
+          async ended(branch) {
+            wire?.disconnect(branch.branchId)
+            await pools.close(branch)
+          },
         },
       }),
     )
@@ -53,7 +59,14 @@ export const databasesArea = defineArea({
     const provision = createProvision({ database, making })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
     await sweeper.recover()
-    const payloads = createPayloads({ address: () => postgres, stateOf: compute.stateOf })
+    const door = opened.use(
+      await openDoor({ settings: postgres, directory, compute, log, calls: () => undefined }),
+    )
+    wire = door
+    const payloads = createPayloads({
+      address: () => ({ host: postgres.host, port: door.port }),
+      stateOf: compute.stateOf,
+    })
     const needs = { engine, changes, box, compute, directory, making, provision, swap, payloads, graceSeconds }
 
     const resources = opened.move()

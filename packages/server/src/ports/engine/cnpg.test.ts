@@ -5,6 +5,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, type TestContext, test } from "node:test"
 import fc from "fast-check"
+import { branchTests, pointTests } from "./conformance/copies.ts"
 import {
   created,
   eventually,
@@ -23,10 +24,11 @@ import { type TestSite, testSite } from "./drivers/cnpg/testing/site.ts"
 import type { EnginePort } from "./port.ts"
 
 engineConformance("CloudNativePG", async t => ({ port: await (await testSite(t)).open(), sql: runSql }))
-// Copies are then made in other ways: through the object store alone, and from the source itself.
-engineConformance("CloudNativePG without snapshots", async t => {
+describe("CloudNativePG without snapshots copies through the object store", () => {
   const backup = { objectStore: { destinationPath: "s3://history/" } }
-  return { port: await (await testSite(t)).open({ backup }), sql: runSql }
+  const open = async (t: TestContext) => ({ port: await (await testSite(t)).open({ backup }), sql: runSql })
+  branchTests(open)
+  pointTests(open)
 })
 
 const kinds = Object.keys(apiVersions) as Kind[]

@@ -62,7 +62,8 @@ export interface TypeCatalog {
 
 const LOOKUP = `
   SELECT oid::pg_catalog.int8, typname, typdelim,
-    CASE WHEN typcategory OPERATOR(pg_catalog.=) 'A' THEN typelem ELSE 0::pg_catalog.oid END::pg_catalog.int8
+    CASE WHEN typoutput OPERATOR(pg_catalog.=) 'pg_catalog.array_out'::pg_catalog.regproc
+      THEN typelem ELSE 0::pg_catalog.oid END::pg_catalog.int8
   FROM pg_catalog.pg_type WHERE oid OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.oid[])`
 
 export const createTypeCatalog = (): TypeCatalog => {

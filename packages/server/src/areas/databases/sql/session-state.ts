@@ -19,6 +19,8 @@ export interface SessionState {
   prepare(wire: Wire, text: string): Prepared
   /** The server may or may not have it: it is closed before anything else is prepared. */
   doubt(text: string): void
+  /** The server may have other statements than it seemed: all are prepared anew. */
+  distrust(): void
   /** The server has forgotten all of them. */
   forget(): void
 }
@@ -62,6 +64,10 @@ const createSessionState = (): SessionState => {
       if (!known) return
       prepared.delete(text)
       doubtful.push(known.name)
+    },
+    distrust() {
+      for (const { name } of prepared.values()) doubtful.push(name)
+      prepared.clear()
     },
     forget() {
       prepared.clear()

@@ -51,8 +51,9 @@ export interface ResultSet {
 
 /** A tag's words and its last number: `INSERT 0 5` → INSERT, 5. */
 export const readTag = (tag: string): { command: string; count: number | null } => {
-  const parts = /^(\D+?)(?: \d+)?(?: (\d+))?$/.exec(tag)
-  return { command: parts?.[1] ?? tag, count: parts?.[2] === undefined ? null : Number(parts[2]) }
+  const [, command = tag, counts = ""] = /^(\D*[^\d ])((?: \d+)*)$/.exec(tag) ?? []
+  const count = counts.split(" ").at(-1)
+  return { command, count: count ? Number(count) : null }
 }
 
 /** Gathers what one statement gives, within its limits. `skip`: statements of ours that end before it does. */
@@ -283,7 +284,7 @@ const attempt = async (
   const error = end?.error
   if (error && !known) state.doubt(sql)
   const stale = error !== undefined && known && !collector.hasBegun() && isStale(error)
-  if (stale) state.forget()
+  if (stale) state.distrust()
   if (!error && end?.status !== "I" && !options.readOnly) throw openTransaction()
   return { result: error ? undefined : collector.result(), error, stale, cleaned }
 }

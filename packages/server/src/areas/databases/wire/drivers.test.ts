@@ -64,8 +64,7 @@ for (const version of pgVersions) {
     })
 
     test("libpq's prepared statements are served", { skip: skipPgbench }, async t => {
-      const { url, wire } = await startWire(t, [cluster])
-      assert.match(url(cluster.branchId), /owner/)
+      const { wire } = await startWire(t, [cluster])
       const parameters = ["-h", "127.0.0.1", "-p", `${wire.port}`, "-U", `owner.${cluster.branchId}`, "app"]
       const initialized = await run("pgbench", ["-i", "-q", ...parameters])
       assert.equal(initialized.error, null, initialized.stderr)
@@ -76,7 +75,7 @@ for (const version of pgVersions) {
     })
 
     test("a driver is served with TLS, asked for or begun with, and without", async t => {
-      const { connect: open } = await startWire(t, [cluster])
+      const { connect: open, wire } = await startWire(t, [cluster])
       const clients = await Promise.all([
         open(cluster.branchId),
         open(cluster.branchId, { ssl: noCheck }),
@@ -87,6 +86,8 @@ for (const version of pgVersions) {
         assert.deepEqual((await client.query("select $1::text as a", ["ü"])).rows, [{ a: "ü" }])
         await assert.rejects(client.query("select * from nowhere"), { code: "42P01" })
       }
+      await Promise.all(clients.map(client => client.end()))
+      await until("all are gone", () => wire.connections === 0)
     })
 
     test("the host name alone leads to the branch, and so do the options", async t => {

@@ -55,10 +55,13 @@ describe("the life of the proxy", () => {
   })
 
   test("at the end clients are told, and the process is gone", async t => {
-    const { wire } = await startWire(t, [cluster])
+    const { wire, connect } = await startWire(t, [cluster])
     const client = await loginRaw(t, { port: wire.port, branchId: cluster.branchId })
+    const encrypted = await connect(cluster.branchId, { ssl: { rejectUnauthorized: false } })
+    const told = new Promise<unknown>(resolve => encrypted.once("error", resolve))
     const { pid } = wire
     const closing = wire[Symbol.asyncDispose]()
+    assert.equal(((await told) as { code?: string }).code, "57P01")
     assert.equal(fieldsOf(await client.until("E")).C, "57P01")
     assert.equal(await client.next(), undefined)
     await closing

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict"
+import { once } from "node:events"
 import { readFileSync } from "node:fs"
+import { createServer } from "node:net"
 import { after, before, describe, test } from "node:test"
+import { atEnd, temporaryDir } from "../../../kernel/db/embedded/testing/directories.ts"
 import { pgVersions } from "../../../ports/engine/port.ts"
+import { ownCertificate } from "./certificate.ts"
 import { encodeCancel, encodeStartup } from "./startup-packet.ts"
 import { GUEST, startCluster, type TestCluster } from "./testing/cluster.ts"
 import { startWire, until } from "./testing/platform.ts"
@@ -26,6 +30,16 @@ const skipMemory = process.platform === "linux" ? false : "memory is read from /
 
 const residentBytes = (pid: number | undefined): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024
+
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  await once(server, "close")
+  assert.ok(address !== null && typeof address === "object")
+  return address.port
+}
 
 const collectTypes = async (client: RawClient, count: number): Promise<string> => {
   let types = ""
@@ -186,4 +200,32 @@ test("two branches at once do not see each other, nor can the key of one cancel 
     ),
   )
   assert.equal(fieldsOf(await stranger.until("E")).C, "28000")
+})
+
+test("a server on another machine is reached over TLS, with its certificate checked, to cancel too", async t => {
+  const folder = temporaryDir(t)
+  const certificate = await ownCertificate(folder, "db.internal")
+  const port = await freePort()
+  const cluster = await startCluster(18, { port, certificate })
+  atEnd(t, () => cluster[Symbol.asyncDispose]())
+  const at = (servername: string) => ({
+    open: async () => ({
+      ...{ host: "127.0.0.1", port, wakeMs: 0, connectionsMax: 10 },
+      tls: { ca: certificate.cert, servername },
+    }),
+  })
+  const { wire } = await startWire(t, [], at("db.internal"))
+  const client = await loginRaw(t, { port: wire.port, branchId: cluster.branchId })
+  client.socket.write(query("select pg_sleep(60)"))
+  const asleep =
+    "select 1 from pg_stat_activity join pg_stat_ssl using (pid) where ssl and wait_event = 'PgSleep'"
+  await until("it sleeps, encrypted", async () => (await cluster.ask(asleep)).length === 1)
+  const canceller = await openRaw(t, wire.port)
+  canceller.resume().write(encodeCancel(client.key.toString("latin1")))
+  assert.equal(fieldsOf(await client.until("E")).C, "57014")
+
+  const wrong = await startWire(t, [], at("db.elsewhere"))
+  const turnedAway = readMessages(await openRaw(t, wrong.wire.port))
+  turnedAway.socket.write(encodeStartup(PROTOCOL_3_2, new Map([["user", `${GUEST}.${cluster.branchId}`]])))
+  assert.equal(fieldsOf(await turnedAway.until("E")).C, "57P03")
 })

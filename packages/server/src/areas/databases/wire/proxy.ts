@@ -22,14 +22,18 @@ const { requireTls, limits }: ProxySettings = JSON.parse(process.argv[2] ?? "{}"
 
 const startups = new Map<string, number>()
 const sockets = new Set<Socket>()
+/** Those that are not logged in yet. */
+const starting = new Set<Socket>()
 
-const countStartup = (address: string): Disposable => {
+const countStartup = (address: string, socket: Socket): Disposable => {
+  starting.add(socket)
   startups.set(address, (startups.get(address) ?? 0) + 1)
   let counted = true
   return {
     [Symbol.dispose]() {
       if (!counted) return
       counted = false
+      starting.delete(socket)
       const left = (startups.get(address) ?? 0) - 1
       if (left > 0) startups.set(address, left)
       else startups.delete(address)
@@ -39,7 +43,7 @@ const countStartup = (address: string): Disposable => {
 
 const accept = (connectionId: string, socket: Socket) => {
   const address = socket.remoteAddress ?? ""
-  const startup = countStartup(address)
+  const startup = countStartup(address, socket)
   sockets.add(socket)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, KEEP_ALIVE_AFTER_MS)
@@ -57,7 +61,7 @@ const accept = (connectionId: string, socket: Socket) => {
 
 const stop = () => {
   branches.endAll(terminated())
-  for (const socket of sockets) if (!socket.writableEnded) farewell(socket)
+  for (const socket of starting) socket.destroy()
   const leave = () => {
     reports[Symbol.dispose]()
     branches[Symbol.dispose]()

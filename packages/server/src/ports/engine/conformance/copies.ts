@@ -22,7 +22,7 @@ const HEAD: RecoveryPoint = { kind: "head" }
 type Sessions = ReturnType<typeof sessionsOf>
 
 const numbersIn = async ({ owner }: Sessions, subject: Subject): Promise<readonly unknown[]> =>
-  (await owner(subject, "SELECT n FROM number ORDER BY n")).map(row => row["n"])
+  (await owner(subject, "SELECT n FROM number ORDER BY n")).map(row => row.n)
 
 /** A volume with one number in it, and its history begun. */
 const withNumber = async (fixture: EngineFixture, sessions: Sessions, subject: Subject): Promise<void> => {
@@ -36,10 +36,10 @@ const timeBetween = async ({ owner }: Sessions, subject: Subject): Promise<Date>
     subject,
     "SELECT ceil(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms",
   )
-  const time = new Date(Number(now?.["ms"]))
+  const time = new Date(Number(now?.ms))
   await eventually("the next millisecond", async () => {
     const [row] = await owner(subject, `SELECT clock_timestamp() > '${time.toISOString()}' AS past`)
-    return row?.["past"]
+    return row?.past
   })
   return time
 }
@@ -153,7 +153,7 @@ export const pointTests = (open: OpenEngine): void => {
     const source = await created(fixture)
     await withNumber(fixture, sessions, source)
     const [at] = await sessions.owner(source, "SELECT pg_current_wal_insert_lsn()::text AS lsn")
-    const lsn = `${at?.["lsn"]}`
+    const lsn = `${at?.lsn}`
     await sessions.owner(source, "INSERT INTO number VALUES (2)")
     const target = newSubject(fixture)
     const from = await fixture.port.branch(source.ref, target.ref, { kind: "lsn", lsn }, target.credentials)

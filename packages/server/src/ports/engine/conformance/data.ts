@@ -28,7 +28,7 @@ export const dataTests = (open: OpenEngine): void => {
     const started = await Promise.all(
       Array.from({ length: 5 }, () => owner(subject, "SELECT pg_postmaster_start_time()::text AS at")),
     )
-    assert.equal(new Set(started.map(([row]) => row?.["at"])).size, 1)
+    assert.equal(new Set(started.map(([row]) => row?.at)).size, 1)
   })
 
   test("the version is the one that was asked for, and damage to its pages is noticed", async t => {
@@ -49,7 +49,7 @@ export const dataTests = (open: OpenEngine): void => {
     await owner(subject, "CREATE SCHEMA apart CREATE TABLE apart.t (n int)")
     await owner(subject, "CREATE ROLE somebody LOGIN PASSWORD 'secret'")
     const [role] = await owner(subject, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
-    assert.equal(role?.["rolsuper"], false)
+    assert.equal(role?.rolsuper, false)
     await assert.rejects(owner(subject, "COPY (SELECT 1) TO '/tmp/out'"), sqlState(FORBIDDEN))
     await assert.rejects(owner(subject, "SELECT pg_read_file('PG_VERSION')"), sqlState(FORBIDDEN))
   })
@@ -98,11 +98,11 @@ export const passwordTests = (open: OpenEngine): void => {
         subject,
         "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory'",
       )
-      return row?.["n"] === 1
+      return row?.n === 1
     })
     subject.credentials = newCredentials()
     await fixture.port.setCredentials(subject.ref, subject.credentials)
-    assert.equal((await waiting)[0]?.["text"], "still here")
+    assert.equal((await waiting)[0]?.text, "still here")
     assert.deepEqual(await owner(subject, "SELECT 1 AS n"), [{ n: 1 }])
     assert.deepEqual(await reader(subject, "SELECT 1 AS n"), [{ n: 1 }])
     await assert.rejects(owner(before, "SELECT 1"), sqlState(INVALID_PASSWORD))

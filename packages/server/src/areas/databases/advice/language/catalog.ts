@@ -129,7 +129,10 @@ interface TableRow {
  * `only` narrows to named tables, with or without schema.
  */
 export const readCatalog = async (client: ClientBase, only: readonly string[] = []): Promise<Catalog> => {
-  const [path] = await ask<{ schemas: string[] }>(client, "SELECT pg_catalog.current_schemas(false)::text[] AS schemas")
+  const [path] = await ask<{ schemas: string[] }>(
+    client,
+    "SELECT pg_catalog.current_schemas(false)::text[] AS schemas",
+  )
   await ask(client, "SET LOCAL search_path = pg_catalog")
   const found = await ask<TableRow>(client, tablesSql, [only.length > 0 ? only : null, path?.schemas ?? []])
   const rows = found.slice(0, TABLES_MAX)
@@ -137,7 +140,10 @@ export const readCatalog = async (client: ClientBase, only: readonly string[] = 
   const columns = Map.groupBy(await ask<ColumnRow>(client, columnsSql, [oids]), ({ oid }) => oid)
   type KeyRow = { source: string; target: string; columns: string[]; targets: string[] }
   const keys = await ask<KeyRow>(client, keysSql, [oids])
-  const reserved = await ask<{ word: string }>(client, "SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'")
+  const reserved = await ask<{ word: string }>(
+    client,
+    "SELECT word FROM pg_get_keywords() WHERE catcode <> 'U'",
+  )
   const first = new Map(rows.toReversed().map(({ oid, name }) => [name, oid]))
   return {
     tables: rows.map(({ oid, place, ...row }, index) => ({

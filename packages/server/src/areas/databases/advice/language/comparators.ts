@@ -3,10 +3,19 @@ import type { Operator } from "./query.ts"
 import { match, type Reading, skipCharacters, textFrom } from "./reading.ts"
 
 const before: readonly (readonly [string, Operator])[] = [
-  ["(?:no|not) (?:more|greater|higher|larger) than|at most|up to|(?:a )?maximum of|max|<=|not (?:over|above|exceeding)", "<="],
-  ["(?:no|not) (?:less|fewer|lower|smaller) than|at least|(?:a )?minimum of|min|>=|not (?:under|below)", ">="],
+  [
+    "(?:no|not) (?:more|greater|higher|larger) than|at most|up to|(?:a )?maximum of|max|<=|not (?:over|above|exceeding)",
+    "<=",
+  ],
+  [
+    "(?:no|not) (?:less|fewer|lower|smaller) than|at least|(?:a )?minimum of|min|>=|not (?:under|below)",
+    ">=",
+  ],
   ["(?:is |are |was |were )?not equal to|!=|<>|other than|different from", "<>"],
-  ["(?:more|greater|larger|bigger|higher|longer|better|later) than|over|above|exceeding|exceeds?|exceeded|beyond|>", ">"],
+  [
+    "(?:more|greater|larger|bigger|higher|longer|better|later) than|over|above|exceeding|exceeds?|exceeded|beyond|>",
+    ">",
+  ],
   ["(?:less|fewer|lower|smaller|shorter|worse|earlier) than|under|below|<", "<"],
   ["exactly|equals?(?: to)?|=|precisely", "="],
 ]
@@ -21,17 +30,26 @@ export interface Comparison {
 export const takeComparison = (reading: Reading, bare = false): Comparison | null => {
   const text = textFrom(reading)
   for (const [words, op] of before) {
-    const found = match(text, `(?:(?:is|are|was|were|of|be|has|have|had|with|that is|which is) )?(?:${words}) (?:a |the )?${NUMBER}`)
+    const found = match(
+      text,
+      `(?:(?:is|are|was|were|of|be|has|have|had|with|that is|which is) )?(?:${words}) (?:a |the )?${NUMBER}`,
+    )
     if (found) {
       skipCharacters(reading, found[0].length)
       return { op, value: Number(found[1]) }
     }
   }
-  const behind = match(text, "(?:(?:is|are|was|were|of) )?(?:\\$ |€ |£ )?(\\d+(?:\\.\\d+)?)(?: [a-z$€£%]+)? (?:or|and) (more|above|higher|over|greater|up|older|later|less|fewer|below|lower|under|younger)")
+  const behind = match(
+    text,
+    "(?:(?:is|are|was|were|of) )?(?:\\$ |€ |£ )?(\\d+(?:\\.\\d+)?)(?: [a-z$€£%]+)? (?:or|and) (more|above|higher|over|greater|up|older|later|less|fewer|below|lower|under|younger)",
+  )
   if (behind) {
     // `18 years or older`: the unit may come after the words too, and then is read as silent.
     skipCharacters(reading, behind[0].length)
-    return { op: /more|above|higher|over|greater|up|older|later/.test(behind[2] ?? "") ? ">=" : "<=", value: Number(behind[1]) }
+    return {
+      op: /more|above|higher|over|greater|up|older|later/.test(behind[2] ?? "") ? ">=" : "<=",
+      value: Number(behind[1]),
+    }
   }
   const equal = bare ? match(text, `(?:(?:is|are|was|were|of|equals?|=|to|in|at|for|as) )*${NUMBER}`) : null
   if (!equal) return null

@@ -20,7 +20,9 @@ interface Span {
   readonly to: Date
 }
 
-const months = "january february march april may june july august september october november december".split(" ")
+const months = "january february march april may june july august september october november december".split(
+  " ",
+)
 const MONTH =
   "(january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec)"
 const DAY = "(\\d{1,2})(?: ?(?:st|nd|rd|th))?"
@@ -46,7 +48,8 @@ const floor = (date: Date, unit: Unit): Date => {
 export const shift = (date: Date, count: number, unit: Unit): Date => {
   if (unit === "minute") return new Date(date.getTime() + count * 60_000)
   if (unit === "hour") return new Date(date.getTime() + count * 3_600_000)
-  if (unit === "day" || unit === "week") return new Date(date.getTime() + count * (unit === "day" ? 1 : 7) * 86_400_000)
+  if (unit === "day" || unit === "week")
+    return new Date(date.getTime() + count * (unit === "day" ? 1 : 7) * 86_400_000)
   const by = unit === "month" ? count : unit === "quarter" ? count * 3 : count * 12
   const moved = new Date(date)
   moved.setUTCDate(1)
@@ -60,7 +63,10 @@ export const shift = (date: Date, count: number, unit: Unit): Date => {
 const spanOf = (from: Date, unit: Unit, count = 1): Span => ({ from, to: shift(from, count, unit) })
 
 type Rule = readonly [RegExp, (groups: readonly string[], now: Date) => Span | undefined]
-const rule = (pattern: string, read: Rule[1]): Rule => [new RegExp(`^(?:the )?${pattern}(?![\\p{L}\\p{N}])`, "u"), read]
+const rule = (pattern: string, read: Rule[1]): Rule => [
+  new RegExp(`^(?:the )?${pattern}(?![\\p{L}\\p{N}])`, "u"),
+  read,
+]
 
 const relative = (word: string, unit: Unit, now: Date): Span => {
   const by = /last|previous|prior/.test(word) ? -1 : /next|coming/.test(word) ? 1 : 0
@@ -73,7 +79,8 @@ const validDay = (year: number, month: number, day: number): Span | undefined =>
 }
 
 /** A month without year is the latest that has begun. */
-const latestYear = (month: number, now: Date): number => now.getUTCFullYear() - (month > now.getUTCMonth() ? 1 : 0)
+const latestYear = (month: number, now: Date): number =>
+  now.getUTCFullYear() - (month > now.getUTCMonth() ? 1 : 0)
 
 const isoSpan = (text: string): Span | undefined => {
   const [year = 0, month = 1, day] = text.split("-").map(Number)
@@ -124,14 +131,18 @@ const points: readonly Rule[] = [
   rule(`${DAY}(?: of)? ${MONTH}(?: ,)? ${YEAR}`, ([day, month = "", year]) =>
     validDay(Number(year), monthOf(month), Number(day)),
   ),
-  rule(`${MONTH}(?: of| ,)? ${YEAR}`, ([month = "", year]) => spanOf(utc(Number(year), monthOf(month)), "month")),
+  rule(`${MONTH}(?: of| ,)? ${YEAR}`, ([month = "", year]) =>
+    spanOf(utc(Number(year), monthOf(month)), "month"),
+  ),
   rule(`${MONTH} ${DAY}`, ([month = "", day], now) =>
     validDay(latestYear(monthOf(month), now), monthOf(month), Number(day)),
   ),
   rule(`${DAY}(?: of)? ${MONTH}`, ([day, month = ""], now) =>
     validDay(latestYear(monthOf(month), now), monthOf(month), Number(day)),
   ),
-  rule(`(?!may )${MONTH}`, ([month = ""], now) => spanOf(utc(latestYear(monthOf(month), now), monthOf(month)), "month")),
+  rule(`(?!may )${MONTH}`, ([month = ""], now) =>
+    spanOf(utc(latestYear(monthOf(month), now), monthOf(month)), "month"),
+  ),
   rule(`(?:year )?${YEAR}`, ([year]) => spanOf(utc(Number(year)), "year")),
 ]
 
@@ -150,12 +161,24 @@ interface Opening {
 }
 
 const openings: readonly Opening[] = [
-  { pattern: /^(?:since|from|starting(?: from| in| on)?|as of|beginning(?: in| on)?) /, range: ({ from }) => ({ from, to: null }) },
+  {
+    pattern: /^(?:since|from|starting(?: from| in| on)?|as of|beginning(?: in| on)?) /,
+    range: ({ from }) => ({ from, to: null }),
+  },
   { pattern: /^(?:on or after|not before) /, range: ({ from }) => ({ from, to: null }) },
-  { pattern: /^(?:on or before|until|till|up to|through|by(?: the end of)?|no later than) /, range: ({ to }) => ({ from: null, to }) },
+  {
+    pattern: /^(?:on or before|until|till|up to|through|by(?: the end of)?|no later than) /,
+    range: ({ to }) => ({ from: null, to }),
+  },
   { pattern: /^(?:after|later than|following) /, range: ({ to }) => ({ from: to, to: null }) },
-  { pattern: /^(?:before|prior to|earlier than|older than) /, range: ({ from }) => ({ from: null, to: from }) },
-  { pattern: /^(?:in|on|during|within|for|over|throughout|of|at|dated|this)(?: the(?: year| month of)?)? /, range: span => span },
+  {
+    pattern: /^(?:before|prior to|earlier than|older than) /,
+    range: ({ from }) => ({ from: null, to: from }),
+  },
+  {
+    pattern: /^(?:in|on|during|within|for|over|throughout|of|at|dated|this)(?: the(?: year| month of)?)? /,
+    range: span => span,
+  },
 ]
 
 const readAgo = (text: string, now: Date): DateReading | undefined => {
@@ -171,7 +194,9 @@ const readBetween = (text: string, now: Date): DateReading | undefined => {
   const start = open && readPoint(text.slice(open[0].length), now)
   if (!open || !start) return undefined
   const middle = open[0].length + start.length
-  const link = (open[0] === "between " ? /^ and / : /^ (?:to|until|till|through|and) /).exec(text.slice(middle))
+  const link = (open[0] === "between " ? /^ and / : /^ (?:to|until|till|through|and) /).exec(
+    text.slice(middle),
+  )
   if (!link) return undefined
   const rest = middle + link[0].length
   const end = readPoint(text.slice(rest), now)

@@ -3,7 +3,14 @@ import type { Catalog } from "./catalog.ts"
 import { dateLiteral } from "./dates.ts"
 import type { Condition, Expression, Group, Measure, Query, Sorting, Test } from "./query.ts"
 
-const words = { count: "the number of", sum: "the total of", avg: "the average of", min: "the lowest", max: "the highest", median: "the median of" }
+const words = {
+  count: "the number of",
+  sum: "the total of",
+  avg: "the average of",
+  min: "the lowest",
+  max: "the highest",
+  median: "the median of",
+}
 
 const listOf = (parts: readonly string[]): string =>
   parts.length < 2 ? (parts[0] ?? "") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`
@@ -18,11 +25,15 @@ export const explain = (catalog: Catalog, query: Query): string => {
   const expression = (of: Expression): string => {
     if (of.kind === "rows") return table(of.table)
     if (of.kind === "product") return of.factors.map(({ column }) => column.name).join(" times ")
-    return of.kind === "age" ? `age by ${of.ref.column.name}` : `${of.ref.column.name} of ${table(of.ref.table)}`
+    return of.kind === "age"
+      ? `age by ${of.ref.column.name}`
+      : `${of.ref.column.name} of ${table(of.ref.table)}`
   }
-  const measure = ({ fn, of, distinct }: Measure) => `${words[fn]} ${distinct ? "different " : ""}${expression(of)}`
+  const measure = ({ fn, of, distinct }: Measure) =>
+    `${words[fn]} ${distinct ? "different " : ""}${expression(of)}`
   const group = (each: Group): string => {
-    if (each.kind === "entity") return each.role ? (each.role.columns[0] ?? "") : `row of ${table(each.table)}`
+    if (each.kind === "entity")
+      return each.role ? (each.role.columns[0] ?? "") : `row of ${table(each.table)}`
     return each.kind === "bucket" ? `${each.unit} of ${each.ref.column.name}` : `${each.ref.column.name}`
   }
   const test = (each: Test): string => {
@@ -42,7 +53,9 @@ export const explain = (catalog: Catalog, query: Query): string => {
       case "dates":
         return `${each.ref.column.name} is ${datesText(each.from, each.to)}`
       case "text":
-        return each.exact ? `${each.ref.column.name} is ${each.pattern}` : `${each.ref.column.name} is like ${each.pattern}`
+        return each.exact
+          ? `${each.ref.column.name} is ${each.pattern}`
+          : `${each.ref.column.name} is like ${each.pattern}`
       case "null":
         return `${each.ref.column.name} is missing`
       case "average":
@@ -53,7 +66,12 @@ export const explain = (catalog: Catalog, query: Query): string => {
   }
   const condition = ({ test: each, negated }: Condition) => (negated ? `not (${test(each)})` : test(each))
   const sorting = (each: Sorting): string => {
-    const by = each.by === "measure" ? measure(each.measure) : each.by === "group" ? "group" : expression(each.expression)
+    const by =
+      each.by === "measure"
+        ? measure(each.measure)
+        : each.by === "group"
+          ? "group"
+          : expression(each.expression)
     return `${by}, ${each.direction === "desc" ? "highest" : "lowest"} first`
   }
   const shown = query.percentage
@@ -66,11 +84,19 @@ export const explain = (catalog: Catalog, query: Query): string => {
   const parts = [
     `Shows ${shown}`,
     query.groups.length > 0 ? ` for each ${listOf(query.groups.map(group))}` : "",
-    query.periods.length > 0 ? `, side by side ${listOf(query.periods.map(({ from, to }) => datesText(from, to)))}` : "",
+    query.periods.length > 0
+      ? `, side by side ${listOf(query.periods.map(({ from, to }) => datesText(from, to)))}`
+      : "",
     query.conditions.length > 0 ? `, where ${listOf(query.conditions.map(condition))}` : "",
-    query.having.length > 0 ? `, keeping groups where ${listOf(query.having.map(each => `${measure(each.measure)} ${each.op} ${each.value}`))}` : "",
+    query.having.length > 0
+      ? `, keeping groups where ${listOf(query.having.map(each => `${measure(each.measure)} ${each.op} ${each.value}`))}`
+      : "",
     query.order.length > 0 ? `, ordered by ${listOf(query.order.map(sorting))}` : "",
-    query.firstPer !== null ? `, the first ${query.firstPer} of each` : query.limit !== null ? `, at most ${query.limit} rows` : "",
+    query.firstPer !== null
+      ? `, the first ${query.firstPer} of each`
+      : query.limit !== null
+        ? `, at most ${query.limit} rows`
+        : "",
   ]
   return `${parts.join("")}.`
 }

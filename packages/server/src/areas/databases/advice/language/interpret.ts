@@ -3,7 +3,16 @@ import { type Catalog, labelOf } from "./catalog.ts"
 import { createLexicon, type Lexicon } from "./lexicon.ts"
 import { type Query, tableOfExpression } from "./query.ts"
 import { emptyDraft, nounAt, type Reading, type Rule, valueAt } from "./reading.ts"
-import { absenceRule, columnConditionRule, comparisonRule, countRule, dateRule, doneRule, presenceRule, textRule } from "./rules-filter.ts"
+import {
+  absenceRule,
+  columnConditionRule,
+  comparisonRule,
+  countRule,
+  dateRule,
+  doneRule,
+  presenceRule,
+  textRule,
+} from "./X"
 import { aggregateRule, aggregatesRule, groupRule, percentageRule, settlePending } from "./rules-measure.ts"
 import {
   ageMeasureRule,
@@ -69,7 +78,11 @@ const mentionedTables = (tokens: readonly Token[], lexicon: Lexicon, values: Val
   const mentioned = new Set<number>()
   for (let at = 0; at < tokens.length; ) {
     const found = lexicon.find(tokens, at)
-    const [best] = found?.entries.toSorted((a, b) => Number(b.meaning.kind === "table") - Number(a.meaning.kind === "table") || b.score - a.score) ?? []
+    const [best] =
+      found?.entries.toSorted(
+        (a, b) =>
+          Number(b.meaning.kind === "table") - Number(a.meaning.kind === "table") || b.score - a.score,
+      ) ?? []
     if (best?.meaning.kind === "table" && best.score >= 0.6) mentioned.add(best.meaning.table.index)
     at += found?.length ?? 1
   }
@@ -89,7 +102,8 @@ const baseOf = (reading: Reading): number | null => {
   const [group] = draft.groups
   const grouped = group?.kind === "entity" ? group.table : group?.ref.table
   const [condition] = draft.conditions
-  const tested = condition?.test.kind === "in" || condition?.test.kind === "compare" ? condition.test.ref.table : null
+  const tested =
+    condition?.test.kind === "in" || condition?.test.kind === "compare" ? condition.test.ref.table : null
   return draft.subject ?? draft.columns[0]?.table ?? draft.lastTable ?? grouped ?? tested
 }
 
@@ -118,14 +132,30 @@ const placeRanking = (reading: Reading): void => {
 const listsValues = ({ draft, tokens, catalog }: Reading): boolean => {
   const [column, ...more] = draft.columns
   const owner = column && catalog.tables[column.table]
-  if (!column || !owner || more.length > 0 || draft.order.length > 0 || !/^(?:what|which)$/.test(tokens[0]?.text ?? "")) return false
-  return (column.column.category === "text" || column.column.category === "enum") && !labelOf(owner).includes(column.column)
+  if (
+    !column ||
+    !owner ||
+    more.length > 0 ||
+    draft.order.length > 0 ||
+    !/^(?:what|which)$/.test(tokens[0]?.text ?? "")
+  )
+    return false
+  return (
+    (column.column.category === "text" || column.column.category === "enum") &&
+    !labelOf(owner).includes(column.column)
+  )
 }
 
 const splitPeriods = (reading: Reading): Query["periods"] => {
   const { draft } = reading
   if (!draft.comparing) return []
-  const periods = draft.conditions.flatMap(({ test }) => (test.kind === "dates" ? [test] : test.kind === "any" ? test.tests.filter(each => each.kind === "dates") : []))
+  const periods = draft.conditions.flatMap(({ test }) =>
+    test.kind === "dates"
+      ? [test]
+      : test.kind === "any"
+        ? test.tests.filter(each => each.kind === "dates")
+        : [],
+  )
   if (periods.length < 2) return []
   draft.conditions = draft.conditions.filter(({ test }) => test.kind !== "dates" && test.kind !== "any")
   return periods
@@ -137,7 +167,8 @@ const finish = (reading: Reading): Query | null => {
   settleRanking(reading)
   placeRanking(reading)
   const periods = splitPeriods(reading)
-  if (draft.comparing && draft.measures.length === 0 && draft.subject !== null) draft.measures.push({ fn: "count", of: { kind: "rows", table: draft.subject } })
+  if (draft.comparing && draft.measures.length === 0 && draft.subject !== null)
+    draft.measures.push({ fn: "count", of: { kind: "rows", table: draft.subject } })
   const base = baseOf(reading)
   if (base === null) return null
   const grouped = draft.groups.length > 0 && draft.firstPer === null && !draft.percentage
@@ -171,7 +202,15 @@ const read = (reading: Reading): number => {
     // A name of two words or more is a name, whatever else its words could say: `first name`, `order total`.
     const name = nounAt(reading)
     const whole = name && name.length > 1 && name.score >= 0.7 && !valueAt(reading)
-    const order = whole ? rules.filter(rule => rule === columnConditionRule || rule === columnRule || rule === tableRule || rule === companionRule) : rules
+    const order = whole
+      ? rules.filter(
+          rule =>
+            rule === columnConditionRule ||
+            rule === columnRule ||
+            rule === tableRule ||
+            rule === companionRule,
+        )
+      : rules
     const matched = order.some(rule => {
       const saved = structuredCloneDraft(reading)
       if (rule(reading) && reading.at > start) return true
@@ -210,7 +249,18 @@ export const interpret = (options: {
   const { tokens, catalog, values, now } = options
   const lexicon = createLexicon(catalog)
   const mentioned = mentionedTables(tokens, lexicon, values)
-  const reading: Reading = { tokens, catalog, lexicon, values, now, mentioned, draft: emptyDraft(), notes: [], leftover: [], at: 0 }
+  const reading: Reading = {
+    tokens,
+    catalog,
+    lexicon,
+    values,
+    now,
+    mentioned,
+    draft: emptyDraft(),
+    notes: [],
+    leftover: [],
+    at: 0,
+  }
   const content = read(reading)
   const query = finish(reading)
   const share = content === 0 ? 0 : 1 - reading.leftover.length / content

@@ -23,7 +23,10 @@ interface Phrase {
 
 export interface Lexicon {
   /** The longest run of tokens from `at` that names something, with all it may name, best first. */
-  find(tokens: readonly Token[], at: number): { readonly length: number; readonly entries: readonly Entry[] } | undefined
+  find(
+    tokens: readonly Token[],
+    at: number,
+  ): { readonly length: number; readonly entries: readonly Entry[] } | undefined
 }
 
 const WORDS_MAX = 4
@@ -39,7 +42,8 @@ const aliasesIn = (comment: string | null): string[][] =>
 /** A table `shop_orders` beside `shop_items` is called orders: what all names begin with says nothing. */
 const commonPrefix = (tables: readonly Table[]): string | undefined => {
   const first = tables[0] && partsOf(tables[0].name)[0]
-  const shared = tables.length > 2 && tables.every(({ name }) => partsOf(name)[0] === first && partsOf(name).length > 1)
+  const shared =
+    tables.length > 2 && tables.every(({ name }) => partsOf(name)[0] === first && partsOf(name).length > 1)
   return shared ? first : undefined
 }
 
@@ -58,7 +62,9 @@ const flagPhrases = (table: Table, column: Column, words: readonly string[]): Ph
   const opposites = words.flatMap(word => [`in${word}`, `un${word}`, `non${word}`])
   return [
     { words, weight: 1, meaning: flag(true) },
-    ...(words.length === 1 ? opposites.map(word => ({ words: [word], weight: 0.95, meaning: flag(false) })) : []),
+    ...(words.length === 1
+      ? opposites.map(word => ({ words: [word], weight: 0.95, meaning: flag(false) }))
+      : []),
   ]
 }
 
@@ -70,7 +76,9 @@ const phrasesOfColumn = (catalog: Catalog, table: Table, column: Column): Phrase
   const own = singularOf(partsOf(table.name).at(-1) ?? "")
   const phrases: Phrase[] = aliasesIn(column.comment).map(words => ({ words, weight: 0.7, meaning }))
   if (column.category === "boolean") return [...phrases, ...flagPhrases(table, column, core)]
-  const key = catalog.keys.find(each => each.from === table.index && each.columns.length === 1 && each.columns[0] === column.name)
+  const key = catalog.keys.find(
+    each => each.from === table.index && each.columns.length === 1 && each.columns[0] === column.name,
+  )
   if (key) {
     phrases.push({ words: all, weight: 1, meaning })
     phrases.push({ words: core, weight: 0.85, meaning: { kind: "role", table, column, key } })
@@ -79,10 +87,14 @@ const phrasesOfColumn = (catalog: Catalog, table: Table, column: Column): Phrase
   phrases.push({ words: all, weight: 1, meaning })
   if (core.length !== all.length) phrases.push({ words: core, weight: 0.95, meaning })
   if (core.length > 1 && core[0] === own) phrases.push({ words: core.slice(1), weight: 0.95, meaning })
-  if (core.length > 1 && column.category !== "date") phrases.push({ words: core.slice(-1), weight: 0.7, meaning })
+  if (core.length > 1 && column.category !== "date")
+    phrases.push({ words: core.slice(-1), weight: 0.7, meaning })
+  const year = column.category === "number" && core.at(-1) === "year"
+  if (year && core.length > 1) phrases.push({ words: core.slice(0, -1), weight: 0.9, meaning })
   if (column.category === "date" && core.length > 1 && /^(date|time|day|timestamp)$/.test(core.at(-1) ?? ""))
     phrases.push({ words: core.slice(0, -1), weight: 0.9, meaning })
-  if (core.length === 2 && column.category === "number") phrases.push({ words: core.slice(0, 1), weight: 0.5, meaning })
+  if (core.length === 2 && column.category === "number")
+    phrases.push({ words: core.slice(0, 1), weight: 0.5, meaning })
   return phrases
 }
 
@@ -117,7 +129,8 @@ export const createLexicon = (catalog: Catalog): Lexicon => {
         const run = tokens.slice(at, at + length)
         if (run.some(({ kind }) => kind !== "word")) continue
         // `date of birth` is the birth date.
-        const turned = length === 3 && run[1]?.text === "of" ? [run[2], run[0]].filter(each => each !== undefined) : []
+        const turned =
+          length === 3 && run[1]?.text === "of" ? [run[2], run[0]].filter(each => each !== undefined) : []
         const entries = [...match(run), ...(turned.length === 2 ? match(turned) : [])]
         if (entries.length > 0) return { length, entries }
       }

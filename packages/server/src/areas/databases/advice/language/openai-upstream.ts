@@ -60,7 +60,10 @@ export const createUpstream = (settings: UpstreamSettings): LanguageModel => {
         const text = await readBounded(response)
         if (response.ok) return completionOf(text, settings.model)
         const later = response.status === 429 || response.status >= 500
-        throw new PortError(later ? "unavailable" : "refused", `the model's server answered ${response.status}`)
+        throw new PortError(
+          later ? "unavailable" : "refused",
+          `the model's server answered ${response.status}`,
+        )
       } catch (error) {
         if (error instanceof PortError) throw error
         if (signal.aborted) throw error

@@ -45,7 +45,8 @@ const describe = (catalog: Catalog, table: Table) => ({
 
 /** The tables that the question names first, then those near them, as far as they fit. */
 const prune = (catalog: Catalog, relevant: ReadonlySet<number>) => {
-  const near = ({ index }: Table) => Math.min(99, ...[...relevant].map(each => distance(catalog, each, index)))
+  const near = ({ index }: Table) =>
+    Math.min(99, ...[...relevant].map(each => distance(catalog, each, index)))
   const ordered = catalog.tables.map(table => ({ table, far: near(table) })).sort((a, b) => a.far - b.far)
   const described: ReturnType<typeof describe>[] = []
   let left = CHARACTERS_MAX
@@ -63,7 +64,9 @@ export const userPrompt = ({ question, now, catalog, relevant, values }: PromptI
     question,
     now: now.toISOString(),
     schema: prune(catalog, relevant),
-    values: values.slice(0, 30).map(({ table, column, value }) => `${tableSql(table, catalog.reserved)}.${column} = ${value}`),
+    values: values
+      .slice(0, 30)
+      .map(({ table, column, value }) => `${tableSql(table, catalog.reserved)}.${column} = ${value}`),
   })
 
 export const repairPrompt = (user: string, sql: string, error: string): string =>
@@ -75,7 +78,11 @@ export const parseReply = (text: string): { readonly sql: string; readonly expla
   for (const candidate of [text, fenced ?? "", text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1)]) {
     try {
       const { sql, explanation } = JSON.parse(candidate) as { sql?: unknown; explanation?: unknown }
-      if (typeof sql === "string") return { sql: tidy(sql), explanation: typeof explanation === "string" ? explanation.slice(0, 1000) : "" }
+      if (typeof sql === "string")
+        return {
+          sql: tidy(sql),
+          explanation: typeof explanation === "string" ? explanation.slice(0, 1000) : "",
+        }
     } catch {
       // Models do not always keep to the form; the next candidate may.
     }
@@ -83,4 +90,8 @@ export const parseReply = (text: string): { readonly sql: string; readonly expla
   return { sql: tidy(fenced ?? text), explanation: "" }
 }
 
-const tidy = (sql: string): string => sql.trim().replace(/(?:\s*;)+$/, "").slice(0, 20_000)
+const tidy = (sql: string): string =>
+  sql
+    .trim()
+    .replace(/(?:\s*;)+$/, "")
+    .slice(0, 20_000)

@@ -36,7 +36,12 @@ export interface Measure {
 }
 
 export type Test =
-  | { readonly kind: "compare"; readonly ref: Ref; readonly op: Operator; readonly value: string | number | boolean }
+  | {
+      readonly kind: "compare"
+      readonly ref: Ref
+      readonly op: Operator
+      readonly value: string | number | boolean
+    }
   | { readonly kind: "in"; readonly ref: Ref; readonly values: readonly string[] }
   | { readonly kind: "between"; readonly ref: Ref; readonly low: number; readonly high: number }
   | { readonly kind: "dates"; readonly ref: Ref; readonly from: Date | null; readonly to: Date | null }

@@ -209,7 +209,8 @@ const dateRank = (table: Table, column: Column): number => {
   const { name } = column
   if (/updat|modif|delet|birth|dob|expir|end|valid|last_/.test(name)) return 5
   if (name.startsWith(table.name.replace(/s$/, ""))) return 0
-  if (/^(?:date|time|ts|timestamp|created|ordered|placed|recorded|measured|occurred|happened)/.test(name)) return 1
+  if (/^(?:date|time|ts|timestamp|created|ordered|placed|recorded|measured|occurred|happened)/.test(name))
+    return 1
   return /creat|start|hire|enrol|regist|sign/.test(name) ? 2 : 3
 }
 
@@ -236,11 +237,18 @@ export const nearestDate = (catalog: Catalog, table: number): Ref | null => {
 }
 
 /** A column of the table, or of a table near it, by what its name ends with; words in order of preference. */
-export const columnLike = (reading: Reading, words: readonly string[], tables: readonly number[]): Ref | null => {
+export const columnLike = (
+  reading: Reading,
+  words: readonly string[],
+  tables: readonly number[],
+): Ref | null => {
   for (const table of tables) {
     const columns = reading.catalog.tables[table]?.columns ?? []
     for (const word of words) {
-      const column = columns.find(({ name, category }) => category !== "text" && name.split("_").includes(word) && !name.endsWith("_id"))
+      const column = columns.find(
+        ({ name, category }) =>
+          category !== "text" && name.split("_").includes(word) && !name.endsWith("_id"),
+      )
       if (column) return { table, column }
     }
   }
@@ -266,7 +274,11 @@ export interface ValueMatch {
 }
 
 /** The longest stored value at the place, with the columns that hold it, best first. */
-export const valueAt = (reading: Reading, at = reading.at, prefer: Ref | null = null): ValueMatch | undefined => {
+export const valueAt = (
+  reading: Reading,
+  at = reading.at,
+  prefer: Ref | null = null,
+): ValueMatch | undefined => {
   for (let length = Math.min(5, reading.tokens.length - at); length > 0; length--) {
     const run = reading.tokens.slice(at, at + length)
     if (run.every(token => isSilent(token)) || run.at(-1)?.text === "," || run[0]?.text === ",") continue

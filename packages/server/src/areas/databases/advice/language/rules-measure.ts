@@ -25,7 +25,10 @@ import {
 } from "./reading.ts"
 
 const functions: readonly (readonly [string, Measure["fn"]])[] = [
-  ["how many|headcount(?: of)?|(?:total |overall )?(?:number|count|amount)s? of|count(?: of| all| up)?|tally(?: of)?|the total number of", "count"],
+  [
+    "how many|headcount(?: of)?|(?:total |overall )?(?:number|count|amount)s? of|count(?: of| all| up)?|tally(?: of)?|the total number of",
+    "count",
+  ],
   ["how much|(?:the )?(?:total|sum|overall|combined|cumulative)(?: (?:amount|sum|value|of))*", "sum"],
   ["(?:the )?(?:average|mean|avg|typical)(?: (?:value|amount) of| of)?", "avg"],
   ["(?:the )?median(?: (?:value|amount) of| of)?", "median"],
@@ -44,11 +47,23 @@ export const metricOf = (reading: Reading): Measure | null => {
   const totals: Ref[] = []
   const products: (readonly [Ref, Ref])[] = []
   for (const { index, columns } of reading.catalog.tables) {
-    const total = columns.find(({ name, category }) => category === "number" && /^(?:.*_)?(?:revenue|total|total_amount|total_price|grand_total|amount|subtotal)$/.test(name))
-    const quantity = columns.find(({ name, category }) => category === "number" && /^(?:quantity|qty|units)$/.test(name))
-    const price = columns.find(({ name, category }) => category === "number" && /(?:^|_)(?:price|cost)$/.test(name))
+    const total = columns.find(
+      ({ name, category }) =>
+        category === "number" &&
+        /^(?:.*_)?(?:revenue|total|total_amount|total_price|grand_total|amount|subtotal)$/.test(name),
+    )
+    const quantity = columns.find(
+      ({ name, category }) => category === "number" && /^(?:quantity|qty|units)$/.test(name),
+    )
+    const price = columns.find(
+      ({ name, category }) => category === "number" && /(?:^|_)(?:price|cost)$/.test(name),
+    )
     if (total) totals.push({ table: index, column: total })
-    if (quantity && price) products.push([{ table: index, column: quantity }, { table: index, column: price }])
+    if (quantity && price)
+      products.push([
+        { table: index, column: quantity },
+        { table: index, column: price },
+      ])
   }
   const total = totals.find(({ table }) => fits(table))
   if (total) return { fn: "sum", of: columnExpression(total) }
@@ -57,7 +72,8 @@ export const metricOf = (reading: Reading): Measure | null => {
   return totals[0] ? { fn: "sum", of: columnExpression(totals[0]) } : null
 }
 
-const METRIC = "(?:revenue|sales|turnover|spending|spend|spent|spends|money(?: spent)?|sold for)(?: amount| value)?"
+const METRIC =
+  "(?:revenue|sales|turnover|spending|spend|spent|spends|money(?: spent)?|sold for)(?: amount| value)?"
 
 export const takeMetric = (reading: Reading): Measure | null => {
   const own = nounAt(reading)
@@ -80,7 +96,11 @@ export const takeMeasure = (reading: Reading): Measure | null => {
   if (fn) take(reading, `${fillers}(?: ${fillers})*`)
   const metric = takeMetric(reading)
   if (metric) return fn ? { ...metric, fn: fn[1] === "count" ? "sum" : fn[1] } : metric
-  const noun = nounAt(reading, reading.at, meaning => isTable(meaning) || (fn?.[1] === "count" ? isColumn(meaning) : isNumber(meaning)))
+  const noun = nounAt(
+    reading,
+    reading.at,
+    meaning => isTable(meaning) || (fn?.[1] === "count" ? isColumn(meaning) : isNumber(meaning)),
+  )
   if (noun && fn) {
     if (noun.meaning.kind === "table") {
       const behind = nounAt(reading, reading.at + noun.length, isNumber)
@@ -98,7 +118,11 @@ export const takeMeasure = (reading: Reading): Measure | null => {
       if (ref) {
         reading.at += noun.length
         const numeric = ref.column.category === "number" && fn[1] === "count" && !distinct
-        return { fn: numeric ? "sum" : fn[1], of: columnExpression(ref), distinct: fn[1] === "count" && !numeric }
+        return {
+          fn: numeric ? "sum" : fn[1],
+          of: columnExpression(ref),
+          distinct: fn[1] === "count" && !numeric,
+        }
       }
     }
   }
@@ -114,7 +138,8 @@ export const aggregateRule: Rule = reading => {
   if (!fn) return false
   // A column may be called total, or hold a count.
   const own = nounAt(reading)
-  if (own && own.score >= 0.9 && own.meaning.kind === "column" && !nounAt(reading, reading.at + own.length)) return false
+  if (own && own.score >= 0.9 && own.meaning.kind === "column" && !nounAt(reading, reading.at + own.length))
+    return false
   const isList = draft.subject !== null && draft.measures.length === 0 && !draft.percentage
   const measure = takeMeasure(reading)
   if (measure) {
@@ -179,7 +204,10 @@ export const aggregatesRule: Rule = reading => {
 }
 
 export const percentageRule: Rule = reading => {
-  const found = take(reading, "(?:what )?(?:the )?(?:percentage|percent|share|proportion|fraction|ratio|% )(?: of| for)?(?: all| the)*")
+  const found = take(
+    reading,
+    "(?:what )?(?:the )?(?:percentage|percent|share|proportion|fraction|ratio|% )(?: of| for)?(?: all| the)*",
+  )
   if (found) reading.draft.percentage = true
   return found !== null
 }
@@ -201,9 +229,18 @@ const bucketGroup = (reading: Reading, unit: BucketUnit): Group | null => {
   const { draft } = reading
   const measured = draft.measures.at(-1)?.of
   const table =
-    measured?.kind === "rows" ? measured.table : measured?.kind === "product" ? measured.factors[0].table : measured?.ref.table
+    measured?.kind === "rows"
+      ? measured.table
+      : measured?.kind === "product"
+        ? measured.factors[0].table
+        : measured?.ref.table
   const base = table ?? draft.subject ?? draft.lastTable ?? [...reading.mentioned][0]
-  const ref = draft.lastColumn?.column.category === "date" ? draft.lastColumn : base === undefined ? null : nearestDate(reading.catalog, base)
+  const ref =
+    draft.lastColumn?.column.category === "date"
+      ? draft.lastColumn
+      : base === undefined
+        ? null
+        : nearestDate(reading.catalog, base)
   return ref && { kind: "bucket", ref, unit }
 }
 
@@ -234,15 +271,19 @@ const takeGroup = (reading: Reading): Group | null => {
   reading.draft.lastTable = meaning.table.index
   reading.draft.lastTableEnd = reading.at
   if (meaning.kind === "role") return { kind: "entity", table: meaning.key.to, role: meaning.key }
-  if (meaning.kind !== "table") return { kind: "column", ref: { table: meaning.table.index, column: meaning.column } }
+  if (meaning.kind !== "table")
+    return { kind: "column", ref: { table: meaning.table.index, column: meaning.column } }
   const singular = reading.tokens[reading.at - 1]
   const inner = singular?.text === singular?.singular ? nounAt(reading) : undefined
-  if (inner && inner.score >= 0.75 && (inner.meaning.kind === "table" || inner.meaning.kind === "role")) return takeGroup(reading)
+  if (inner && inner.score >= 0.75 && (inner.meaning.kind === "table" || inner.meaning.kind === "role"))
+    return takeGroup(reading)
   const column = nounAt(reading, reading.at, each => each.kind === "column" && each.table === meaning.table)
   const ref = column && column.score >= 0.9 ? refOf(column.meaning) : null
   if (column && ref) {
     reading.at += column.length
-    return ref.column.name === "name" || ref.column.name === "id" ? { kind: "entity", table: meaning.table.index } : { kind: "column", ref }
+    return ref.column.name === "name" || ref.column.name === "id"
+      ? { kind: "entity", table: meaning.table.index }
+      : { kind: "column", ref }
   }
   return { kind: "entity", table: meaning.table.index }
 }
@@ -280,15 +321,28 @@ export const groupRule: Rule = reading => {
     return group !== null
   }
   const counting = draft.measures.length > 0 || draft.pending !== null || draft.percentage
-  const always = take(reading, `grouped by|group by|broken down by|split by|per${start === 0 ? "|for each|for every" : ""}`)
+  const always = take(
+    reading,
+    `grouped by|group by|broken down by|split by|per${start === 0 ? "|for each|for every" : ""}`,
+  )
   if (always && takeGroups(reading)) return true
   // Without anything to compute, `every customer` is just all of them.
-  const strong = counting || draft.ranking ? take(reading, "(?:for each|for every|(?:in|of|within|at|on|from|to|across|by|does|did|has|do) (?:each|every)|each|every|according to)") : null
+  const strong =
+    counting || draft.ranking
+      ? take(
+          reading,
+          "(?:for each|for every|(?:in|of|within|at|on|from|to|across|by|does|did|has|do) (?:each|every)|each|every|according to)",
+        )
+      : null
   if (strong && takeGroups(reading)) return true
   if (!strong && take(reading, "by")) {
     const passive = /(?:ed|en|ught|ten)$/.test(reading.tokens[start - 1]?.text ?? "")
     const noun = nounAt(reading)
-    const bare = draft.subject !== null && !draft.ranking && !passive && !(noun?.meaning.kind === "column" && noun.meaning.column.category === "number")
+    const bare =
+      draft.subject !== null &&
+      !draft.ranking &&
+      !passive &&
+      !(noun?.meaning.kind === "column" && noun.meaning.column.category === "number")
     if ((counting || bare) && !valueAt(reading) && takeGroups(reading)) return true
   }
   reading.at = start
@@ -309,7 +363,11 @@ export const settlePending = (reading: Reading): void => {
     if (draft.measures.length === 0) draft.measures.push(rowsOf(table))
     return
   }
-  const amount = columnLike(reading, ["total", "amount", "price", "value", "salary", "score", "grade"], tablesByRelevance(reading).slice(0, 2))
+  const amount = columnLike(
+    reading,
+    ["total", "amount", "price", "value", "salary", "score", "grade"],
+    tablesByRelevance(reading).slice(0, 2),
+  )
   if (pending.fn === "sum" && (!amount || amount.table !== table)) draft.measures.push(rowsOf(table))
   else if (amount) draft.measures.push({ fn: pending.fn, of: columnExpression(amount) })
 }

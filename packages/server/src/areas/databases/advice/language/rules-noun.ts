@@ -1,31 +1,18 @@
 /** Tables, columns, flags and stored values outside any larger phrase. */
-import { ageOf, dateColumn } from "./rules-filter.ts"
-import type { Ref } from "./query.ts"
 import { labelOf } from "./catalog.ts"
-import { canonicalOf, partsOf } from "./words.ts"
-import { distance, isToOne, pathBetween } from "./graph.ts"
-import {
-  addCondition,
-  addRelated,
-  columnExpression,
-  isNumber,
-  match,
-  type Noun,
-  nounAt,
-  peek,
-  type Reading,
-  type Rule,
-  refOf,
-  rowsOf,
-  take,
-  textFrom,
-  type ValueMatch,
-  valueAt,
-} from "./reading.ts"
+import { isToOne, pathBetween } from "./graph.ts"
+import { type Ref } from "./query.ts"
+import { addCondition, addRelated, columnExpression, isNumber, match, nounAt, peek, refOf, take, textFrom, type Noun, type Reading, type Rule, type ValueMatch, valueAt } from "./reading.ts"
+import { ageOf } from "./rules-date.ts"
+
+
 
 export const negationRule: Rule = reading => {
   const start = reading.at
-  const found = take(reading, "(?:is |are |was |were |do |does )?not(?: (?:in|from|at|of|on|be|been|a|an|the|to))*|except(?: for)?(?: those)?(?: in| from)?|excluding|other than|but not(?: in| from)?|outside(?: of)?|apart from|different from")
+  const found = take(
+    reading,
+    "(?:is |are |was |were |do |does )?not(?: (?:in|from|at|of|on|be|been|a|an|the|to))*|except(?: for)?(?: those)?(?: in| from)?|excluding|other than|but not(?: in| from)?|outside(?: of)?|apart from|different from",
+  )
   if (!found) return false
   const value = valueAt(reading)
   const noun = nounAt(reading)
@@ -39,7 +26,10 @@ export const negationRule: Rule = reading => {
 }
 
 const takeValues = (reading: Reading, first: ValueMatch, ref: Ref): string[] => {
-  const here = (found: ValueMatch) => found.values.filter(({ table, column }) => table.index === ref.table && column === ref.column).map(({ value }) => value)
+  const here = (found: ValueMatch) =>
+    found.values
+      .filter(({ table, column }) => table.index === ref.table && column === ref.column)
+      .map(({ value }) => value)
   const values = here(first)
   reading.at += first.length
   for (;;) {
@@ -62,7 +52,9 @@ const columnBeside = (reading: Reading, value: ValueMatch): Ref | null => {
   const { lastColumn } = reading.draft
   if (behind?.meaning.kind === "column") {
     const ref = refOf(behind.meaning)
-    const match = value.values.find(({ table, column }) => table.index === ref?.table && column === ref.column)
+    const match = value.values.find(
+      ({ table, column }) => table.index === ref?.table && column === ref.column,
+    )
     if (match) return ref
   }
   return lastColumn
@@ -74,7 +66,8 @@ const isBetterNoun = (reading: Reading, value: ValueMatch): boolean => {
   if (!noun || noun.length < value.length || token?.kind === "quoted") return false
   const capital = /^\p{Lu}/u.test(token?.surface ?? "") && reading.at > 0
   const exact = value.values.some(({ value: stored }) => stored.toLowerCase() === token?.text)
-  if (noun.meaning.kind === "table" || noun.meaning.kind === "flag") return !capital && noun.score >= (exact ? 0.9 : 0.75)
+  if (noun.meaning.kind === "table" || noun.meaning.kind === "flag")
+    return !capital && noun.score >= (exact ? 0.9 : 0.75)
   if (noun.meaning.kind === "column" && noun.meaning.column.category === "date") return false
   return !capital && noun.score >= (exact ? 0.95 : 0.75)
 }
@@ -88,10 +81,22 @@ export const valueRule: Rule = reading => {
   if (!best) return false
   const ref: Ref = { table: best.table.index, column: best.column }
   const values = takeValues(reading, value, ref)
-  const behind = nounAt(reading, reading.at, meaning => meaning.kind === "table" ? meaning.table.index === ref.table : meaning.kind === "column" ? meaning.column === ref.column : meaning.kind === "role" && meaning.key.to === ref.table)
+  const behind = nounAt(reading, reading.at, meaning =>
+    meaning.kind === "table"
+      ? meaning.table.index === ref.table
+      : meaning.kind === "column"
+        ? meaning.column === ref.column
+        : meaning.kind === "role" && meaning.key.to === ref.table,
+  )
   // `the Electronics category`, `the Sales department`: the noun only repeats where the value is.
-  const subject = behind?.meaning.kind === "table" && draft.subject === null && draft.measures.length === 0 && draft.columns.length === 0 && reading.tokens[reading.at]?.text !== reading.tokens[reading.at]?.singular
-  if (behind && !subject && !(behind.meaning.kind === "table" && draft.pending?.fn === "count")) reading.at += behind.length
+  const subject =
+    behind?.meaning.kind === "table" &&
+    draft.subject === null &&
+    draft.measures.length === 0 &&
+    draft.columns.length === 0 &&
+    reading.tokens[reading.at]?.text !== reading.tokens[reading.at]?.singular
+  if (behind && !subject && !(behind.meaning.kind === "table" && draft.pending?.fn === "count"))
+    reading.at += behind.length
   addCondition(reading, { kind: "in", ref, values })
   draft.lastColumn = null
   return true
@@ -109,7 +114,11 @@ export const flagRule: Rule = reading => {
   const { table, column, truth } = noun.meaning
   const negated = (denied !== null) !== reading.draft.negated
   reading.draft.negated = false
-  addCondition(reading, { kind: "compare", ref: { table: table.index, column }, op: "=", value: truth !== negated }, false)
+  addCondition(
+    reading,
+    { kind: "compare", ref: { table: table.index, column }, op: "=", value: truth !== negated },
+    false,
+  )
   return true
 }
 
@@ -121,11 +130,13 @@ const project = (reading: Reading, noun: Noun): boolean => {
   else if (meaning.kind === "role") {
     const target = reading.catalog.tables[meaning.key.to]
     if (!target) return false
-    for (const column of labelOf(target)) draft.columns.push({ table: target.index, column, role: meaning.key })
+    for (const column of labelOf(target))
+      draft.columns.push({ table: target.index, column, role: meaning.key })
   } else if (meaning.kind === "table") {
     for (const column of labelOf(meaning.table)) draft.columns.push({ table: meaning.table.index, column })
   } else return false
-  if (base !== null && meaning.kind !== "column") draft.star = draft.columns.every(({ table, role }) => table !== base || role !== undefined)
+  if (base !== null && meaning.kind !== "column")
+    draft.star = draft.columns.every(({ table, role }) => table !== base || role !== undefined)
   reading.at += noun.length
   return true
 }
@@ -135,7 +146,13 @@ export const companionRule: Rule = reading => {
   const { draft } = reading
   if (draft.subject === null && draft.columns.length === 0) return false
   const start = reading.at
-  if (!take(reading, "(?:and|with|plus|including|along with|together with|as well as|showing|,)(?: also)?(?: (?:their|its|his|her|the name of the|the names of their|the name of their|the|which))+|along with|together with|plus|including|as well as")) return false
+  if (
+    !take(
+      reading,
+      "(?:and|with|plus|including|along with|together with|as well as|showing|,)(?: also)?(?: (?:their|its|his|her|the name of the|the names of their|the name of their|the|which))+|along with|together with|plus|including|as well as",
+    )
+  )
+    return false
   take(reading, "respective|corresponding|own")
   const noun = nounAt(reading)
   if (!noun || noun.meaning.kind === "flag") {
@@ -143,7 +160,13 @@ export const companionRule: Rule = reading => {
     return false
   }
   if (noun.meaning.kind === "table") {
-    const column = nounAt(reading, reading.at + noun.length, each => each.kind === "column" && each.table.index === (noun.meaning.kind === "table" ? noun.meaning.table.index : -1))
+    const column = nounAt(
+      reading,
+      reading.at + noun.length,
+      each =>
+        each.kind === "column" &&
+        each.table.index === (noun.meaning.kind === "table" ? noun.meaning.table.index : -1),
+    )
     if (column) {
       reading.at += noun.length
       draft.star ||= draft.columns.length === 0
@@ -154,20 +177,33 @@ export const companionRule: Rule = reading => {
     const own = noun.meaning.table.index === draft.subject
     draft.star = !own
     // `customers and their emails` needs to say whose.
-    if (own) for (const column of labelOf(noun.meaning.table)) draft.columns.push({ table: noun.meaning.table.index, column })
+    if (own)
+      for (const column of labelOf(noun.meaning.table))
+        draft.columns.push({ table: noun.meaning.table.index, column })
   }
   return project(reading, noun)
 }
 
 const isVerb = (reading: Reading, noun: Noun): boolean => {
   const token = reading.tokens[reading.at]
-  return token !== undefined && noun.length === 1 && noun.score < 1 && /(?:ed|ing|ought|take|taken|took|teach|teaches|buy|order|attend|attends|enroll)$/.test(token.text) && noun.meaning.kind === "table"
+  return (
+    token !== undefined &&
+    noun.length === 1 &&
+    noun.score < 1 &&
+    /(?:ed|ing|ought|take|taken|took|teach|teaches|buy|order|attend|attends|enroll)$/.test(token.text) &&
+    noun.meaning.kind === "table"
+  )
 }
 
 /** Rows that belong to the subject must exist; further conditions say which. */
 const relate = (reading: Reading, table: number): void => {
   const { draft, catalog } = reading
-  if (draft.subject === null || draft.subject === table || draft.measures.length > 0 && draft.measures[0]?.of.kind !== "rows") return
+  if (
+    draft.subject === null ||
+    draft.subject === table ||
+    (draft.measures.length > 0 && draft.measures[0]?.of.kind !== "rows")
+  )
+    return
   const base = draft.measures[0]?.of.kind === "rows" ? draft.measures[0].of.table : draft.subject
   const path = pathBetween(catalog, base, table)
   if (!path || isToOne(path.steps) || base === table) return
@@ -188,7 +224,11 @@ export const tableRule: Rule = reading => {
   const { table } = noun.meaning
   const token = reading.tokens[reading.at + noun.length - 1]
   const verb = isVerb(reading, noun)
-  const column = nounAt(reading, reading.at + noun.length, each => each.kind !== "flag" && each.kind !== "table" && each.table === table)
+  const column = nounAt(
+    reading,
+    reading.at + noun.length,
+    each => each.kind !== "flag" && each.kind !== "table" && each.table === table,
+  )
   const qualifies = column !== undefined && token?.text === token?.singular && !verb
   reading.at += noun.length
   draft.lastTable = table.index
@@ -222,7 +262,11 @@ const asMeasure = (reading: Reading, ref: Ref): boolean => {
   const { fn, distinct } = pending
   const numeric = ref.column.category === "number"
   if (fn !== "count" && !numeric) return false
-  draft.measures.push({ fn: fn === "count" && numeric && !distinct ? "sum" : fn, of: columnExpression(ref), distinct: fn === "count" && (distinct || !numeric) })
+  draft.measures.push({
+    fn: fn === "count" && numeric && !distinct ? "sum" : fn,
+    of: columnExpression(ref),
+    distinct: fn === "count" && (distinct || !numeric),
+  })
   // `average and maximum salary` leaves nothing pending; the operand serves both.
   draft.pending = null
   return true
@@ -230,11 +274,13 @@ const asMeasure = (reading: Reading, ref: Ref): boolean => {
 
 export const columnRule: Rule = reading => {
   const { draft } = reading
-  const pendingNumber = draft.pending && draft.pending.fn !== "count" ? nounAt(reading, reading.at, isNumber) : undefined
+  const pendingNumber =
+    draft.pending && draft.pending.fn !== "count" ? nounAt(reading, reading.at, isNumber) : undefined
   const noun = pendingNumber ?? nounAt(reading)
   if (!noun || noun.meaning.kind === "table" || noun.meaning.kind === "flag") return false
   if (noun.meaning.kind === "role") {
-    const inHead = draft.conditions.length === 0 && draft.measures.length === 0 && !draft.pending && draft.subject === null
+    const inHead =
+      draft.conditions.length === 0 && draft.measures.length === 0 && !draft.pending && draft.subject === null
     if (inHead && project(reading, noun)) return true
     reading.at += noun.length
     return true
@@ -250,7 +296,10 @@ export const columnRule: Rule = reading => {
   const verb = /(?:ed|ing|born|earns?|costs?|weighs?)$/.test(token?.text ?? "") && noun.length === 1
   draft.lastColumn = ref
   const inHead = draft.conditions.length === 0 && draft.measures.length === 0 && !draft.ranking && !verb
-  const free = draft.subject === null || draft.columns.length > 0 || match(textFrom(reading, reading.at + noun.length), "of|for|$") !== null
+  const free =
+    draft.subject === null ||
+    draft.columns.length > 0 ||
+    match(textFrom(reading, reading.at + noun.length), "of|for|$") !== null
   reading.at += noun.length
   if (inHead && (free || draft.columns.length > 0) && !draft.percentage) draft.columns.push(ref)
   return true
@@ -258,7 +307,13 @@ export const columnRule: Rule = reading => {
 
 export const ageMeasureRule: Rule = reading => {
   const { draft } = reading
-  if (!draft.pending || draft.pending.fn === "count" || !peek(reading, "ages?") || nounAt(reading, reading.at, isNumber)?.score === 1) return false
+  if (
+    !draft.pending ||
+    draft.pending.fn === "count" ||
+    !peek(reading, "ages?") ||
+    nounAt(reading, reading.at, isNumber)?.score === 1
+  )
+    return false
   const owner = match(textFrom(reading, reading.at + 1), "of(?: the| all| our)*")
   const table = owner ? nounAt(reading, reading.at + 1 + owner[0].split(" ").length) : undefined
   const index = table?.meaning.table.index ?? draft.lastTable ?? [...reading.mentioned][0]
@@ -270,43 +325,3 @@ export const ageMeasureRule: Rule = reading => {
   return true
 }
 
-const people = new Set(["customer", "employee", "user", "student", "teacher", "person", "member", "account", "patient", "author", "contact", "player", "guest", "driver"].map(canonicalOf))
-
-/** `who …` and `people` mean the table of persons that is nearest to what else was said. */
-export const personRule: Rule = reading => {
-  const { draft, catalog, mentioned } = reading
-  const found = reading.at === 0 ? take(reading, "who|people|persons") : take(reading, "people|persons|individuals")
-  if (!found || nounAt(reading, reading.at - 1)?.meaning.kind === "table") return false
-  const named = catalog.tables.filter(({ name }) => partsOf(name).some(part => people.has(canonicalOf(part))))
-  const far = (index: number) => Math.min(...[...mentioned].map(each => distance(catalog, index, each)), 9)
-  const [best] = named.toSorted((a, b) => Number(mentioned.has(b.index)) - Number(mentioned.has(a.index)) || far(a.index) - far(b.index))
-  if (!best) return false
-  if (draft.pending?.fn === "count") {
-    draft.measures.push(rowsOf(best.index))
-    draft.pending = null
-  }
-  draft.subject ??= best.index
-  draft.lastTable = best.index
-  return true
-}
-
-export const compareRule: Rule = reading => {
-  if (!take(reading, "compare|versus|vs|compared (?:to|with)|against|comparison of")) return false
-  reading.draft.comparing = true
-  return true
-}
-
-export const distinctRule: Rule = reading => {
-  if (!take(reading, "distinct|unique|different")) return false
-  if (!reading.draft.pending) reading.draft.distinct = true
-  else reading.draft.pending = { ...reading.draft.pending, distinct: true }
-  return true
-}
-
-/** `when did … order`: the date is asked for. */
-export const whenRule: Rule = reading => {
-  if (reading.at > 0 || !take(reading, "when (?:was|were|did|is|do|does)(?: the)?")) return false
-  const date = dateColumn(reading)
-  if (date) reading.draft.columns.push(date)
-  return true
-}

@@ -1,29 +1,13 @@
 /** Order, limits and superlatives. */
+import { isToOne, pathBetween } from "./graph.ts"
+import { type Direction, type Measure, type Sorting } from "./query.ts"
+import { columnExpression, columnLike, isNumber, match, nearestDate, nounAt, peek, refOf, rowsOf, skipCharacters, tablesByRelevance, take, textFrom, type Ranking, type Reading, type Rule } from "./reading.ts"
 import { metricOf, takeMeasure, takeMetric } from "./rules-measure.ts"
-import type { Direction, Measure, Sorting } from "./query.ts"
-import { pathBetween, isToOne } from "./graph.ts"
-import {
-  columnExpression,
-  columnLike,
-  isColumn,
-  isNumber,
-  isTable,
-  match,
-  nearestDate,
-  nounAt,
-  peek,
-  type Ranking,
-  type Reading,
-  type Rule,
-  refOf,
-  rowsOf,
-  skipCharacters,
-  tablesByRelevance,
-  take,
-  textFrom,
-} from "./reading.ts"
+
+
 
 type Target = "next" | "date" | "popular" | readonly string[]
+
 interface Superlative {
   readonly words: string
   readonly direction: Direction
@@ -31,8 +15,11 @@ interface Superlative {
 }
 
 const price = ["price", "cost", "amount", "total", "fee"]
+
 const pay = ["salary", "wage", "pay", "income"]
+
 const rate = ["rating", "score", "grade", "stars"]
+
 const superlatives: readonly Superlative[] = [
   { words: "most expensive|priciest|costliest|highest priced", direction: "desc", target: price },
   { words: "cheapest|least expensive|lowest priced|most affordable", direction: "asc", target: price },
@@ -40,15 +27,37 @@ const superlatives: readonly Superlative[] = [
   { words: "(?:worst|lowest|least) (?:paid|paying|earning)", direction: "asc", target: pay },
   { words: "(?:best|highest|top) (?:rated|scoring|graded)", direction: "desc", target: rate },
   { words: "(?:worst|lowest) (?:rated|scoring|graded)", direction: "asc", target: rate },
-  { words: "most popular|best selling|bestselling|most sold|most ordered|most frequently ordered|most often ordered", direction: "desc", target: "popular" },
+  {
+    words:
+      "most popular|best selling|bestselling|most sold|most ordered|most frequently ordered|most often ordered",
+    direction: "desc",
+    target: "popular",
+  },
   { words: "least popular|worst selling|least sold|least ordered", direction: "asc", target: "popular" },
-  { words: "newest|latest|most recently?(?: (?:hired|created|added|placed|ordered|recorded|registered))?|recent", direction: "desc", target: "date" },
+  {
+    words:
+      "newest|latest|most recently?(?: (?:hired|created|added|placed|ordered|recorded|registered))?|recent",
+    direction: "desc",
+    target: "date",
+  },
   { words: "oldest", direction: "asc", target: ["birth", "born", "dob"] },
   { words: "youngest", direction: "desc", target: ["birth", "born", "dob"] },
   { words: "earliest", direction: "asc", target: "date" },
-  { words: "longest serving|most senior|most experienced", direction: "asc", target: ["hire", "hired", "start"] },
-  { words: "longest", direction: "desc", target: ["duration", "length", "minutes", "hours", "days", "pages"] },
-  { words: "shortest", direction: "asc", target: ["duration", "length", "minutes", "hours", "days", "pages"] },
+  {
+    words: "longest serving|most senior|most experienced",
+    direction: "asc",
+    target: ["hire", "hired", "start"],
+  },
+  {
+    words: "longest",
+    direction: "desc",
+    target: ["duration", "length", "minutes", "hours", "days", "pages"],
+  },
+  {
+    words: "shortest",
+    direction: "asc",
+    target: ["duration", "length", "minutes", "hours", "days", "pages"],
+  },
   { words: "heaviest", direction: "desc", target: ["weight"] },
   { words: "lightest", direction: "asc", target: ["weight"] },
   { words: "tallest", direction: "desc", target: ["height"] },
@@ -57,73 +66,6 @@ const superlatives: readonly Superlative[] = [
   { words: "highest|largest|biggest|greatest|top|maximum|max|most|best", direction: "desc", target: "next" },
   { words: "lowest|smallest|minimum|min|least|fewest|worst|bottom", direction: "asc", target: "next" },
 ]
-
-const ASCENDING = "ascending|asc|alphabetically|in alphabetical order|in ascending order|lowest first|smallest first|oldest first|cheapest first|earliest first|from (?:the )?(?:lowest|smallest|cheapest|oldest|earliest|low)(?: to (?:the )?\\w+)?|increasing"
-const DESCENDING = "descending|desc|in descending order|in reverse order|highest first|largest first|newest first|latest first|most recent first|most expensive first|from (?:the )?(?:highest|largest|newest|latest|most expensive|high)(?: to (?:the )?\\w+)?|decreasing"
-
-const takeDirection = (reading: Reading): Direction | null => {
-  take(reading, ",|in|with the")
-  if (take(reading, DESCENDING)) return "desc"
-  return take(reading, ASCENDING) ? "asc" : null
-}
-
-export const orderRule: Rule = reading => {
-  const start = reading.at
-  const lone = take(reading, `(?:sorted |ordered |ranked )(${ASCENDING}|${DESCENDING})`) ?? take(reading, "newest first|latest first|most recent first|oldest first|alphabetically")
-  if (lone) {
-    const word = lone[1] ?? lone[0]
-    const table = reading.draft.subject
-    const ref = /newest|latest|recent|oldest/.test(word) && table !== null ? nearestDate(reading.catalog, table) : reading.draft.columns[0]
-    const direction = match(word, DESCENDING) ? "desc" : "asc"
-    if (ref) reading.draft.order.push({ by: "expression", expression: columnExpression(ref), direction })
-    else if (table !== null) {
-      const label = columnLike(reading, ["name", "title"], [table]) ?? textLabel(reading, table)
-      if (label) reading.draft.order.push({ by: "expression", expression: columnExpression(label), direction })
-    }
-    return true
-  }
-  if (!take(reading, "(?:and )?(?:sorted|ordered|order|sort|ranked|rank|arranged|arrange)(?: them| it| the results?)?(?: in)?(?: (?:descending|ascending))?(?: order)? by(?: the| their)?")) return false
-  do {
-    const sorting = takeSorting(reading)
-    if (!sorting) {
-      reading.at = start + 1
-      return false
-    }
-    const told = takeDirection(reading)
-    const said = textFrom(reading, start).startsWith("descending") || /descending/.test(reading.tokens.slice(start, reading.at).map(({ text }) => text).join(" "))
-    reading.draft.order.push({ ...sorting, direction: told ?? (said ? "desc" : "asc") })
-  } while (take(reading, "(?:, )?(?:and )?then(?: by)?|and(?! then)|,"))
-  return true
-}
-
-const textLabel = (reading: Reading, table: number) => {
-  const column = reading.catalog.tables[table]?.columns.find(({ name, category }) => category === "text" && /name|title|label/.test(name))
-  return column ? { table, column } : null
-}
-
-const takeSorting = (reading: Reading): Sorting | null => {
-  const direction: Direction = "asc"
-  const { draft } = reading
-  if (draft.measures[0] && take(reading, "(?:number|count|total|average|amount|sum|result)(?! of)")) return { by: "measure", measure: draft.measures[0], direction }
-  const measure = takeMeasure(reading)
-  if (measure) return { by: "measure", measure, direction }
-  const noun = nounAt(reading, reading.at, isColumn)
-  const ref = noun && refOf(noun.meaning)
-  if (noun && ref) {
-    reading.at += noun.length
-    const index = draft.groups.findIndex(group => group.kind === "column" && group.ref.column === ref.column)
-    return index >= 0 ? { by: "group", index, direction } : { by: "expression", expression: columnExpression(ref), direction }
-  }
-  if (take(reading, "date|time")) {
-    const date = nearestDate(reading.catalog, draft.subject ?? draft.lastTable ?? 0)
-    return date && { by: "expression", expression: columnExpression(date), direction }
-  }
-  const table = nounAt(reading, reading.at, isTable)
-  const label = table && textLabel(reading, table.meaning.table.index)
-  if (!table || !label) return null
-  reading.at += table.length
-  return { by: "expression", expression: columnExpression(label), direction }
-}
 
 /** How often rows of the table are ordered, used or enrolled in: the sum of quantities, or the rows that point at it. */
 const popularity = (reading: Reading, table: number): Measure | null => {
@@ -138,7 +80,12 @@ const byWords = (reading: Reading, words: readonly string[], direction: Directio
   if (ref) return { by: "expression", expression: columnExpression(ref), direction }
   const isBirth = words.includes("birth")
   const age = isBirth ? columnLike(reading, ["age"], tablesByRelevance(reading).slice(0, 2)) : null
-  if (age) return { by: "expression", expression: columnExpression(age), direction: direction === "asc" ? "desc" : "asc" }
+  if (age)
+    return {
+      by: "expression",
+      expression: columnExpression(age),
+      direction: direction === "asc" ? "desc" : "asc",
+    }
   return isBirth ? byDate(reading, direction) : null
 }
 
@@ -161,7 +108,11 @@ const resolveTarget = (reading: Reading, target: Target, direction: Direction): 
 const sortingOf = (reading: Reading, measure: Measure, direction: Direction): Sorting => {
   const { subject } = reading.draft
   const { of } = measure
-  const own = of.kind === "column" && subject !== null && (of.ref.table === subject || isToOne(pathBetween(reading.catalog, subject, of.ref.table)?.steps ?? [{ forward: false } as never]))
+  const own =
+    of.kind === "column" &&
+    subject !== null &&
+    (of.ref.table === subject ||
+      isToOne(pathBetween(reading.catalog, subject, of.ref.table)?.steps ?? [{ forward: false } as never]))
   return own ? { by: "expression", expression: of, direction } : { by: "measure", measure, direction }
 }
 
@@ -169,7 +120,10 @@ const sortingOf = (reading: Reading, measure: Measure, direction: Direction): So
 const takeCriterion = (reading: Reading, direction: Direction): Sorting | null => {
   take(reading, "(?:the|their|its)")
   const measure = takeMeasure(reading)
-  if (measure) return measure.of.kind === "rows" || measure.of.kind === "product" || measure.fn !== "sum" ? { by: "measure", measure, direction } : sortingOf(reading, measure, direction)
+  if (measure)
+    return measure.of.kind === "rows" || measure.of.kind === "product" || measure.fn !== "sum"
+      ? { by: "measure", measure, direction }
+      : sortingOf(reading, measure, direction)
   const noun = nounAt(reading)
   if (!noun) return null
   const { meaning } = noun
@@ -180,15 +134,28 @@ const takeCriterion = (reading: Reading, direction: Direction): Sorting | null =
     reading.at += noun.length + (ref && behind ? behind.length : 0)
     reading.draft.lastTable = meaning.table.index
     reading.draft.lastTableEnd = reading.at
-    if (ref) return sortingOf(reading, { fn: direction === "desc" ? "max" : "min", of: columnExpression(ref) }, direction)
+    if (ref)
+      return sortingOf(
+        reading,
+        { fn: direction === "desc" ? "max" : "min", of: columnExpression(ref) },
+        direction,
+      )
     return { by: "measure", measure: rowsOf(meaning.table.index), direction }
   }
-  const column = nounAt(reading, reading.at, each => each.kind === "column" && (each.column.category === "number" || each.column.category === "date"))
+  const column = nounAt(
+    reading,
+    reading.at,
+    each => each.kind === "column" && (each.column.category === "number" || each.column.category === "date"),
+  )
   const ref = column && refOf(column.meaning)
   if (!column || !ref) return null
   reading.at += column.length
   reading.draft.lastColumn = ref
-  return sortingOf(reading, { fn: direction === "desc" ? "max" : "min", of: columnExpression(ref) }, direction)
+  return sortingOf(
+    reading,
+    { fn: direction === "desc" ? "max" : "min", of: columnExpression(ref) },
+    direction,
+  )
 }
 
 const setRanking = (reading: Reading, ranking: Ranking): true => {
@@ -199,7 +166,11 @@ const setRanking = (reading: Reading, ranking: Ranking): true => {
 /** `the highest salary` asks for a number; after a subject (`employee with the highest salary`) it picks rows. */
 const extreme = (reading: Reading, direction: Direction): boolean => {
   const { draft } = reading
-  const column = nounAt(reading, reading.at, each => each.kind === "column" && (each.column.category === "number" || each.column.category === "date"))
+  const column = nounAt(
+    reading,
+    reading.at,
+    each => each.kind === "column" && (each.column.category === "number" || each.column.category === "date"),
+  )
   const ref = column && refOf(column.meaning)
   if (!column || !ref || draft.subject !== null || draft.columns.length > 0) return false
   reading.at += column.length
@@ -214,7 +185,11 @@ const takeSubject = (reading: Reading): boolean => {
   if (noun?.meaning.kind !== "table") return false
   const index = noun.meaning.table.index
   // `the lowest product price` qualifies; `the 5 largest orders` is the subject.
-  const column = nounAt(reading, reading.at + noun.length, each => isNumber(each) && each.table.index === index)
+  const column = nounAt(
+    reading,
+    reading.at + noun.length,
+    each => isNumber(each) && each.table.index === index,
+  )
   if (column || (draft.subject !== null && draft.subject !== index)) return false
   reading.at += noun.length
   draft.subject = index
@@ -228,7 +203,10 @@ export const rankRule: Rule = reading => {
   const start = reading.at
   const text = textFrom(reading)
   const words = superlatives.map(each => each.words).join("|")
-  const lead = match(text, `(?:the )?(${words}|first|last) (\\d+)`) ?? match(text, `(?:the )?(\\d+) (${words})`) ?? match(text, `(?:the )?(${words})`)
+  const lead =
+    match(text, `(?:the )?(${words}|first|last) (\\d+)`) ??
+    match(text, `(?:the )?(\\d+) (${words})`) ??
+    match(text, `(?:the )?(${words})`)
   if (!lead) return firstOrLast(reading)
   const [, a = "", b = ""] = lead
   const limit = /^\d+$/.test(a) ? Number(a) : /^\d+$/.test(b) ? Number(b) : null
@@ -252,7 +230,12 @@ export const rankRule: Rule = reading => {
     if (by) return setRanking(reading, { direction: way, limit: limit ?? 1, by })
   }
   if (limit === null && extreme(reading, way)) return true
-  if (limit === null && /most|fewest|least/.test(word) && draft.subject === null && draft.columns.length > 0) {
+  if (
+    limit === null &&
+    /most|fewest|least/.test(word) &&
+    draft.subject === null &&
+    draft.columns.length > 0
+  ) {
     const by = takeCriterion(reading, way)
     if (by) return setRanking(reading, { direction: way, limit: 1, by })
   }
@@ -260,7 +243,12 @@ export const rankRule: Rule = reading => {
     return setRanking(reading, { direction: way, limit: limit ?? 1, by: null })
   }
   const by = takeCriterion(reading, way) ?? afterVerb(reading, way)
-  if (by) return setRanking(reading, { direction: way, limit: draft.ranking?.limit ?? limit ?? draft.limit ?? 1, by })
+  if (by)
+    return setRanking(reading, {
+      direction: way,
+      limit: draft.ranking?.limit ?? limit ?? draft.limit ?? 1,
+      by,
+    })
   reading.at = start
   return false
 }
@@ -269,9 +257,12 @@ export const rankRule: Rule = reading => {
 const afterVerb = (reading: Reading, direction: Direction): Sorting | null => {
   const { lastMetric, lastColumn, lastVerb, subject } = reading.draft
   if (lastMetric) return { by: "measure", measure: lastMetric, direction }
-  if (lastColumn?.column.category === "number") return { by: "expression", expression: columnExpression(lastColumn), direction }
+  if (lastColumn?.column.category === "number")
+    return { by: "expression", expression: columnExpression(lastColumn), direction }
   if (lastVerb !== null && subject !== null) {
-    reading.draft.conditions = reading.draft.conditions.filter(({ test }) => test.kind !== "related" || test.table !== lastVerb)
+    reading.draft.conditions = reading.draft.conditions.filter(
+      ({ test }) => test.kind !== "related" || test.table !== lastVerb,
+    )
     return { by: "measure", measure: rowsOf(lastVerb), direction }
   }
   return null
@@ -292,7 +283,13 @@ export const criterionRule: Rule = reading => {
   const { draft } = reading
   if (!draft.ranking || draft.ranking.by) return false
   const start = reading.at
-  if (!take(reading, "(?:ranked |ordered |sorted |measured )?by|based on|in terms of|according to|with (?:the )?(?:highest|largest|most|lowest|fewest|smallest|best|biggest)|who(?: have)? (?:the most|spent the most)|that have the most|for")) return false
+  if (
+    !take(
+      reading,
+      "(?:ranked |ordered |sorted |measured )?by|based on|in terms of|according to|with (?:the )?(?:highest|largest|most|lowest|fewest|smallest|best|biggest)|who(?: have)? (?:the most|spent the most)|that have the most|for",
+    )
+  )
+    return false
   const by = takeCriterion(reading, draft.ranking.direction)
   if (by) {
     draft.ranking.by = by
@@ -308,28 +305,18 @@ export const settleRanking = (reading: Reading): void => {
   const { ranking } = draft
   if (!ranking) return
   if (!ranking.by && draft.subject !== null) {
-    const worth = columnLike(reading, ["total", "amount", "price", "value", "salary", "score", "grade", "rating"], [draft.subject])
-    const metric = worth ? null : draft.lastMetric ?? metricOf(reading)
-    if (worth) ranking.by = { by: "expression", expression: columnExpression(worth), direction: ranking.direction }
+    const worth = columnLike(
+      reading,
+      ["total", "amount", "price", "value", "salary", "score", "grade", "rating"],
+      [draft.subject],
+    )
+    const metric = worth ? null : (draft.lastMetric ?? metricOf(reading))
+    if (worth)
+      ranking.by = { by: "expression", expression: columnExpression(worth), direction: ranking.direction }
     else if (metric) ranking.by = { by: "measure", measure: metric, direction: ranking.direction }
     else ranking.by = byDate(reading, ranking.direction)
     reading.notes.push("the question does not say by what to rank")
   }
-}
-
-export const limitRule: Rule = reading => {
-  const { draft } = reading
-  const limited = take(reading, "(?:limit(?:ed)?(?: to)?|only|at most|just) (\\d+)(?: (?:rows?|results?|records?|entries))?") ?? take(reading, "(\\d+) (?:rows?|results?|records?|random|sample|example)s?")
-  if (limited) {
-    draft.limit = Number(limited[1])
-    return true
-  }
-  // `show 5 customers`
-  const noun = match(textFrom(reading), "\\d+") ? nounAt(reading, reading.at + 1, isTable) : undefined
-  if (draft.subject !== null || draft.pending || draft.columns.length > 0 || !noun) return false
-  draft.limit = Number(reading.tokens[reading.at]?.text)
-  reading.at++
-  return true
 }
 
 export const metricRule: Rule = reading => {
@@ -342,3 +329,4 @@ export const metricRule: Rule = reading => {
   } else if (draft.subject === null && draft.columns.length === 0) draft.measures.push(metric)
   return true
 }
+

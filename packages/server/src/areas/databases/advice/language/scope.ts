@@ -32,7 +32,8 @@ export interface Scope {
 }
 
 const samePath = (a: readonly Step[], b: readonly Step[]): boolean =>
-  a.length === b.length && a.every((step, index) => step.key === b[index]?.key && step.forward === b[index]?.forward)
+  a.length === b.length &&
+  a.every((step, index) => step.key === b[index]?.key && step.forward === b[index]?.forward)
 
 export class Unreachable extends Error {}
 
@@ -72,7 +73,9 @@ export const createScope = (
       const [own, other] = step.forward ? [column, targets[index] ?? ""] : [targets[index] ?? "", column]
       return `${next.alias}.${quote(other)} = ${from.alias}.${quote(own)}`
     })
-    const nullable = tableAt(step.key.from).columns.some(({ name, notNull }) => columns.includes(name) && !notNull)
+    const nullable = tableAt(step.key.from).columns.some(
+      ({ name, notNull }) => columns.includes(name) && !notNull,
+    )
     const kind = outer && (!step.forward || nullable) ? "LEFT JOIN" : "JOIN"
     joins.push(`${kind} ${named(next.table, next.alias)} ON ${on.join(" AND ")}`)
     joined.push(next)
@@ -92,7 +95,8 @@ export const createScope = (
       const path = pathBetween(catalog, from.table, table)
       return path ? [{ from, ...path }] : []
     })
-    const best = (list: readonly (Way & Path)[]) => list.toSorted((a, b) => a.steps.length - b.steps.length)[0]
+    const best = (list: readonly (Way & Path)[]) =>
+      list.toSorted((a, b) => a.steps.length - b.steps.length)[0]
     const way = best(ways.filter(({ steps }) => isToOne(steps))) ?? best(ways)
     if (way?.ambiguous) {
       const told = `there is more than one way from ${tableAt(way.from.table).name} to ${tableAt(table).name}`
@@ -106,7 +110,10 @@ export const createScope = (
 
   const reach = (table: number, role?: ForeignKey, outer = false): string => {
     const way = wayTo(table, role)
-    if (!way) throw new Unreachable(`${tableAt(base).name} and ${tableAt(table).name} are not connected by foreign keys`)
+    if (!way)
+      throw new Unreachable(
+        `${tableAt(base).name} and ${tableAt(table).name} are not connected by foreign keys`,
+      )
     return follow(way, outer)
   }
 
@@ -121,7 +128,10 @@ export const createScope = (
       const own = joined.find(each => each.table === table)?.path ?? []
       const many = joined.filter(({ path }) => path.at(-1)?.forward === false)
       // Once it takes a step to one row, or another table multiplies the rows, the same row can come up again.
-      return own.some(({ forward }) => forward) || many.some(({ path }) => !samePath(own.slice(0, path.length), path))
+      return (
+        own.some(({ forward }) => forward) ||
+        many.some(({ path }) => !samePath(own.slice(0, path.length), path))
+      )
     },
     from: () => [`FROM ${named(base, origin.alias)}`, ...joins].join("\n"),
     inner: table => createScope(catalog, table, taken, ambiguities),

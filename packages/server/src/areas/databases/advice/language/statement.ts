@@ -2,7 +2,15 @@
 import { labelOf } from "./catalog.ts"
 import { dateLiteral } from "./dates.ts"
 import { quoteIdentifier } from "./identifiers.ts"
-import { type Condition, type Expression, type Group, type Measure, type Query, type Sorting, tableOfExpression } from "./query.ts"
+import {
+  type Condition,
+  type Expression,
+  type Group,
+  type Measure,
+  type Query,
+  type Sorting,
+  tableOfExpression,
+} from "./query.ts"
 import { createScope, type Scope } from "./scope.ts"
 import { conditionsSql, expressionSql, measureSql, reachesMany, scalarSql, type Writer } from "./tests-sql.ts"
 import { singularOf } from "./words.ts"
@@ -29,7 +37,14 @@ const nameOfExpression = (writer: Writer, expression: Expression): string => {
   return expression.kind === "age" ? "age" : expression.ref.column.name
 }
 
-const prefixes = { count: "", sum: "total_", avg: "average_", min: "lowest_", max: "highest_", median: "median_" }
+const prefixes = {
+  count: "",
+  sum: "total_",
+  avg: "average_",
+  min: "lowest_",
+  max: "highest_",
+  median: "median_",
+}
 
 const nameOfMeasure = (writer: Writer, { fn, of }: Measure): string => {
   const name = nameOfExpression(writer, of)
@@ -58,10 +73,14 @@ const groupSql = (writer: Writer, scope: Scope, group: Group): GroupSql => {
     const labels = table ? labelOf(table) : []
     const entity = group.role?.columns[0]?.replace(/_id$/, "") ?? singularOf(table?.name ?? "")
     const shown = labels.map(({ name }) => ({ sql: column(name), name: labels.length === 1 ? entity : name }))
-    return { shown, keys: [...new Set([...(table?.primaryKey ?? []).map(column), ...shown.map(({ sql }) => sql)])] }
+    return {
+      shown,
+      keys: [...new Set([...(table?.primaryKey ?? []).map(column), ...shown.map(({ sql }) => sql)])],
+    }
   }
   const column = scope.column(group.ref)
-  if (group.kind === "column") return { shown: [{ sql: column, name: group.ref.column.name }], keys: [column] }
+  if (group.kind === "column")
+    return { shown: [{ sql: column, name: group.ref.column.name }], keys: [column] }
   const sql = bucketSql(column, group.unit)
   return { shown: [{ sql, name: group.unit.replaceAll(" ", "_") }], keys: [sql] }
 }
@@ -96,7 +115,13 @@ const unqualified = (sql: string, scope: Scope): string => {
   // Strings stay as they are: a value may look like a column.
   const pieces = sql.split(/((?:E)?'(?:[^'\\]|''|\\.)*')/)
   return pieces
-    .map((piece, index) => (index % 2 === 1 ? piece : piece.replaceAll(`${alias}.`, (found, at: number) => (/[\w".]/.test(piece[at - 1] ?? " ") ? found : ""))))
+    .map((piece, index) =>
+      index % 2 === 1
+        ? piece
+        : piece.replaceAll(`${alias}.`, (found, at: number) =>
+            /[\w".]/.test(piece[at - 1] ?? " ") ? found : "",
+          ),
+    )
     .join("")
 }
 
@@ -149,15 +174,26 @@ const listSql = (writer: Writer, query: Query): string => {
   const order = orderList(writer, scope, query.order, query.conditions)
   const columns = query.columns.map(ref => {
     const foreign = ref.table !== query.base || ref.role
-    const owner = ref.role?.columns[0]?.replace(/_id$/, "") ?? singularOf(writer.catalog.tables[ref.table]?.name ?? "")
+    const owner =
+      ref.role?.columns[0]?.replace(/_id$/, "") ?? singularOf(writer.catalog.tables[ref.table]?.name ?? "")
     return { sql: scope.column(ref, true), name: foreign ? `${owner}_${ref.column.name}` : ref.column.name }
   })
   const all = query.star || columns.length === 0
   const where = conditionsSql(writer, scope, order.outside)
   const joined = /\bJOIN\b/.test(scope.from())
-  const star = { sql: joined || columns.length + order.shown.length > 0 ? `${scope.reach(query.base)}.*` : "*", name: "" }
+  const star = {
+    sql: joined || columns.length + order.shown.length > 0 ? `${scope.reach(query.base)}.*` : "*",
+    name: "",
+  }
   const items = [...(all ? [star] : []), ...columns, ...order.shown]
-  const sql = write(writer, { items, scope, where, orderBy: order.sql, limit: query.limit, distinct: query.distinct })
+  const sql = write(writer, {
+    items,
+    scope,
+    where,
+    orderBy: order.sql,
+    limit: query.limit,
+    distinct: query.distinct,
+  })
   return unqualified(sql, scope)
 }
 
@@ -184,19 +220,32 @@ const aggregateSql = (writer: Writer, query: Query): string => {
     if (query.periods.length === 0) return [{ sql, name }]
     return query.periods.map(({ ref, from, to }) => {
       const column = scope.column(ref)
-      const range = [...(from ? [`${column} >= '${dateLiteral(from)}'`] : []), ...(to ? [`${column} < '${dateLiteral(to)}'`] : [])]
-      const label = from ? `_${dateLiteral(from).slice(0, 10).replaceAll("-", "_").replace(/_01_01$/, "")}` : ""
+      const range = [
+        ...(from ? [`${column} >= '${dateLiteral(from)}'`] : []),
+        ...(to ? [`${column} < '${dateLiteral(to)}'`] : []),
+      ]
+      const label = from
+        ? `_${dateLiteral(from)
+            .slice(0, 10)
+            .replaceAll("-", "_")
+            .replace(/_01_01$/, "")}`
+        : ""
       return { sql: `${sql} FILTER (WHERE ${range.join(" AND ")})`, name: `${name}${label}` }
     })
   })
-  const having = query.having.map(({ measure, op, value }) => `${measureSql(writer, scope, measure)} ${op} ${value}`)
+  const having = query.having.map(
+    ({ measure, op, value }) => `${measureSql(writer, scope, measure)} ${op} ${value}`,
+  )
   const ordered = orderGroups(writer, scope, query, groups)
   // Without a wish, time runs forward.
   const byTime = query.groups[0]?.kind === "bucket" ? [groups[0]?.keys[0] ?? ""] : []
   const items = [...groups.flatMap(({ shown }) => shown), ...measures]
   const groupBy = groups.flatMap(({ keys }) => keys)
   const orderBy = ordered.length > 0 ? ordered : byTime
-  return unqualified(write(writer, { items, scope, where, groupBy, having, orderBy, limit: query.limit }), scope)
+  return unqualified(
+    write(writer, { items, scope, where, groupBy, having, orderBy, limit: query.limit }),
+    scope,
+  )
 }
 
 const percentageSql = (writer: Writer, query: Query): string => {
@@ -219,15 +268,26 @@ const firstPerSql = (writer: Writer, query: Query): string => {
   const groups = query.groups.map(group => groupSql(writer, scope, group))
   const order = query.order.flatMap(sorting =>
     sorting.by === "expression"
-      ? [directionSql(expressionSql(writer, scope, sorting.expression), sorting.direction, nullable(sorting.expression))]
+      ? [
+          directionSql(
+            expressionSql(writer, scope, sorting.expression),
+            sorting.direction,
+            nullable(sorting.expression),
+          ),
+        ]
       : [],
   )
   const keys = groups.flatMap(group => group.keys)
   const where = conditionsSql(writer, scope, query.conditions)
   const own = new Set(writer.catalog.tables[query.base]?.columns.map(({ name }) => name))
-  const shown = groups.flatMap(group => group.shown).filter(({ sql }) => !sql.startsWith(`${scope.reach(query.base)}.`))
+  const shown = groups
+    .flatMap(group => group.shown)
+    .filter(({ sql }) => !sql.startsWith(`${scope.reach(query.base)}.`))
   const named = shown.map(({ sql, name }) => ({ sql, name: own.has(name) ? `${name}_name` : name }))
-  const rank = { sql: `row_number() OVER (PARTITION BY ${keys.join(", ")} ORDER BY ${order.join(", ")})`, name: "place" }
+  const rank = {
+    sql: `row_number() OVER (PARTITION BY ${keys.join(", ")} ORDER BY ${order.join(", ")})`,
+    name: "place",
+  }
   const items = [{ sql: `${scope.reach(query.base)}.*`, name: "" }, ...named, rank]
   const inner = write(writer, { items, scope, where, limit: null })
   const indented = inner.replaceAll("\n", "\n  ")

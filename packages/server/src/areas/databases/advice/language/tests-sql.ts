@@ -1,8 +1,8 @@
 /** Conditions as SQL: directly, or by way of related rows in a subquery. */
 import type { Catalog } from "./catalog.ts"
 import { dateLiteral } from "./dates.ts"
-import { quoteIdentifier, quoteLiteral, tableSql } from "./identifiers.ts"
 import { pathBetween } from "./graph.ts"
+import { quoteIdentifier, quoteLiteral, tableSql } from "./identifiers.ts"
 import { type Condition, type Expression, type Measure, roleOfTest, type Test, tableOfTest } from "./query.ts"
 import { type Scope, Unreachable, type Way } from "./scope.ts"
 
@@ -50,7 +50,9 @@ const datesSql = (column: string, from: Date | null, to: Date | null): string =>
 }
 
 const textSql = (column: string, pattern: string, exact: boolean): string =>
-  exact ? `lower(${column}::text) = lower(${quoteLiteral(pattern)})` : `${column}::text ILIKE ${quoteLiteral(pattern)}`
+  exact
+    ? `lower(${column}::text) = lower(${quoteLiteral(pattern)})`
+    : `${column}::text ILIKE ${quoteLiteral(pattern)}`
 
 const directSql = (writer: Writer, scope: Scope, test: Exclude<Test, { kind: "related" }>): string => {
   if (test.kind === "any") {
@@ -89,7 +91,8 @@ const directSql = (writer: Writer, scope: Scope, test: Exclude<Test, { kind: "re
 const negatedSql = (test: Test, sql: string): string => {
   if (test.kind === "null") return sql.replace(/IS NULL$/, "IS NOT NULL")
   if (test.kind === "in") return sql.replace(/ = (?=E?')/, " <> ").replace(" IN (", " NOT IN (")
-  if (test.kind === "compare" && test.op === "=" && typeof test.value !== "boolean") return sql.replace(" = ", " <> ")
+  if (test.kind === "compare" && test.op === "=" && typeof test.value !== "boolean")
+    return sql.replace(" = ", " <> ")
   if (test.kind === "compare" && test.op === "=") return sql.startsWith("NOT ") ? sql.slice(4) : `NOT ${sql}`
   if (test.kind === "text" && !test.exact) return sql.replace(" ILIKE ", " NOT ILIKE ")
   return `NOT (${sql})`
@@ -101,7 +104,10 @@ interface Bundle {
 }
 
 const keyOfWay = ({ from, steps }: Way, many: number): string =>
-  [from.alias, ...steps.slice(0, many + 1).map(({ key, forward }) => `${forward}${key.from}.${key.columns.join()}`)].join()
+  [
+    from.alias,
+    ...steps.slice(0, many + 1).map(({ key, forward }) => `${forward}${key.from}.${key.columns.join()}`),
+  ].join()
 
 const firstToMany = ({ steps }: Way): number => steps.findIndex(({ forward }) => !forward)
 
@@ -178,7 +184,9 @@ const leadOf = (
 const bundlesOf = (catalog: Catalog, scope: Scope, conditions: readonly Condition[]): Bundle[] => {
   const bundles: KeyedBundle[] = []
   const leads: KeyedBundle[] = []
-  const sorted = conditions.toSorted((a, b) => Number(b.test.kind === "related") - Number(a.test.kind === "related"))
+  const sorted = conditions.toSorted(
+    (a, b) => Number(b.test.kind === "related") - Number(a.test.kind === "related"),
+  )
   for (const condition of sorted) {
     const way = scope.wayTo(tableOfTest(condition.test), roleOfTest(condition.test))
     if (!way) throw new Unreachable("tables are not connected by foreign keys")
@@ -189,7 +197,8 @@ const bundlesOf = (catalog: Catalog, scope: Scope, conditions: readonly Conditio
       lead ??
       (condition.test.kind === "related"
         ? same.find(each => each.group === condition.group)
-        : (same.find(each => each.group === condition.group) ?? (condition.group === 0 ? same[0] : undefined)))
+        : (same.find(each => each.group === condition.group) ??
+          (condition.group === 0 ? same[0] : undefined)))
     if (bundle) bundle.conditions.push(condition)
     else {
       const made = { key, group: condition.group, way, conditions: [condition] }
@@ -217,5 +226,8 @@ export const conditionsSql = (writer: Writer, scope: Scope, conditions: readonly
       direct.push(negated ? negatedSql(test, sql) : sql)
     }
   }
-  return [...direct, ...bundlesOf(writer.catalog, scope, apart).map(bundle => bundleSql(writer, scope, bundle))]
+  return [
+    ...direct,
+    ...bundlesOf(writer.catalog, scope, apart).map(bundle => bundleSql(writer, scope, bundle)),
+  ]
 }

@@ -107,19 +107,31 @@ const namedTables = ({ tokens, catalog, values }: Known): Set<number> => {
 /** Tables of the catalog that the statement's text names; for the reader of the reply, not for any decision. */
 const tablesIn = (catalog: Catalog, sql: string): string[] =>
   catalog.tables
-    .filter(({ name }) => new RegExp(`(?<![\\p{L}\\p{N}_])${name.replace(/[^\p{L}\p{N}_]/gu, "\\$&")}(?![\\p{L}\\p{N}_])`, "iu").test(sql.replace(/'(?:[^']|'')*'/g, "''")))
+    .filter(({ name }) =>
+      new RegExp(
+        `(?<![\\p{L}\\p{N}_])${name.replace(/[^\p{L}\p{N}_]/gu, "\\$&")}(?![\\p{L}\\p{N}_])`,
+        "iu",
+      ).test(sql.replace(/'(?:[^']|'')*'/g, "''")),
+    )
     .map(({ schema, name }) => (schema === "public" ? name : `${schema}.${name}`))
 
-export const createTranslator = (needs: { guard: Guard; upstream?: LanguageModel | undefined }): Translator => {
+export const createTranslator = (needs: {
+  guard: Guard
+  upstream?: LanguageModel | undefined
+}): Translator => {
   const { guard, upstream } = needs
   const types = createTypeCatalog()
 
-  const judged = ({ withSession, volumeId, execute = false }: TranslateRequest, sql: string): Promise<Outcome> =>
-    withSession(client => check({ client, guard, types, volumeId, sql, execute }))
+  const judged = (
+    { withSession, volumeId, execute = false }: TranslateRequest,
+    sql: string,
+  ): Promise<Outcome> => withSession(client => check({ client, guard, types, volumeId, sql, execute }))
 
   /** Asks the model, and once more with PostgreSQL's error when its statement does not hold. */
   const byModel = async (request: TranslateRequest, known: Known, model: LanguageModel) => {
-    const values = [...known.values.values()].flat().map(({ table, column, value }) => ({ table, column: column.name, value }))
+    const values = [...known.values.values()]
+      .flat()
+      .map(({ table, column, value }) => ({ table, column: column.name, value }))
     const { question, now, signal } = request
     const first = userPrompt({ question, now, catalog: known.catalog, relevant: namedTables(known), values })
     let user = first
@@ -129,7 +141,16 @@ export const createTranslator = (needs: { guard: Guard; upstream?: LanguageModel
       const { sql, explanation } = parseReply(reply.text)
       const outcome = await judged(request, sql)
       const confidence = outcome.valid ? MODEL_CONFIDENCE : 0
-      last = { draft: { sql, explanation: explanation || "Written by a language model.", confidence, warnings: [], model: reply.model }, outcome }
+      last = {
+        draft: {
+          sql,
+          explanation: explanation || "Written by a language model.",
+          confidence,
+          warnings: [],
+          model: reply.model,
+        },
+        outcome,
+      }
       if (outcome.valid) return last
       user = repairPrompt(first, sql, outcome.reason)
     }
@@ -139,7 +160,8 @@ export const createTranslator = (needs: { guard: Guard; upstream?: LanguageModel
   const answer = (known: Known, draft: Draft, outcome: Outcome): Translation => {
     if (outcome.valid && outcome.timedOut) throw fault("query_timeout", { seconds: RUN_TIMEOUT_MS / 1000 })
     const warnings = [...draft.warnings]
-    if (known.catalog.truncated) warnings.push("the database has more tables than were looked at; name some in `tables`")
+    if (known.catalog.truncated)
+      warnings.push("the database has more tables than were looked at; name some in `tables`")
     if (!outcome.valid) warnings.push(`PostgreSQL refuses the statement: ${outcome.reason}`)
     else if (outcome.failure) warnings.push(`the statement failed when it ran: ${outcome.failure}`)
     return {
@@ -171,9 +193,15 @@ export const createTranslator = (needs: { guard: Guard; upstream?: LanguageModel
           failure = error
         }
       }
-      if (ruled && ruled.confidence >= CONFIDENCE_MIN) return answer(known, ruled, await judged(request, ruled.sql))
+      if (ruled && ruled.confidence >= CONFIDENCE_MIN)
+        return answer(known, ruled, await judged(request, ruled.sql))
       if (failure instanceof PortError) {
-        if (failure.kind === "unavailable") throw fault("service_unavailable", { reason: "the language model cannot be reached" }, { internal: failure })
+        if (failure.kind === "unavailable")
+          throw fault(
+            "service_unavailable",
+            { reason: "the language model cannot be reached" },
+            { internal: failure },
+          )
         throw fault("upstream_error", { reason: failure.message }, { internal: failure })
       }
       const reason =

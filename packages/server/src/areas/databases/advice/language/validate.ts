@@ -13,7 +13,12 @@ export interface QueryResult {
 }
 
 export type Outcome =
-  | { readonly valid: true; readonly result?: QueryResult; readonly failure?: string; readonly timedOut?: true }
+  | {
+      readonly valid: true
+      readonly result?: QueryResult
+      readonly failure?: string
+      readonly timedOut?: true
+    }
   | { readonly valid: false; readonly reason: string }
 
 export const RUN_TIMEOUT_MS = 10_000
@@ -56,21 +61,36 @@ const uniqueNames = (fields: readonly pg.FieldDef[]): string[] => {
   })
 }
 
-const run = async (client: pg.ClientBase, sql: string, types: TypeCatalog, volumeId: string): Promise<Outcome> => {
+const run = async (
+  client: pg.ClientBase,
+  sql: string,
+  types: TypeCatalog,
+  volumeId: string,
+): Promise<Outcome> => {
   await client.query("SAVEPOINT planned")
   try {
     await client.query(`SET LOCAL statement_timeout = ${RUN_TIMEOUT_MS}`)
     const { fields, rows, truncated } = await fetchRows(client, sql)
-    await types.load(volumeId, client, fields.map(({ dataTypeID }) => dataTypeID))
+    await types.load(
+      volumeId,
+      client,
+      fields.map(({ dataTypeID }) => dataTypeID),
+    )
     const known = types.of(volumeId)
     const names = uniqueNames(fields)
     const converters = fields.map(({ dataTypeID }) => converterOf(known, dataTypeID))
-    const convert = (value: string | null, index: number) => (value === null ? null : (converters[index]?.(value) ?? value))
+    const convert = (value: string | null, index: number) =>
+      value === null ? null : (converters[index]?.(value) ?? value)
     return {
       valid: true,
       result: {
-        columns: fields.map(({ dataTypeID }, index) => ({ name: names[index] ?? "", type: known.get(dataTypeID).name })),
-        rows: rows.map(row => Object.fromEntries(row.map((value, index) => [names[index] ?? "", convert(value, index)]))),
+        columns: fields.map(({ dataTypeID }, index) => ({
+          name: names[index] ?? "",
+          type: known.get(dataTypeID).name,
+        })),
+        rows: rows.map(row =>
+          Object.fromEntries(row.map((value, index) => [names[index] ?? "", convert(value, index)])),
+        ),
         row_count: rows.length,
         truncated,
       },

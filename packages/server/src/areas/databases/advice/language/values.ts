@@ -34,7 +34,9 @@ const withLast = (words: readonly string[], last: string): string => [...words.s
 
 /** The forms by which a run of tokens may name a value: as written, and with its last word in the singular. */
 export const formsOf = (tokens: readonly Token[]): string[] => {
-  const words = tokens.map(({ kind, surface, text }) => plain(kind === "quoted" || kind === "number" ? surface : text))
+  const words = tokens.map(({ kind, surface, text }) =>
+    plain(kind === "quoted" || kind === "number" ? surface : text),
+  )
   const last = words.at(-1) ?? ""
   return [...new Set([words.join(" "), withLast(words, singularOf(last))])]
 }
@@ -80,7 +82,10 @@ const enumValues = (catalog: Catalog): StoredValue[] =>
   )
 
 /** Inside a transaction; a failure or a slow table costs the answers of that query and nothing else. */
-const attempt = async <Row>(client: ClientBase, run: () => Promise<readonly Row[]>): Promise<readonly Row[]> => {
+const attempt = async <Row>(
+  client: ClientBase,
+  run: () => Promise<readonly Row[]>,
+): Promise<readonly Row[]> => {
   await client.query(`SAVEPOINT probe; SET LOCAL statement_timeout = ${TIMEOUT_MS}`)
   try {
     const rows = await run()
@@ -101,7 +106,9 @@ export const readValues = async (
   const texts = catalog.tables.flatMap(table =>
     table.columns.flatMap(column => (column.category === "text" ? [{ table, column }] : [])),
   )
-  const scanned = texts.filter(({ table }) => table.bytes >= 0 && table.bytes <= SCANNED_BYTES_MAX).slice(0, COLUMNS_MAX)
+  const scanned = texts
+    .filter(({ table }) => table.bytes >= 0 && table.bytes <= SCANNED_BYTES_MAX)
+    .slice(0, COLUMNS_MAX)
   const found: StoredValue[] = enumValues(catalog)
   if (scanned.length > 0) {
     const sql = probeSql(catalog, scanned)

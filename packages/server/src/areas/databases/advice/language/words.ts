@@ -46,7 +46,8 @@ export const singularOf = (word: string): string => {
   if (known) return known
   if (word.length < 4 || /(?:ss|us|is)$/.test(word)) return word
   if (word.endsWith("ies")) return `${word.slice(0, -3)}y`
-  if (/(?:sses|shes|ches|xes|zes|uses)$/.test(word) && !/(?:causes|houses)$/.test(word)) return word.slice(0, -2)
+  if (/(?:sses|shes|ches|xes|zes|uses)$/.test(word) && !/(?:causes|houses)$/.test(word))
+    return word.slice(0, -2)
   return word.endsWith("s") ? word.slice(0, -1) : word
 }
 
@@ -182,7 +183,11 @@ const joinNumbers = (tokens: readonly Token[]): Token[] => {
       else break
       used++
     }
-    if (token.text === "one" && used === 1 && !/^(?:least|most|than|exactly|only)$/.test(tokens[index - 1]?.text ?? "")) {
+    if (
+      token.text === "one" &&
+      used === 1 &&
+      !/^(?:least|most|than|exactly|only)$/.test(tokens[index - 1]?.text ?? "")
+    ) {
       joined.push(token)
       continue
     }
@@ -201,7 +206,8 @@ export const tokenize = (question: string): Token[] => {
   for (const match of question.normalize("NFC").matchAll(PATTERN)) {
     const [whole, double, curly, single, date, number, scale, word, symbol] = match
     const quoted = double ?? curly ?? single
-    if (quoted !== undefined) tokens.push(tokenOf("quoted", quoted.trim(), `"${quoted.trim().toLowerCase()}"`))
+    if (quoted !== undefined)
+      tokens.push(tokenOf("quoted", quoted.trim(), `"${quoted.trim().toLowerCase()}"`))
     else if (date) tokens.push(tokenOf("date", date, date))
     else if (number) {
       const value = Number(number.replaceAll(",", "")) * (scales[scale?.toLowerCase() ?? ""] ?? 1)

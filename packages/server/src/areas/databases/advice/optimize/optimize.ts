@@ -43,6 +43,9 @@ const RESERVE_MS = 3_000
 /** Estimated rows of a scan with a filter, as a share of the table, up to which an index is likely to help. */
 const SELECTIVE_SHARE = 0.1
 
+/** Connection lost, no resources, shutting down, internal: not the statement's fault. A timeout (57014) may be. */
+const SERVERS_OWN = /^(08|53|57P|58|XX)/
+
 interface Weight {
   readonly query: string
   readonly query_id: string | null
@@ -54,29 +57,29 @@ interface Looked {
   readonly weight: Weight
   readonly statement: Statement
   readonly values: Values
-  readonly plan: PlanNode | undefined
+  readonly plan: PlanNode
   readonly candidates: readonly Candidate[]
   readonly rewrites: readonly Rewrite[]
 }
 
 /** The statements that took most time, without those of the platform and of other databases of the server. */
-const TOP = `SELECT pg_catalog.min(entry.query) AS query, entry.queryid::pg_catalog.text AS query_id,
-    pg_catalog.sum(entry.calls)::pg_catalog.int8 AS calls, pg_catalog.sum(entry.total_exec_time) AS total_exec_time_ms
+const TOP = `SELECT min(entry.query) AS query, entry.queryid::text AS query_id, sum(entry.calls)::bigint AS calls,
+    sum(entry.total_exec_time) AS total_exec_time_ms
   FROM svc_internal.pg_stat_statements AS entry
-  JOIN pg_catalog.pg_database AS database ON database.oid OPERATOR(pg_catalog.=) entry.dbid
-  LEFT JOIN pg_catalog.pg_roles AS role ON role.oid OPERATOR(pg_catalog.=) entry.userid
-  WHERE database.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() AND entry.queryid IS NOT NULL
+  JOIN pg_database AS database ON database.oid = entry.dbid
+  LEFT JOIN pg_roles AS role ON role.oid = entry.userid
+  WHERE database.datname = current_database() AND entry.queryid IS NOT NULL
     AND role.rolname IS DISTINCT FROM 'svc_admin'
-    AND entry.query ~ '^[[:space:](]*([Ss][Ee][Ll][Ee][Cc][Tt]|[Ii][Nn][Ss][Ee][Rr][Tt]|[Uu][Pp][Dd][Aa][Tt][Ee]|[Dd][Ee][Ll][Ee][Tt][Ee]|[Mm][Ee][Rr][Gg][Ee]|[Ww][Ii][Tt][Hh])'
+    AND entry.query ~* '^[[:space:](]*(select|insert|update|delete|merge|with)'
     AND entry.query !~ 'pg_catalog\\.|svc_internal\\.'
-  GROUP BY entry.queryid ORDER BY 4 DESC LIMIT $1::pg_catalog.int4`
+  GROUP BY entry.queryid ORDER BY 4 DESC LIMIT $1::int`
 
 const look = async (
   client: pg.ClientBase,
   weight: Weight,
   schemas: readonly string[],
   given: readonly unknown[] | undefined,
-): Promise<Looked | { readonly reason: string }> => {
+): Promise<Looked | { readonly reason: string; readonly sqlstate?: string }> => {
   const statement = await readStatement(weight.query)
   if ("reason" in statement) return statement
   const relations = createRelations(client, schemas)
@@ -85,18 +88,26 @@ const look = async (
   const values =
     given ?? (statement.parameterCount > 0 ? await typicalValues(statement, blocks, relations) : [])
   const candidates = await candidatesOf(blocks, relations)
-  await client.query("SET LOCAL search_path TO DEFAULT")
-  let plan: PlanNode | undefined
+  let plan: PlanNode
   try {
+    // The statement alone is read with the tenant's search path; a savepoint that is taken back undoes it.
+    await client.query("SAVEPOINT svc_theirs; SET LOCAL search_path TO DEFAULT")
     plan = (await withSavepoint(client, () => explain(client, statement, values))).plan
   } catch (error) {
-    return { reason: error instanceof Error ? error.message : "it has no plan" }
+    const { code: sqlstate, message } = error as { code?: string; message: string }
+    if (sqlstate === undefined || SERVERS_OWN.test(sqlstate)) throw error
+    return { reason: message, sqlstate }
+  } finally {
+    await client.query("ROLLBACK TO SAVEPOINT svc_theirs; RELEASE SAVEPOINT svc_theirs")
   }
-  await client.query("SET LOCAL search_path = pg_catalog, pg_temp")
   const rewrites = await rewritesOf({ tree: statement.tree, blocks, relations, plan })
-  await client.query("SET LOCAL search_path TO DEFAULT")
   return { weight, statement, values, plan, candidates, rewrites }
 }
+
+const SYNTAX_ERROR = "42601"
+
+const refused = ({ reason, sqlstate = SYNTAX_ERROR }: { reason: string; sqlstate?: string }) =>
+  fault("invalid_sql", { reason }, { body: { details: { sqlstate } } })
 
 /** Reads everything that is needed of the database itself, where nothing is built and no statement is run. */
 const survey = async (client: pg.ClientBase, { sql, params, limit = STATEMENTS_DEFAULT }: Request) => {
@@ -109,6 +120,7 @@ const survey = async (client: pg.ClientBase, { sql, params, limit = STATEMENTS_D
     client,
     "SELECT pg_catalog.current_schemas(true) AS schemas",
   )
+  await client.query("SET LOCAL search_path = pg_catalog, pg_temp")
   const own = { query: sql ?? "", query_id: null, calls: null, total_exec_time_ms: null }
   const weights: Weight[] = sql === undefined ? await rowsAsJson<Weight>(client, TOP, [limit]) : [own]
   const looked: Looked[] = []
@@ -124,7 +136,7 @@ const survey = async (client: pg.ClientBase, { sql, params, limit = STATEMENTS_D
     }
     const found = await look(client, weight, path?.schemas ?? [], sql === undefined ? undefined : params)
     if (!("reason" in found)) looked.push(found)
-    else if (sql !== undefined) throw fault("invalid_sql", { reason: found.reason })
+    else if (sql !== undefined) throw refused(found)
     else skipped.push({ query: weight.query, query_id: weight.query_id, reason: found.reason })
   }
   await client.query("ROLLBACK")
@@ -136,15 +148,13 @@ const statementsOf = (indexes: readonly Candidate[]): string[] => [
   ...indexes.map(({ relation, definition }) => `CREATE INDEX CONCURRENTLY ON ${relation.name} ${definition}`),
 ]
 
-const cost = (plan: PlanNode | undefined, which: "Startup Cost" | "Total Cost") => plan?.[which] ?? null
-
 const proven = ({ weight }: Looked, { indexes, before, after, sizeBytes, errors }: Verified): Suggestion => ({
   type: "index",
   ...weight,
-  startup_cost_before: cost(before.explained.plan, "Startup Cost"),
-  startup_cost_after: cost(after.explained.plan, "Startup Cost"),
-  total_cost_before: cost(before.explained.plan, "Total Cost"),
-  total_cost_after: cost(after.explained.plan, "Total Cost"),
+  startup_cost_before: before.explained.plan["Startup Cost"],
+  startup_cost_after: after.explained.plan["Startup Cost"],
+  total_cost_before: before.explained.plan["Total Cost"],
+  total_cost_after: after.explained.plan["Total Cost"],
   time_before_ms: before.timeMs,
   time_after_ms: after.timeMs,
   index_statements: statementsOf(indexes),
@@ -155,7 +165,6 @@ const proven = ({ weight }: Looked, { indexes, before, after, sizeBytes, errors 
 
 /** Without a branch: a table that is read whole although few of its rows are wanted. */
 const likely = ({ weight, plan, candidates }: Looked): Suggestion[] => {
-  if (!plan) return []
   const scans = planNodes(plan).filter(node => node["Node Type"] === "Seq Scan" && node.Filter !== undefined)
   const indexes = new Map<string, Candidate>()
   for (const candidate of candidates) {
@@ -173,9 +182,9 @@ const likely = ({ weight, plan, candidates }: Looked): Suggestion[] => {
     {
       type: "index",
       ...weight,
-      startup_cost_before: cost(plan, "Startup Cost"),
+      startup_cost_before: plan["Startup Cost"],
       startup_cost_after: null,
-      total_cost_before: cost(plan, "Total Cost"),
+      total_cost_before: plan["Total Cost"],
       total_cost_after: null,
       time_before_ms: null,
       time_after_ms: null,

@@ -18,7 +18,7 @@ interface Looked {
   readonly tree: Node
   readonly blocks: readonly Block[]
   readonly relations: Relations
-  readonly plan: PlanNode | undefined
+  readonly plan: PlanNode
 }
 
 type Rule = (looked: Looked) => Promise<Rewrite[]> | Rewrite[]
@@ -117,7 +117,7 @@ const offsetPaging: Rule = ({ tree }) => {
 
 const missingLimit: Rule = ({ tree, plan }) => {
   const select = selectOf(tree)
-  const rows = plan?.["Plan Rows"] ?? 0
+  const rows = plan["Plan Rows"]
   if (!select || select.limitCount !== undefined || rows < ROWS_WITHOUT_LIMIT) return []
   const message = `It gives about ${Math.round(rows)} rows and has no LIMIT.`
   return [{ rule: "missing_limit", message, example: null }]
@@ -141,7 +141,6 @@ const INTEGERS: ReadonlySet<string> = new Set(["smallint", "integer", "bigint"])
 
 /** A cast in the plan that the statement does not have was made by PostgreSQL, because the types differ. */
 const implicitCast: Rule = async ({ tree, blocks, relations, plan }) => {
-  if (!plan) return []
   const written = new Set<string>()
   walk(tree, (type, node) => {
     const column = type === "TypeCast" ? columnOf(node.arg) : undefined

@@ -157,14 +157,13 @@ const choose = async (trial: Trial, candidates: readonly Candidate[], before: nu
 
 const sizeOfChosen = async (client: pg.ClientBase, count: number): Promise<number> => {
   const names = Array.from({ length: count }, (_, at) => `${CANDIDATE_NAME}${at}`)
+  await client.query("SET LOCAL search_path = pg_catalog, pg_temp")
   const [size] = await rowsAsJson<{ bytes: number }>(
     client,
-    `SELECT pg_catalog.sum(pg_catalog.pg_relation_size(class.oid) OPERATOR(pg_catalog.+) coalesce((
-        SELECT pg_catalog.sum(pg_catalog.pg_relation_size(part.relid))
-        FROM pg_catalog.pg_partition_tree(class.oid) AS part
-        WHERE part.relid::pg_catalog.oid OPERATOR(pg_catalog.<>) class.oid), 0)) AS bytes
-      FROM pg_catalog.pg_class AS class
-      WHERE class.relname OPERATOR(pg_catalog.=) ANY ($1::pg_catalog.text[]) AND class.relkind IN ('i', 'I')`,
+    `SELECT sum(pg_relation_size(class.oid) + coalesce((
+        SELECT sum(pg_relation_size(part.relid)) FROM pg_partition_tree(class.oid) AS part
+        WHERE part.relid::oid <> class.oid), 0)) AS bytes
+      FROM pg_class AS class WHERE class.relname = ANY ($1::text[]) AND class.relkind IN ('i', 'I')`,
     [names],
   )
   return size?.bytes ?? 0

@@ -67,7 +67,7 @@ const isPersonTable = (words: readonly string[]): boolean =>
 
 /** A table about what people have, not who they are. */
 const THINGS: ReadonlySet<string> = new Set(
-  "group role type segment status category team plan tag field setting list file event product".split(" "),
+  "group role type segment status category team plan tag field setting file event product".split(" "),
 )
 
 const PERSON_NAME_OF_PERSON = 0.82

@@ -1,12 +1,12 @@
 /** A PostgreSQL that takes passwords on a Unix socket only, as a branch's server does. */
 import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { chmod, chown, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import pg from "pg"
-import { chooseAccount, spawnAs } from "../../../../kernel/db/embedded/account.ts"
+import { type Account, chooseAccount, spawnAs } from "../../../../kernel/db/embedded/account.ts"
 import { locateBinaries, prepareBinaries, programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { makePrivateDir } from "../../../../kernel/db/embedded/placement.ts"
 import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
@@ -28,8 +28,25 @@ export interface TestCluster extends AsyncDisposable {
   ask(sql: string): Promise<Record<string, unknown>[]>
 }
 
+/** For a server that takes TLS connections of the guest on a TCP port, too. */
+export interface TcpOptions {
+  readonly port: number
+  readonly certificate: { readonly key: string; readonly cert: string }
+}
+
+const offerTls = async (root: string, account: Account | undefined, { port, certificate }: TcpOptions) => {
+  const [key, cert] = [join(root, "server.key"), join(root, "server.crt")]
+  await writeFile(key, certificate.key, { mode: 0o600 })
+  await writeFile(cert, certificate.cert)
+  if (account) await chown(key, account.uid, account.gid)
+  return [
+    ...["listen_addresses=127.0.0.1", `port=${port}`, "ssl=on"],
+    ...[`ssl_key_file=${key}`, `ssl_cert_file=${cert}`],
+  ]
+}
+
 /** Database `app` of role `owner`, whose password is `PASSWORD`. */
-export const startCluster = async (version: PgVersion): Promise<TestCluster> => {
+export const startCluster = async (version: PgVersion, tcp?: TcpOptions): Promise<TestCluster> => {
   const root = await mkdtemp(join(tmpdir(), "svc-wire-"))
   await chmod(root, 0o711)
   const account = chooseAccount({ dataDir: root, cluster: join(root, "data") })
@@ -51,13 +68,23 @@ export const startCluster = async (version: PgVersion): Promise<TestCluster> => 
   )
   // For tests that speak the protocol by hand, and are not about logging in.
   const rules = join(cluster, "pg_hba.conf")
-  await writeFile(rules, `local all ${GUEST} trust\n${await readFile(rules, "utf8")}`)
-  const settings = ["listen_addresses=", `unix_socket_directories=${socketDir}`, "fsync=off"]
+  await writeFile(
+    rules,
+    `local all ${GUEST} trust\nhostssl all ${GUEST} 127.0.0.1/32 trust\n${await readFile(rules, "utf8")}`,
+  )
+  const listening = tcp ? await offerTls(root, account, tcp) : ["listen_addresses="]
+  const settings = [...listening, `unix_socket_directories=${socketDir}`, "fsync=off"]
   const small = ["shared_buffers=16MB", "max_connections=60", "max_wal_size=256MB"]
   const server = await startServer({ binaries, cluster, settings: [...settings, ...small], account, log })
 
   const ask = async (sql: string, database = "app") => {
-    const client = new pg.Client({ host: socketDir, user: SUPERUSER, password: PASSWORD, database })
+    const client = new pg.Client({
+      host: socketDir,
+      port: tcp?.port ?? 5432,
+      user: SUPERUSER,
+      password: PASSWORD,
+      database,
+    })
     await client.connect()
     try {
       return (await client.query(sql)).rows

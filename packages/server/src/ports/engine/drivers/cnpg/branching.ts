@@ -127,7 +127,8 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
       if (end === "raised") return
     } finally {
       done.abort()
-      raising.catch(() => undefined)
+      // Whichever comes second is of no interest any more.
+      for (const late of [raising, failing]) late.catch(() => undefined)
     }
     await needs.raze(target)
     throw new PortError(

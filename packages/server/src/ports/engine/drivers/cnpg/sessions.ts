@@ -44,7 +44,7 @@ export const createSessions = (
 ): Sessions => {
   const passwordOf = async (volumeId: string, role: string): Promise<string> => {
     const name = role === OWNER_ROLE ? ownerSecretName(volumeId) : readerSecretName(volumeId)
-    const encoded = (await site.api.get("secrets", name))?.data?.["password"]
+    const encoded = (await site.api.get("secrets", name))?.data?.password
     if (encoded === undefined) throw new PortError("missing", `there is no Secret ${name}`)
     return Buffer.from(encoded, "base64").toString("utf8")
   }

@@ -33,17 +33,26 @@ export const sameAnswer = (
   const wanted = columnsOf(solution, solution[0]?.length ?? 0)
   const sorted = (column: readonly string[]) => column.toSorted().join("\u0001")
   const rowsOf = (columns: readonly (readonly string[])[]) =>
-    answer.map((_, row) => columns.map(column => column[row]).join("\u0000")).sort().join("\u0001")
+    answer
+      .map((_, row) => columns.map(column => column[row]).join("\u0000"))
+      .sort()
+      .join("\u0001")
   const target = rowsOf(wanted)
   const pick = (chosen: number[]): boolean => {
     if (chosen.length === wanted.length) return rowsOf(chosen.map(index => given[index] ?? [])) === target
     const next = sorted(wanted[chosen.length] ?? [])
-    return given.some((column, index) => !chosen.includes(index) && sorted(column) === next && pick([...chosen, index]))
+    return given.some(
+      (column, index) => !chosen.includes(index) && sorted(column) === next && pick([...chosen, index]),
+    )
   }
   return pick([])
 }
 
-export type Answering = (client: pg.PoolClient, question: string, now: Date) => Promise<{ sql: string; confidence: number }>
+export type Answering = (
+  client: pg.PoolClient,
+  question: string,
+  now: Date,
+) => Promise<{ sql: string; confidence: number }>
 
 const raw = { getTypeParser: () => (text: string | Buffer) => text } as unknown as pg.CustomTypesConfig
 
@@ -58,11 +67,21 @@ const judge = async (client: pg.PoolClient, pair: Pair, answering: Answering): P
     const right = sameAnswer(await rowsOf(client, sql), await rowsOf(client, pair.sql))
     return { pair, right, sql, confidence: answer.confidence, reason: right ? "" : "another answer" }
   } catch (error) {
-    return { pair, right: false, sql, confidence: 0, reason: error instanceof Error ? error.message : String(error) }
+    return {
+      pair,
+      right: false,
+      sql,
+      confidence: 0,
+      reason: error instanceof Error ? error.message : String(error),
+    }
   }
 }
 
-export const evaluate = async (pool: pg.Pool, set: EvaluationSet, answering: Answering): Promise<Verdict[]> => {
+export const evaluate = async (
+  pool: pg.Pool,
+  set: EvaluationSet,
+  answering: Answering,
+): Promise<Verdict[]> => {
   const client = await pool.connect()
   try {
     const verdicts: Verdict[] = []

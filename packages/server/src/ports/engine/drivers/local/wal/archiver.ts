@@ -1,7 +1,7 @@
-import { Worker } from "node:worker_threads"
 import type { Lsn } from "../../../port.ts"
-import type { FromReceiver, ToReceiver } from "./messages.ts"
+import type { ToReceiver } from "./messages.ts"
 import { formatLsn, parseLsn } from "./position.ts"
+import { createThread } from "./thread.ts"
 
 /** A running server whose log is archived, and the folder of its archive, which must exist. */
 export interface WalSource {
@@ -41,10 +41,6 @@ export interface Archiver extends AsyncDisposable {
   follow(source: WalSource): WalFollower
 }
 
-const RECEIVER = new URL("./receiver.ts", import.meta.url)
-/** A thread that dies at once each time must not take the processor. */
-const RESTART_AFTER_MS = 100
-
 interface Followed {
   readonly source: WalSource
   readonly flushed: BigInt64Array
@@ -62,64 +58,60 @@ const enter = (followed: Followed, state: FollowerState) => {
   for (const listener of followed.listeners) listener(state)
 }
 
-interface Thread extends AsyncDisposable {
-  /** Starts it unless it runs, or is about to. */
-  ensure(): void
-  /** Lost when there is none at the moment: the next one is greeted. */
-  tell(message: ToReceiver): void
-  isRunning(): boolean
-}
-
-/** The thread, started when it is first needed, and again when it dies while `isNeeded`. */
-const createThread = (handlers: {
-  /** What each new one has to know. */
-  readonly greeting: () => readonly ToReceiver[]
-  readonly received: (message: FromReceiver) => void
-  readonly died: (reason: string) => void
-  readonly isNeeded: () => boolean
-}): Thread => {
-  let worker: Worker | undefined
-  let restart: NodeJS.Timeout | undefined
-  let closed = false
-
-  const start = () => {
-    restart = undefined
-    // None of our environment: `pg` would take settings from it.
-    const started = new Worker(RECEIVER, { name: "wal-receiver", env: {} })
-    worker = started
-    let reason = "it was ended"
-    started.on("message", handlers.received)
-    started.on("error", error => {
-      reason = error instanceof Error ? error.message : String(error)
-    })
-    started.on("exit", () => {
-      worker = undefined
-      if (closed) return
-      if (handlers.isNeeded()) restart = setTimeout(start, RESTART_AFTER_MS)
-      handlers.died(reason)
-    })
-    for (const message of handlers.greeting()) started.postMessage(message)
-  }
-
-  return {
-    ensure() {
-      if (!worker && !restart && !closed) start()
-    },
-    tell: message => worker?.postMessage(message),
-    isRunning: () => worker !== undefined,
-    async [Symbol.asyncDispose]() {
-      closed = true
-      clearTimeout(restart)
-      await worker?.terminate()
-    },
-  }
-}
-
 const followMessage = (follower: number, { source, flushed }: Followed): ToReceiver => ({
   ...{ kind: "follow", follower, source, flushed },
 })
 
 const flushedPosition = ({ flushed }: Followed): bigint => Atomics.load(flushed, 0)
+
+const createFollowed = (source: WalSource): Followed => ({
+  ...{ source, state: "connecting", stopping: false, requests: new Map(), listeners: [] },
+  flushed: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
+  ended: Promise.withResolvers<void>(),
+  stopped: Promise.withResolvers<void>(),
+})
+
+/** Notes a request, which the thread's answer settles, or the time. */
+const noteRequest = (
+  { requests }: Followed,
+  request: number,
+  position: bigint,
+  timeoutMs: number,
+): Promise<boolean> =>
+  new Promise(resolve => {
+    const reached = (isOnDisk: boolean) => {
+      clearTimeout(timer)
+      requests.delete(request)
+      resolve(isOnDisk)
+    }
+    const timer = setTimeout(reached, timeoutMs, false)
+    requests.set(request, { position, reached })
+  })
+
+/** All that a new thread has to know of a follower. */
+const introduce = (follower: number, followed: Followed): readonly ToReceiver[] => [
+  followMessage(follower, followed),
+  ...[...followed.requests].map(([request, { position }]) => ({
+    ...{ kind: "await" as const, follower, request, position },
+  })),
+]
+
+const toFollower = (
+  followed: Followed,
+  { flushedTo, stop }: Pick<WalFollower, "flushedTo" | "stop">,
+): WalFollower => ({
+  get state() {
+    return followed.state
+  },
+  get flushedLsn() {
+    const position = flushedPosition(followed)
+    return position === 0n ? null : formatLsn(position)
+  },
+  flushedTo,
+  onState: listener => void followed.listeners.push(listener),
+  ended: followed.ended.promise,
+  stop,
+})
 
 /** Starts no thread before the first `follow`. `log` gets a line for what an operator should know. */
 export const createArchiver = (log: (line: string) => void): Archiver => {
@@ -135,51 +127,29 @@ export const createArchiver = (log: (line: string) => void): Archiver => {
     followed.stopped.resolve()
   }
 
-  const received = (message: FromReceiver) => {
-    if (message.kind === "log") return log(message.line)
-    const followed = followers.get(message.follower)
-    if (!followed) return
-    if (message.kind === "state") enter(followed, message.state)
-    else if (message.kind === "reached") followed.requests.get(message.request)?.reached(true)
-    else if (message.kind === "ended") followed.ended.resolve()
-    else forget(message.follower)
-  }
-
-  const died = (reason: string) => {
-    log(`the thread that archives the log has died, another one is started: ${reason}`)
-    for (const [follower, followed] of followers) {
-      if (followed.stopping) forget(follower)
-      else enter(followed, "failed")
-    }
-  }
-
-  const greeting = (): readonly ToReceiver[] =>
-    [...followers].flatMap(([follower, followed]) => {
-      enter(followed, "connecting")
-      const requests = [...followed.requests].map(([request, { position }]) => ({
-        ...{ kind: "await" as const, follower, request, position },
-      }))
-      return [followMessage(follower, followed), ...requests]
-    })
-
-  const thread = createThread({ greeting, received, died, isNeeded: () => followers.size > 0 })
-
-  const flushedTo = (follower: number, followed: Followed, lsn: Lsn, timeoutMs: number): Promise<boolean> => {
-    const position = parseLsn(lsn)
-    if (flushedPosition(followed) >= position) return Promise.resolve(true)
-    if (!followers.has(follower)) return Promise.resolve(false)
-    const request = ++lastNumber
-    return new Promise(resolve => {
-      const reached = (isOnDisk: boolean) => {
-        clearTimeout(timer)
-        followed.requests.delete(request)
-        resolve(isOnDisk)
+  const thread = createThread({
+    isNeeded: () => followers.size > 0,
+    greeting() {
+      for (const followed of followers.values()) enter(followed, "connecting")
+      return [...followers].flatMap(([follower, followed]) => introduce(follower, followed))
+    },
+    received(message) {
+      if (message.kind === "log") return log(message.line)
+      const followed = followers.get(message.follower)
+      if (!followed) return
+      if (message.kind === "state") enter(followed, message.state)
+      else if (message.kind === "reached") followed.requests.get(message.request)?.reached(true)
+      else if (message.kind === "ended") followed.ended.resolve()
+      else forget(message.follower)
+    },
+    died(reason) {
+      log(`the thread that archives the log has died: ${reason}`)
+      for (const [follower, followed] of followers) {
+        if (followed.stopping) forget(follower)
+        else enter(followed, "failed")
       }
-      const timer = setTimeout(reached, timeoutMs, false)
-      followed.requests.set(request, { position, reached })
-      thread.tell({ kind: "await", follower, request, position })
-    })
-  }
+    },
+  })
 
   const stop = async (follower: number, followed: Followed): Promise<void> => {
     if (!followed.stopping) {
@@ -192,29 +162,23 @@ export const createArchiver = (log: (line: string) => void): Archiver => {
 
   const follow = (source: WalSource): WalFollower => {
     const follower = ++lastNumber
-    const followed: Followed = {
-      ...{ source, state: "connecting", stopping: false, requests: new Map(), listeners: [] },
-      flushed: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
-      ended: Promise.withResolvers<void>(),
-      stopped: Promise.withResolvers<void>(),
-    }
+    const followed = createFollowed(source)
     followers.set(follower, followed)
     // A thread that starts now is greeted with this one too.
     if (thread.isRunning()) thread.tell(followMessage(follower, followed))
     else thread.ensure()
-    return {
-      get state() {
-        return followed.state
+    return toFollower(followed, {
+      async flushedTo(lsn, timeoutMs) {
+        const position = parseLsn(lsn)
+        if (flushedPosition(followed) >= position) return true
+        if (!followers.has(follower)) return false
+        const request = ++lastNumber
+        const answer = noteRequest(followed, request, position, timeoutMs)
+        thread.tell({ kind: "await", follower, request, position })
+        return answer
       },
-      get flushedLsn() {
-        const position = flushedPosition(followed)
-        return position === 0n ? null : formatLsn(position)
-      },
-      flushedTo: (lsn, timeoutMs) => flushedTo(follower, followed, lsn, timeoutMs),
-      onState: listener => void followed.listeners.push(listener),
-      ended: followed.ended.promise,
       stop: () => stop(follower, followed),
-    }
+    })
   }
 
   return {

@@ -1,14 +1,5 @@
 import { execFileSync } from "node:child_process"
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs"
+import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
 import pg from "pg"

@@ -1,0 +1,118 @@
+/** Wished orders and limits. */
+import { type Direction, type Sorting } from "./query.ts"
+import { columnExpression, columnLike, isColumn, isTable, match, nearestDate, nounAt, refOf, take, textFrom, type Reading, type Rule } from "./reading.ts"
+import { takeMeasure } from "./rules-measure.ts"
+
+const ASCENDING =
+  "ascending|asc|alphabetically|in alphabetical order|in ascending order|lowest first|smallest first|oldest first|cheapest first|earliest first|from (?:the )?(?:lowest|smallest|cheapest|oldest|earliest|low)(?: to (?:the )?\\w+)?|increasing"
+
+const DESCENDING =
+  "descending|desc|in descending order|in reverse order|highest first|largest first|newest first|latest first|most recent first|most expensive first|from (?:the )?(?:highest|largest|newest|latest|most expensive|high)(?: to (?:the )?\\w+)?|decreasing"
+
+const takeDirection = (reading: Reading): Direction | null => {
+  take(reading, ",|in|with the")
+  if (take(reading, DESCENDING)) return "desc"
+  return take(reading, ASCENDING) ? "asc" : null
+}
+
+export const orderRule: Rule = reading => {
+  const start = reading.at
+  const lone =
+    take(reading, `(?:sorted |ordered |ranked )(${ASCENDING}|${DESCENDING})`) ??
+    take(reading, "newest first|latest first|most recent first|oldest first|alphabetically")
+  if (lone) {
+    const word = lone[1] ?? lone[0]
+    const table = reading.draft.subject
+    const ref =
+      /newest|latest|recent|oldest/.test(word) && table !== null
+        ? nearestDate(reading.catalog, table)
+        : reading.draft.columns[0]
+    const direction = match(word, DESCENDING) ? "desc" : "asc"
+    if (ref) reading.draft.order.push({ by: "expression", expression: columnExpression(ref), direction })
+    else if (table !== null) {
+      const label = columnLike(reading, ["name", "title"], [table]) ?? textLabel(reading, table)
+      if (label)
+        reading.draft.order.push({ by: "expression", expression: columnExpression(label), direction })
+    }
+    return true
+  }
+  if (
+    !take(
+      reading,
+      "(?:and )?(?:sorted|ordered|order|sort|ranked|rank|arranged|arrange)(?: them| it| the results?)?(?: in)?(?: (?:descending|ascending))?(?: order)? by(?: the| their)?",
+    )
+  )
+    return false
+  do {
+    const sorting = takeSorting(reading)
+    if (!sorting) {
+      reading.at = start + 1
+      return false
+    }
+    const told = takeDirection(reading)
+    const said =
+      textFrom(reading, start).startsWith("descending") ||
+      /descending/.test(
+        reading.tokens
+          .slice(start, reading.at)
+          .map(({ text }) => text)
+          .join(" "),
+      )
+    reading.draft.order.push({ ...sorting, direction: told ?? (said ? "desc" : "asc") })
+  } while (take(reading, "(?:, )?(?:and )?then(?: by)?|and(?! then)|,"))
+  return true
+}
+
+const textLabel = (reading: Reading, table: number) => {
+  const column = reading.catalog.tables[table]?.columns.find(
+    ({ name, category }) => category === "text" && /name|title|label/.test(name),
+  )
+  return column ? { table, column } : null
+}
+
+const takeSorting = (reading: Reading): Sorting | null => {
+  const direction: Direction = "asc"
+  const { draft } = reading
+  if (draft.measures[0] && take(reading, "(?:number|count|total|average|amount|sum|result)(?! of)"))
+    return { by: "measure", measure: draft.measures[0], direction }
+  const measure = takeMeasure(reading)
+  if (measure) return { by: "measure", measure, direction }
+  const noun = nounAt(reading, reading.at, isColumn)
+  const ref = noun && refOf(noun.meaning)
+  if (noun && ref) {
+    reading.at += noun.length
+    const index = draft.groups.findIndex(group => group.kind === "column" && group.ref.column === ref.column)
+    return index >= 0
+      ? { by: "group", index, direction }
+      : { by: "expression", expression: columnExpression(ref), direction }
+  }
+  if (take(reading, "date|time")) {
+    const date = nearestDate(reading.catalog, draft.subject ?? draft.lastTable ?? 0)
+    return date && { by: "expression", expression: columnExpression(date), direction }
+  }
+  const table = nounAt(reading, reading.at, isTable)
+  const label = table && textLabel(reading, table.meaning.table.index)
+  if (!table || !label) return null
+  reading.at += table.length
+  return { by: "expression", expression: columnExpression(label), direction }
+}
+
+export const limitRule: Rule = reading => {
+  const { draft } = reading
+  const limited =
+    take(
+      reading,
+      "(?:limit(?:ed)?(?: to)?|only|at most|just) (\\d+)(?: (?:rows?|results?|records?|entries))?",
+    ) ?? take(reading, "(\\d+) (?:rows?|results?|records?|random|sample|example)s?")
+  if (limited) {
+    draft.limit = Number(limited[1])
+    return true
+  }
+  // `show 5 customers`
+  const noun = match(textFrom(reading), "\\d+") ? nounAt(reading, reading.at + 1, isTable) : undefined
+  if (draft.subject !== null || draft.pending || draft.columns.length > 0 || !noun) return false
+  draft.limit = Number(reading.tokens[reading.at]?.text)
+  reading.at++
+  return true
+}
+

@@ -1,0 +1,92 @@
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { Logger } from "../../kernel/log.ts"
+import { errorCode, StartupError } from "../../kernel/startup-error.ts"
+import { DATABASE_NAME, type Endpoint } from "../../ports/engine/port.ts"
+import type { PostgresSettings } from "../../services.ts"
+import type { Compute } from "./compute.ts"
+import type { Directory, ReadyBranch } from "./directory.ts"
+import { ownCertificate } from "./wire/certificate.ts"
+import { SQLSTATE, WireRefusal, wrongPassword } from "./wire/error-response.ts"
+import type { WireCall, WireTarget } from "./wire/messages.ts"
+import { openWire, type Wire } from "./wire/wire.ts"
+
+/** Of the 100 that a server takes, those that HTTP and the platform itself do not need. */
+const CONNECTIONS_MAX = 75
+
+export interface DoorNeeds {
+  readonly settings: PostgresSettings
+  readonly directory: Directory
+  readonly compute: Compute
+  readonly log: Logger
+  readonly calls: (calls: readonly WireCall[], branchOf: (id: string) => ReadyBranch | undefined) => void
+}
+
+const targetOf = ({ host, port, wakeMs, tls }: Endpoint): WireTarget => {
+  const common = { wakeMs, connectionsMax: CONNECTIONS_MAX }
+  if (host.startsWith("/")) return { ...common, socketPath: join(host, `.s.PGSQL.${port}`) }
+  return { ...common, host, port, ...(tls && { tls }) }
+}
+
+const certificateOf = async ({ certFile, keyFile, host, certificateDir }: PostgresSettings) => {
+  if (certFile === undefined || keyFile === undefined) return ownCertificate(certificateDir, host)
+  return { cert: await readFile(certFile, "utf8"), key: await readFile(keyFile, "utf8") }
+}
+
+/** Branches that had a connection lately, for what comes in about them later. */
+const KNOWN_MAX = 1_000
+
+/** The PostgreSQL port in front of all tenant databases. */
+export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
+  const { settings, directory, compute, log } = needs
+  const known = new Map<string, ReadyBranch>()
+
+  const remember = (branch: ReadyBranch) => {
+    known.delete(branch.branchId)
+    known.set(branch.branchId, branch)
+    const [oldest] = known.keys()
+    if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest)
+  }
+
+  const open = async (request: { branchId: string; user: string }): Promise<WireTarget> => {
+    const branch = await directory.findById(request.branchId)
+    if (!branch) throw wrongPassword(request.user)
+    remember(branch)
+    try {
+      using lease = await compute.acquire(branch)
+      return targetOf(lease.endpoint)
+    } catch (error) {
+      log.warn({ err: error, branch: branch.branchId }, "a database does not wake")
+      throw new WireRefusal({
+        sqlstate: SQLSTATE.cannotConnectNow,
+        message: `the database "${DATABASE_NAME}" cannot be started now`,
+        hint: "Try again in a few seconds.",
+      })
+    }
+  }
+
+  try {
+    return await openWire({
+      host: settings.bindHost,
+      port: settings.bindPort,
+      requireTls: settings.requireTls,
+      tls: () => certificateOf(settings),
+      log,
+      open,
+      activity(events) {
+        for (const { branchId, connectionId, kind } of events) {
+          const state = kind === "busy" || kind === "listening" ? "busy" : kind === "closed" ? "closed" : "open"
+          compute.wire(branchId, connectionId, state)
+        }
+      },
+      calls: calls => needs.calls(calls, id => known.get(id)),
+    })
+  } catch (error) {
+    if (errorCode(error) !== "EADDRINUSE") throw error
+    throw new StartupError(
+      `Svc cannot listen on ${settings.bindHost}:${settings.bindPort} for PostgreSQL's protocol: something else does.`,
+      "Stop what listens there, or choose another port through SVC_POSTGRES_PORT.",
+      { cause: error },
+    )
+  }
+}
