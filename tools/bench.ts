@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { databaseFigures } from "./bench/databases.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
-import { databaseFigures } from "./bench/databases.ts"
 import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
 
 const CONNECTIONS = [1, 32, 256] as const

@@ -63,10 +63,14 @@ export const takeWords = (line: readonly string[], isWhole: (word: string) => bo
   }
 }
 
-/** The arguments of a command that is no operation: global flags and words. */
-export const takeGlobals = (line: readonly string[], about?: string) => {
-  const { values, positionals } = parseStrictly(line, globalFlags, about)
-  return { globals: values as Globals, words: positionals }
+/** Flags that only one command has, all of which take a text. */
+export type OwnFlags = Readonly<Record<string, { readonly type: "string"; readonly about: string }>>
+
+/** The arguments of a command that is no operation: global flags, its own, and words. */
+export const takeGlobals = (line: readonly string[], about?: string, own: OwnFlags = {}) => {
+  const { values, positionals } = parseStrictly(line, { ...globalFlags, ...own }, about)
+  const flags = Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(own, name)))
+  return { globals: values as Globals, words: positionals, flags: flags as Record<string, string> }
 }
 
 const parseStrictly = (line: readonly string[], flags: Record<string, Flag>, about?: string) => {

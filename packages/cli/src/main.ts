@@ -1,9 +1,10 @@
 /** The command line: words → help, one of the extra commands, or an operation of the contract. */
 import { allAreas } from "@svc/contract"
 import cli from "../package.json" with { type: "json" }
-import { type Globals, takeGlobals, takeWords } from "./arguments.ts"
+import { type Globals, type OwnFlags, takeGlobals, takeWords } from "./arguments.ts"
 import { areaWord, findArea, findOperation, nearest, operationsOf, operationWord } from "./commands.ts"
 import { createCompletion } from "./extras/completion.ts"
+import { db, dbFlags, dbUsage } from "./extras/db.ts"
 import { doctor } from "./extras/doctor.ts"
 import type { Extra } from "./extras/extra.ts"
 import { login, logout, whoami } from "./extras/login.ts"
@@ -13,7 +14,21 @@ import { areaHelp, generalHelp, operationHelp } from "./help.ts"
 import { invoke } from "./invoke.ts"
 import { createWriter, exitCodes, type Terminal, UsageError } from "./terminal.ts"
 
-const extras: Readonly<Record<string, { about: string; run: Extra }>> = {
+interface ExtraCommand {
+  readonly about: string
+  readonly run: Extra
+  readonly flags?: OwnFlags
+  /** More than a line of help. */
+  readonly usage?: string
+}
+
+const extras: Readonly<Record<string, ExtraCommand>> = {
+  db: {
+    about: "Databases by name: list, create, branch, restore, psql",
+    run: db,
+    flags: dbFlags,
+    usage: dbUsage,
+  },
   login: { about: "Check a key and keep it for later commands", run: login },
   logout: { about: "Forget the key of a platform", run: logout },
   whoami: { about: "Show the calling key, its scopes and limits", run: whoami },
@@ -54,14 +69,14 @@ const run = async (line: readonly string[], terminal: Terminal): Promise<number 
 
 const runExtra = async (
   name: string,
-  { about, run }: { about: string; run: Extra },
+  { about, run, flags: own, usage = "" }: ExtraCommand,
   before: Globals,
   rest: readonly string[],
   terminal: Terminal,
 ): Promise<number | undefined> => {
-  const { globals, words } = takeGlobals(rest, "")
-  if (before.help || globals.help) return void terminal.out.line(`usage: svc ${name}\n\n${about}`)
-  return run({ ...before, ...globals }, words, terminal)
+  const { globals, words, flags } = takeGlobals(rest, name, own)
+  if (before.help || globals.help) return void terminal.out.line(extraHelp(name, about, usage))
+  return run({ ...before, ...globals }, words, terminal, flags)
 }
 
 const asksHelp = (rest: readonly string[]): boolean => {
@@ -69,11 +84,15 @@ const asksHelp = (rest: readonly string[]): boolean => {
   return rest.slice(0, end < 0 ? rest.length : end).some(word => word === "--help" || word === "-h")
 }
 
+const extraHelp = (name: string, about: string, usage = ""): string =>
+  `usage: svc ${name}\n\n${about}${usage && `\n\n${usage}`}`
+
 const extraRows = () => Object.entries(extras).map(([name, { about }]) => [name, about] as const)
 
 const helpOn = ([first, second]: readonly string[]): string => {
   if (first === undefined) return generalHelp(extraRows())
-  if (Object.hasOwn(extras, first)) return `usage: svc ${first}\n\n${extras[first]?.about}`
+  const extra = Object.hasOwn(extras, first) ? extras[first] : undefined
+  if (extra) return extraHelp(first, extra.about, extra.usage)
   return second === undefined ? areaHelp(areaOf(first)) : operationHelp(operationOf(first, second))
 }
 

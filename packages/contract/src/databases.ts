@@ -48,7 +48,9 @@ const databaseFields = {
   compute_state: ComputeState,
   parent_id: Nullable(Id),
   default_branch_id: Id,
-  is_default: T.Boolean({ description: "The database that requests of its project mean when they name none" }),
+  is_default: T.Boolean({
+    description: "The database that requests of its project mean when they name none",
+  }),
   suspend_timeout_seconds: T.Integer(),
   history_retention_seconds: T.Integer(),
   logical_size_bytes: T.Integer(),
@@ -122,7 +124,8 @@ export const databases = area(
   "databases",
   {
     title: "Databases",
-    summary: "PostgreSQL 16, 17 and 18: one server a database, asleep when idle, branched and restored at will",
+    summary:
+      "PostgreSQL 16, 17 and 18: one server a database, asleep when idle, branched and restored at will",
     project: "required",
   },
   {
@@ -148,7 +151,9 @@ export const databases = area(
       effect: "write",
       body: T.Object({
         name: DatabaseName,
-        isolation: T.Optional(T.String({ maxLength: 32, description: "shared, isolated (default) or dedicated" })),
+        isolation: T.Optional(
+          T.String({ maxLength: 32, description: "shared, isolated (default) or dedicated" }),
+        ),
         pg_version: T.Optional(T.Integer({ description: "16 (default), 17 or 18; fixed from then on" })),
         suspend_timeout_seconds: T.Optional(SuspendTimeout),
         history_retention_seconds: T.Optional(HistoryRetention),
@@ -334,9 +339,7 @@ export const databases = area(
         parent_lsn: T.Optional(Lsn),
         parent_timestamp: T.Optional(Time),
         expires_at: T.Optional(Nullable(Time)),
-        init_source: T.Optional(
-          OneOf(["data", "schema"]),
-        ),
+        init_source: T.Optional(OneOf(["data", "schema"])),
         protected: T.Optional(T.Boolean()),
       }),
       replies: { 201: NewBranch },
@@ -431,7 +434,13 @@ export const databases = area(
       params: BranchId,
       body: T.Object({ preserve_under_name: T.Optional(BranchName) }),
       replies: { 200: Branch },
-      faults: ["database_not_found", "branch_not_found", "branch_in_use", "name_taken", "service_unavailable"],
+      faults: [
+        "database_not_found",
+        "branch_not_found",
+        "branch_in_use",
+        "name_taken",
+        "service_unavailable",
+      ],
     },
   },
 )

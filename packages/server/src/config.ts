@@ -160,7 +160,8 @@ export const settings = {
   dedicatedCgroup: {
     variable: "SVC_DATABASE_CGROUP",
     otherwise: "none: there is no tier dedicated",
-    meaning: "Control group (cgroup v2 folder) in which databases of tier `dedicated` get groups of their own.",
+    meaning:
+      "Control group (cgroup v2 folder) in which databases of tier `dedicated` get groups of their own.",
     parse: optional,
   },
   dedicatedMemoryMb: {

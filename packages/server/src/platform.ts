@@ -246,7 +246,14 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
   const listener = opened.use(await takeAddress(settings.host, settings.port))
   const config = configAt(settings, listener.port)
 
-  const start: Start = { config, clock, log, definitions: [...areaDefinitions, ...areas], templatesDir, opened }
+  const start: Start = {
+    config,
+    clock,
+    log,
+    definitions: [...areaDefinitions, ...areas],
+    templatesDir,
+    opened,
+  }
   const engines = await openEngines(start, lock)
   const assembled = await assemble(start, engines)
   const { database } = engines

@@ -1,12 +1,13 @@
 /** Everything that an area may ask for by name in its `needs`. */
+
+import type { BackgroundMeters } from "./core/meters/meters.ts"
+import type { SecretBox } from "./core/secrets/secret-box.ts"
 import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
+import type { Changes } from "./kernel/db/changes.ts"
 import type { Database } from "./kernel/db/database.ts"
 import type { Logger } from "./kernel/log.ts"
 import type { MetricSources } from "./kernel/metrics.ts"
-import type { BackgroundMeters } from "./core/meters/meters.ts"
-import type { SecretBox } from "./core/secrets/secret-box.ts"
-import type { Changes } from "./kernel/db/changes.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
 

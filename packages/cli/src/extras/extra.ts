@@ -6,4 +6,5 @@ export type Extra = (
   globals: Globals,
   words: readonly string[],
   terminal: Terminal,
+  flags: Readonly<Record<string, string>>,
 ) => Promise<number | undefined>

@@ -67,13 +67,22 @@ export const databasesArea = defineArea({
       address: () => ({ host: postgres.host, port: door.port }),
       stateOf: compute.stateOf,
     })
-    const needs = { engine, changes, box, compute, directory, making, provision, swap, payloads, graceSeconds }
+    const needs = {
+      engine,
+      changes,
+      box,
+      compute,
+      directory,
+      making,
+      provision,
+      swap,
+      payloads,
+      graceSeconds,
+    }
 
     const resources = opened.move()
     return {
-      operations: [
-        ...databasesHandlers({ ...needs, sessions: pools }),
-      ],
+      operations: [...databasesHandlers({ ...needs, sessions: pools })],
       async state() {
         const health = await engine.health()
         const running = engine.running()

@@ -3,8 +3,8 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
 import { newId } from "../../kernel/id.ts"
+import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch } from "./directory.ts"
 import { branchTarget, getActive, getBranch, projectOf } from "./lookup.ts"
@@ -13,7 +13,7 @@ import type { Payloads } from "./payloads.ts"
 import { pointOf } from "./rules.ts"
 import { schemaOnly } from "./schema-only.ts"
 import type { Sessions } from "./sessions.ts"
-import { type BranchRecord, databaseStore, type DatabaseRecord } from "./store.ts"
+import { type BranchRecord, type DatabaseRecord, databaseStore } from "./store.ts"
 import type { Swap } from "./swap.ts"
 
 export interface BranchHandlerNeeds {
@@ -67,7 +67,11 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
   return {
     async listBranches(input, call) {
       const database = await getActive(call, input.id)
-      const listed = await databaseStore(call.db).listBranches(call.organization.id, database.id, pageOf(input))
+      const listed = await databaseStore(call.db).listBranches(
+        call.organization.id,
+        database.id,
+        pageOf(input),
+      )
       const rows = listed.rows.map(row => payloads.branch(row, database.default_branch_id))
       return page({ rows, total: listed.total }, input)
     },

@@ -120,7 +120,10 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       await getActive(call, id)
       const { organization, now, db } = call
       try {
-        await databaseStore(db).updateDatabase(organization.id, id, ["active"], { ...changed, updated_at: now })
+        await databaseStore(db).updateDatabase(organization.id, id, ["active"], {
+          ...changed,
+          updated_at: now,
+        })
       } catch (error) {
         if (!isUniqueViolation(error, "databases_name")) throw error
         throw fault("name_taken", { resource: "database", name: changed.name ?? "" })
@@ -137,7 +140,9 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       call.describe({ targets: [databaseTarget(database)] })
       const purge_at = new Date(now.getTime() + needs.graceSeconds * 1000)
       const branches = await databaseStore(db).branchesOf(organization.id, id)
-      const ready = await Promise.all(branches.map(branch => readyBranch(call, id, branch.id).catch(() => undefined)))
+      const ready = await Promise.all(
+        branches.map(branch => readyBranch(call, id, branch.id).catch(() => undefined)),
+      )
       await databaseStore(db).updateDatabase(organization.id, id, ["active"], {
         ...{ state: "deleted", deleted_at: now, updated_at: now, purge_at },
         // The project's default database may be made anew meanwhile.

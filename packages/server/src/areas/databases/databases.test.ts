@@ -50,7 +50,10 @@ test("names, versions and tiers that do not exist are refused, each by its own c
     assert.match(error.message, /16, 17 or 18/)
     return refused(400, "unsupported_pg_version")(error)
   })
-  await assert.rejects(svc.databases.create({ name: "a", isolation: "cosy" }), refused(400, "invalid_isolation_tier"))
+  await assert.rejects(
+    svc.databases.create({ name: "a", isolation: "cosy" }),
+    refused(400, "invalid_isolation_tier"),
+  )
   await assert.rejects(
     svc.databases.create({ name: "a", isolation: "dedicated" }),
     refused(501, "isolation_tier_unavailable"),

@@ -75,7 +75,8 @@ export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
       open,
       activity(events) {
         for (const { branchId, connectionId, kind } of events) {
-          const state = kind === "busy" || kind === "listening" ? "busy" : kind === "closed" ? "closed" : "open"
+          const state =
+            kind === "busy" || kind === "listening" ? "busy" : kind === "closed" ? "closed" : "open"
           compute.wire(branchId, connectionId, state)
         }
       },

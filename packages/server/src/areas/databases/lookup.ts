@@ -1,7 +1,7 @@
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
-import { databaseStore, type BranchRecord, type DatabaseRecord } from "./store.ts"
+import { type BranchRecord, type DatabaseRecord, databaseStore } from "./store.ts"
 
 /** The project of a call that cannot be made without one. */
 export const projectOf = ({ project }: Call): string => {
@@ -28,9 +28,7 @@ export const getBranch = async (
   database: DatabaseRecord,
   id: string,
 ): Promise<BranchRecord> => {
-  const found = isUuid(id)
-    ? await databaseStore(db).findBranch(organization.id, database.id, id)
-    : undefined
+  const found = isUuid(id) ? await databaseStore(db).findBranch(organization.id, database.id, id) : undefined
   if (found?.state !== "ready") throw fault("branch_not_found")
   return found
 }

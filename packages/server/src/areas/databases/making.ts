@@ -15,7 +15,7 @@ import type {
 import { DATABASE_TOPIC, sealedFor } from "./directory.ts"
 import { newCredentials } from "./passwords.ts"
 import { served } from "./served.ts"
-import { type BranchRow, databaseStore, type DatabaseRow } from "./store.ts"
+import { type BranchRow, type DatabaseRow, databaseStore } from "./store.ts"
 
 export const DEFAULT_BRANCH = "main"
 
@@ -132,7 +132,13 @@ export const createMaking = (needs: {
           await rows.insertBranch({
             ...{ id: branchId, organization_id: organizationId, database_id: id, name: DEFAULT_BRANCH },
             ...{ parent_id: null, parent_lsn: null, parent_timestamp: null, protected: false },
-            ...{ state: "creating", volume_id: volume.id, expires_at: null, created_at: now, updated_at: now },
+            ...{
+              state: "creating",
+              volume_id: volume.id,
+              expires_at: null,
+              created_at: now,
+              updated_at: now,
+            },
             credentials: seal(organizationId, branchId, credentials),
           })
         })
@@ -146,7 +152,10 @@ export const createMaking = (needs: {
           const rows = databaseStore(tx)
           await rows.updateVolume(organizationId, volume.id, { state: "ready" })
           await rows.updateBranch(organizationId, branchId, { state: "ready" })
-          await rows.updateDatabase(organizationId, id, ["creating"], { state: "active", last_active_at: now })
+          await rows.updateDatabase(organizationId, id, ["creating"], {
+            state: "active",
+            last_active_at: now,
+          })
         })
       } catch (error) {
         await store.deleteDatabase(organizationId, id)

@@ -1,6 +1,10 @@
 import { randomBytes } from "node:crypto"
-import { HISTORY_RETENTION_SECONDS_DEFAULT, PG_VERSION_DEFAULT, SUSPEND_TIMEOUT_SECONDS_DEFAULT } from "@svc/contract"
 import { setTimeout as delay } from "node:timers/promises"
+import {
+  HISTORY_RETENTION_SECONDS_DEFAULT,
+  PG_VERSION_DEFAULT,
+  SUSPEND_TIMEOUT_SECONDS_DEFAULT,
+} from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault, isFault } from "../../kernel/fault.ts"

@@ -18,6 +18,8 @@ export const schemaOnly = (sessions: Sessions, branch: Target): Promise<void> =>
   sessions.use(branch, "owner", async ({ client }) => {
     const { rows } = await client.query<{ schema: string; name: string }>(TABLES)
     if (rows.length === 0) return
-    const names = rows.map(({ schema, name }) => `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`)
+    const names = rows.map(
+      ({ schema, name }) => `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`,
+    )
     await client.query(`TRUNCATE ${names.join(", ")} RESTART IDENTITY`)
   })

@@ -4,7 +4,7 @@ import type { Database } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { EnginePort, PgVersion, Tier, VolumeRef } from "../../ports/engine/port.ts"
 import { DATABASE_TOPIC } from "./directory.ts"
-import { databaseStore, type DatabaseRow } from "./store.ts"
+import { type DatabaseRow, databaseStore } from "./store.ts"
 import { sweepStore } from "./sweep-store.ts"
 
 /** Ends what is over, and frees what nobody uses. */

@@ -1,5 +1,5 @@
 /** Provider name → driver. */
-import { openLocalEngine, type LocalEngineOptions } from "./drivers/local/driver.ts"
+import { type LocalEngineOptions, openLocalEngine } from "./drivers/local/driver.ts"
 import type { EnginePort } from "./port.ts"
 
 export type EngineProvider = { readonly driver: "local" } & LocalEngineOptions

@@ -247,6 +247,18 @@ for (const version of pgVersions) {
   })
 }
 
+test("an index for a partitioned table's foreign key is proposed in a form that can be run", async t => {
+  const cluster = await startInstance(t, 18)
+  const pool = cluster.pool("owner", { max: 1 })
+  await pool.query(`CREATE TABLE parents (id bigint PRIMARY KEY);
+    CREATE TABLE parts (id bigint PRIMARY KEY, parent_id bigint REFERENCES parents) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (1000)`)
+  const [finding, ...others] = await check(cluster, { foreignKeyRowsMin: -1 })
+  assert.deepEqual([finding?.name, others], ["unindexed_foreign_key", []])
+  await pool.query(finding?.remediation ?? "")
+  assert.deepEqual(await check(cluster, { foreignKeyRowsMin: -1 }), [])
+})
+
 test("no check shares its name with another", () => {
   assert.equal(new Set(checks.map(({ name }) => name)).size, checks.length)
 })

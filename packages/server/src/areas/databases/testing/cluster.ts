@@ -32,7 +32,13 @@ export const startCluster = async (t: TestContext, version: PgVersion): Promise<
   const log = () => undefined
   const versions = createVersions({ folders: {}, account, stagingDir: account ? "/var/lib/svc" : root, log })
   const socketDirOf = (of: PgVersion) => join(root, `s${of}`)
-  const templates = await createTemplates({ templatesDir, account, programs: versions.programs, socketDirOf, log })
+  const templates = await createTemplates({
+    templatesDir,
+    account,
+    programs: versions.programs,
+    socketDirOf,
+    log,
+  })
   const dataDir = join(root, "data")
   await cp(await templates.dataDir(version), dataDir, { recursive: true })
   const socketDir = await mkdtemp(join(root, "s"))
@@ -42,7 +48,11 @@ export const startCluster = async (t: TestContext, version: PgVersion): Promise<
     execFileSync("chown", ["-R", `${account.uid}:${account.gid}`, dataDir])
   }
   await chmod(dataDir, 0o700)
-  const args = ["-D", dataDir, ...instanceSettings({ version, tier: "shared", socketDir }).flatMap(s => ["-c", s])]
+  const args = [
+    "-D",
+    dataDir,
+    ...instanceSettings({ version, tier: "shared", socketDir }).flatMap(s => ["-c", s]),
+  ]
   const server = await startServerProcess(
     { command: programOf(await versions.programs(version), "postgres"), args, options: spawnAs(account) },
     { log },
@@ -54,7 +64,8 @@ export const startCluster = async (t: TestContext, version: PgVersion): Promise<
     await rm(root, { recursive: true, force: true })
   })
   await asAdmin({ socketDir, password: templates.adminPassword }, async client => {
-    for (const role of ["owner", "svc_reader"]) await client.query(`ALTER ROLE ${role} PASSWORD '${PASSWORD}'`)
+    for (const role of ["owner", "svc_reader"])
+      await client.query(`ALTER ROLE ${role} PASSWORD '${PASSWORD}'`)
   })
   return {
     version,
@@ -62,7 +73,14 @@ export const startCluster = async (t: TestContext, version: PgVersion): Promise<
     password: PASSWORD,
     pool(role, options = {}) {
       const password = role === ADMIN_ROLE ? templates.adminPassword : PASSWORD
-      const pool = new pg.Pool({ host: socketDir, port: 5432, database: DATABASE_NAME, user: role, password, ...options })
+      const pool = new pg.Pool({
+        host: socketDir,
+        port: 5432,
+        database: DATABASE_NAME,
+        user: role,
+        password,
+        ...options,
+      })
       pool.on("error", () => undefined)
       pools.push(pool)
       return pool

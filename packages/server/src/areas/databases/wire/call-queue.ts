@@ -54,26 +54,38 @@ export interface CallQueue {
   readonly overflown: boolean
 }
 
-export const createCallQueue = (report: (call: FinishedCall) => void): CallQueue => {
+const createFifo = () => {
   let queue: Asked[] = []
   let head = 0
+  return {
+    get first(): Asked | undefined {
+      return queue[head]
+    },
+    get length() {
+      return queue.length - head
+    },
+    push: (asked: Asked) => void queue.push(asked),
+    /** What was read is let go of now and then, so that reading costs the same whatever waits. */
+    shift() {
+      head += 1
+      if (head < queue.length && (head <= 1_024 || head * 2 <= queue.length)) return
+      queue = queue.slice(head)
+      head = 0
+    },
+    dropSyncs() {
+      queue = queue.slice(head).filter(({ kind }) => kind !== "sync")
+      head = 0
+    },
+  }
+}
+
+export const createCallQueue = (report: (call: FinishedCall) => void): CallQueue => {
+  const fifo = createFifo()
   /** When the server was done with what came before, on the monotonic clock. */
   let freeSinceMs = 0
   let skipping = false
   let copyEnded = false
   let overflown = false
-
-  const shift = () => {
-    head += 1
-    if (head === queue.length) {
-      if (head > 64) queue = []
-      else queue.length = 0
-      head = 0
-    } else if (head > 1_024 && head * 2 > queue.length) {
-      queue = queue.slice(head)
-      head = 0
-    }
-  }
 
   const finish = ({ sql, atMs, tag, error }: Asked) => {
     const nowMs = performance.now()
@@ -90,34 +102,34 @@ export const createCallQueue = (report: (call: FinishedCall) => void): CallQueue
   }
 
   const skipToSync = () => {
-    while (queue[head] && queue[head]?.kind !== "sync") shift()
-    skipping = queue[head] === undefined
+    while (fifo.first && fifo.first.kind !== "sync") fifo.shift()
+    skipping = fifo.first === undefined
   }
 
   return {
     ask(kind, sql) {
       if (kind === "sync") skipping = false
       if (skipping) return
-      if (queue.length - head >= ASKED_MAX) overflown = true
-      else queue.push({ kind, sql, atMs: performance.now(), tag: "", error: undefined })
+      if (fifo.length >= ASKED_MAX) overflown = true
+      else fifo.push({ kind, sql, atMs: performance.now(), tag: "", error: undefined })
       if (kind === "execute") copyEnded = false
     },
     endCopy() {
       copyEnded = true
     },
     parsed() {
-      if (queue[head]?.kind === "parse") shift()
+      if (fifo.first?.kind === "parse") fifo.shift()
     },
     completed(tag) {
-      const first = queue[head]
+      const { first } = fifo
       if (first?.kind === "simple") first.tag = tag
       if (first?.kind !== "execute") return
       first.tag = tag
-      shift()
+      fifo.shift()
       finish(first)
     },
     failed(error) {
-      const first = queue[head]
+      const { first } = fifo
       if (!first) return
       first.error = error
       if (first.kind !== "execute" && first.kind !== "parse") return
@@ -125,22 +137,20 @@ export const createCallQueue = (report: (call: FinishedCall) => void): CallQueue
       skipToSync()
     },
     ready() {
-      for (let first = queue[head]; first; first = queue[head]) {
-        shift()
+      for (let { first } = fifo; first; first = fifo.first) {
+        fifo.shift()
         if (first.kind === "simple") finish(first)
         if (first.kind !== "execute" && first.kind !== "parse") return
       }
     },
     copyIn() {
-      if (queue[head]?.kind !== "execute" || copyEnded) return
-      queue = queue.slice(head).filter(({ kind }) => kind !== "sync")
-      head = 0
+      if (fifo.first?.kind === "execute" && !copyEnded) fifo.dropSyncs()
     },
     get current() {
-      return queue[head]?.sql ?? ""
+      return fifo.first?.sql ?? ""
     },
     get empty() {
-      return head === queue.length
+      return fifo.length === 0
     },
     get overflown() {
       return overflown

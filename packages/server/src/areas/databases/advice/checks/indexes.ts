@@ -6,6 +6,7 @@ const unindexedForeignKey = check<{
   constraint: string
   columns: string
   referenced: string
+  partitioned: boolean
   rows: number
 }>({
   name: "unindexed_foreign_key",
@@ -15,7 +16,8 @@ const unindexedForeignKey = check<{
   description:
     "Every delete or key change in the referenced table reads the whole referencing table, and joins along the key are slow.",
   sql: `SELECT own.name AS table, quote_ident(key.conname) AS constraint, referenced.name AS referenced,
-      ${columnsOf("key.conrelid", "key.conkey")} AS columns, own.reltuples::bigint AS rows
+      ${columnsOf("key.conrelid", "key.conkey")} AS columns, own.relkind = 'p' AS partitioned,
+      own.reltuples::bigint AS rows
     FROM pg_constraint AS key
     JOIN ${TABLES} AS own ON own.oid = key.conrelid
     JOIN ${TABLES} AS referenced ON referenced.oid = key.confrelid
@@ -33,7 +35,7 @@ const unindexedForeignKey = check<{
   found: row => ({
     key: `${row.table}.${row.constraint}`,
     detail: `${row.constraint} of ${row.table} (${row.columns}) references ${row.referenced} and has no index that begins with its columns.`,
-    remediation: `CREATE INDEX CONCURRENTLY ON ${row.table} (${row.columns});`,
+    remediation: `CREATE INDEX${row.partitioned ? "" : " CONCURRENTLY"} ON ${row.table} (${row.columns});`,
     metadata: row,
   }),
 })

@@ -20,83 +20,98 @@ const datesText = (from: Date | null, to: Date | null): string => {
   return from ? `from ${dateLiteral(from)} on` : `before ${to ? dateLiteral(to) : ""}`
 }
 
+type Names = (index: number) => string
+
+const expressionText = (names: Names, of: Expression): string => {
+  if (of.kind === "rows") return names(of.table)
+  if (of.kind === "product") return of.factors.map(({ column }) => column.name).join(" times ")
+  return of.kind === "age"
+    ? `age by ${of.ref.column.name}`
+    : `${of.ref.column.name} of ${names(of.ref.table)}`
+}
+
+const measureText = (names: Names, { fn, of, distinct }: Measure): string =>
+  `${words[fn]} ${distinct ? "different " : ""}${expressionText(names, of)}`
+
+const groupText = (names: Names, group: Group): string => {
+  if (group.kind === "entity")
+    return group.role ? (group.role.columns[0] ?? "") : `row of ${names(group.table)}`
+  return group.kind === "bucket" ? `${group.unit} of ${group.ref.column.name}` : group.ref.column.name
+}
+
+const testText = (names: Names, test: Test): string => {
+  if (test.kind === "any") return test.tests.map(each => testText(names, each)).join(" or ")
+  if (test.kind === "related") {
+    const what = test.measure ? measureText(names, test.measure) : `the number of ${names(test.table)}`
+    return test.op ? `${what} is ${test.op} ${test.value}` : `rows of ${names(test.table)} belong to it`
+  }
+  const { name } = test.ref.column
+  switch (test.kind) {
+    case "compare":
+      return `${name} ${test.op} ${test.value}`
+    case "in":
+      return `${name} is ${test.values.join(" or ")}`
+    case "between":
+      return `${name} is from ${test.low} to ${test.high}`
+    case "dates":
+      return `${name} is ${datesText(test.from, test.to)}`
+    case "text":
+      return `${name} is ${test.exact ? "" : "like "}${test.pattern}`
+    case "null":
+      return `${name} is missing`
+    case "average":
+      return `${name} ${test.op} its average`
+    case "against":
+      return `${name} ${test.op} that of ${test.role.columns[0] ?? ""}`
+  }
+}
+
+const sortingText = (names: Names, sorting: Sorting): string => {
+  const by =
+    sorting.by === "measure"
+      ? measureText(names, sorting.measure)
+      : sorting.by === "group"
+        ? "group"
+        : expressionText(names, sorting.expression)
+  return `${by}, ${sorting.direction === "desc" ? "highest" : "lowest"} first`
+}
+
+const shownText = (names: Names, query: Query): string => {
+  if (query.percentage) return `what percentage of ${names(query.base)} meet the conditions`
+  if (query.measures.length > 0) return listOf(query.measures.map(each => measureText(names, each)))
+  const own = query.star || query.columns.length === 0 ? [names(query.base)] : []
+  return listOf([...own, ...query.columns.map(({ column, table }) => `${column.name} of ${names(table)}`)])
+}
+
+const limitText = ({ firstPer, limit }: Query): string => {
+  if (firstPer !== null) return `, the first ${firstPer} of each`
+  return limit === null ? "" : `, at most ${limit} rows`
+}
+
 export const explain = (catalog: Catalog, query: Query): string => {
-  const table = (index: number) => catalog.tables[index]?.name ?? ""
-  const expression = (of: Expression): string => {
-    if (of.kind === "rows") return table(of.table)
-    if (of.kind === "product") return of.factors.map(({ column }) => column.name).join(" times ")
-    return of.kind === "age"
-      ? `age by ${of.ref.column.name}`
-      : `${of.ref.column.name} of ${table(of.ref.table)}`
-  }
-  const measure = ({ fn, of, distinct }: Measure) =>
-    `${words[fn]} ${distinct ? "different " : ""}${expression(of)}`
-  const group = (each: Group): string => {
-    if (each.kind === "entity")
-      return each.role ? (each.role.columns[0] ?? "") : `row of ${table(each.table)}`
-    return each.kind === "bucket" ? `${each.unit} of ${each.ref.column.name}` : `${each.ref.column.name}`
-  }
-  const test = (each: Test): string => {
-    switch (each.kind) {
-      case "related": {
-        const what = each.measure ? measure(each.measure) : `the number of ${table(each.table)}`
-        return each.op ? `${what} is ${each.op} ${each.value}` : `rows of ${table(each.table)} belong to it`
-      }
-      case "any":
-        return each.tests.map(test).join(" or ")
-      case "compare":
-        return `${each.ref.column.name} ${each.op} ${each.value}`
-      case "in":
-        return `${each.ref.column.name} is ${each.values.join(" or ")}`
-      case "between":
-        return `${each.ref.column.name} is from ${each.low} to ${each.high}`
-      case "dates":
-        return `${each.ref.column.name} is ${datesText(each.from, each.to)}`
-      case "text":
-        return each.exact
-          ? `${each.ref.column.name} is ${each.pattern}`
-          : `${each.ref.column.name} is like ${each.pattern}`
-      case "null":
-        return `${each.ref.column.name} is missing`
-      case "average":
-        return `${each.ref.column.name} ${each.op} its average`
-      case "against":
-        return `${each.ref.column.name} ${each.op} that of ${each.role.columns[0] ?? ""}`
-    }
-  }
-  const condition = ({ test: each, negated }: Condition) => (negated ? `not (${test(each)})` : test(each))
-  const sorting = (each: Sorting): string => {
-    const by =
-      each.by === "measure"
-        ? measure(each.measure)
-        : each.by === "group"
-          ? "group"
-          : expression(each.expression)
-    return `${by}, ${each.direction === "desc" ? "highest" : "lowest"} first`
-  }
-  const shown = query.percentage
-    ? `what percentage of ${table(query.base)} meet the conditions`
-    : query.measures.length > 0
-      ? listOf(query.measures.map(measure))
-      : query.columns.length > 0
-        ? `${listOf(query.columns.map(({ column, table: owner }) => `${column.name} of ${table(owner)}`))}`
-        : table(query.base)
-  const parts = [
-    `Shows ${shown}`,
-    query.groups.length > 0 ? ` for each ${listOf(query.groups.map(group))}` : "",
-    query.periods.length > 0
-      ? `, side by side ${listOf(query.periods.map(({ from, to }) => datesText(from, to)))}`
-      : "",
-    query.conditions.length > 0 ? `, where ${listOf(query.conditions.map(condition))}` : "",
-    query.having.length > 0
-      ? `, keeping groups where ${listOf(query.having.map(each => `${measure(each.measure)} ${each.op} ${each.value}`))}`
-      : "",
-    query.order.length > 0 ? `, ordered by ${listOf(query.order.map(sorting))}` : "",
-    query.firstPer !== null
-      ? `, the first ${query.firstPer} of each`
-      : query.limit !== null
-        ? `, at most ${query.limit} rows`
-        : "",
+  const names: Names = index => catalog.tables[index]?.name ?? ""
+  const condition = ({ test, negated }: Condition) =>
+    negated ? `not (${testText(names, test)})` : testText(names, test)
+  const having = ({ measure, op, value }: Query["having"][number]) =>
+    `${measureText(names, measure)} ${op} ${value}`
+  const part = (lead: string, texts: readonly string[]) => (texts.length > 0 ? `${lead}${listOf(texts)}` : "")
+  const sentence = [
+    `Shows ${shownText(names, query)}`,
+    part(
+      " for each ",
+      query.groups.map(each => groupText(names, each)),
+    ),
+    part(
+      ", side by side ",
+      query.periods.map(({ from, to }) => datesText(from, to)),
+    ),
+    part(", where ", query.conditions.map(condition)),
+    part(", keeping groups where ", query.having.map(having)),
+    part(
+      ", ordered by ",
+      query.order.map(each => sortingText(names, each)),
+    ),
+    limitText(query),
   ]
-  return `${parts.join("")}.`
+  return `${sentence.join("")}.`
 }

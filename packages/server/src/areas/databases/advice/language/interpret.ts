@@ -3,31 +3,23 @@ import { type Catalog, labelOf } from "./catalog.ts"
 import { createLexicon, type Lexicon } from "./lexicon.ts"
 import { type Query, tableOfExpression } from "./query.ts"
 import { emptyDraft, nounAt, type Reading, type Rule, valueAt } from "./reading.ts"
-import {
-  absenceRule,
-  columnConditionRule,
-  comparisonRule,
-  countRule,
-  dateRule,
-  doneRule,
-  presenceRule,
-  textRule,
-} from "./X"
+import { columnConditionRule, textRule } from "./rules-column.ts"
+import { comparisonRule } from "./rules-compare.ts"
+import { dateRule } from "./rules-date.ts"
 import { aggregateRule, aggregatesRule, groupRule, percentageRule, settlePending } from "./rules-measure.ts"
 import {
   ageMeasureRule,
   columnRule,
   companionRule,
-  compareRule,
-  distinctRule,
   flagRule,
   negationRule,
-  personRule,
   tableRule,
   valueRule,
-  whenRule,
 } from "./rules-noun.ts"
-import { criterionRule, limitRule, metricRule, orderRule, rankRule, settleRanking } from "./rules-rank.ts"
+import { compareRule, distinctRule, personRule, whenRule } from "./rules-opening.ts"
+import { limitRule, orderRule } from "./rules-order.ts"
+import { criterionRule, metricRule, rankRule, settleRanking } from "./rules-rank.ts"
+import { absenceRule, countRule, doneRule, presenceRule } from "./rules-related.ts"
 import type { Values } from "./values.ts"
 import { isSilent, type Token } from "./words.ts"
 
@@ -212,7 +204,7 @@ const read = (reading: Reading): number => {
         )
       : rules
     const matched = order.some(rule => {
-      const saved = structuredCloneDraft(reading)
+      const saved = copyOfDraft(reading)
       if (rule(reading) && reading.at > start) return true
       reading.at = start
       Object.assign(reading.draft, saved)
@@ -230,7 +222,7 @@ const read = (reading: Reading): number => {
   return content
 }
 
-const structuredCloneDraft = ({ draft }: Reading) => ({
+const copyOfDraft = ({ draft }: Reading) => ({
   ...draft,
   columns: [...draft.columns],
   measures: [...draft.measures],

@@ -73,21 +73,19 @@ export const repairPrompt = (user: string, sql: string, error: string): string =
   JSON.stringify({ ...(JSON.parse(user) as object), previous_sql: sql, error_of_previous_sql: error })
 
 /** The statement in a reply: of its JSON, else of its fenced code, else the reply itself. */
-export const parseReply = (text: string): { readonly sql: string; readonly explanation: string } => {
+export const parseReply = (text: string): { readonly sql: string; readonly explanation?: string } => {
   const fenced = /```(?:json|sql)?\s*\n?([\s\S]*?)```/i.exec(text)?.[1]
   for (const candidate of [text, fenced ?? "", text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1)]) {
     try {
       const { sql, explanation } = JSON.parse(candidate) as { sql?: unknown; explanation?: unknown }
-      if (typeof sql === "string")
-        return {
-          sql: tidy(sql),
-          explanation: typeof explanation === "string" ? explanation.slice(0, 1000) : "",
-        }
+      if (typeof sql !== "string") continue
+      const told = typeof explanation === "string" && explanation.trim() !== ""
+      return { sql: tidy(sql), ...(told ? { explanation: explanation.slice(0, 1000) } : {}) }
     } catch {
       // Models do not always keep to the form; the next candidate may.
     }
   }
-  return { sql: tidy(fenced ?? text), explanation: "" }
+  return { sql: tidy(fenced ?? text) }
 }
 
 const tidy = (sql: string): string =>

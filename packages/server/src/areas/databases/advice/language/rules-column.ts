@@ -1,8 +1,19 @@
 /** A column and what must hold of it: a number, a range, a text, a date, or nothing. */
 import { takeBetween, takeComparator, takeComparison } from "./comparators.ts"
 import { readDates } from "./dates.ts"
-import { type Ref } from "./query.ts"
-import { addCondition, isColumn, nounAt, refOf, skipCharacters, take, textFrom, type Reading, type Rule, valueAt } from "./reading.ts"
+import type { Ref } from "./query.ts"
+import {
+  addCondition,
+  isColumn,
+  nounAt,
+  type Reading,
+  type Rule,
+  refOf,
+  skipCharacters,
+  take,
+  textFrom,
+  valueAt,
+} from "./reading.ts"
 import { addNumber, comparedTo } from "./rules-compare.ts"
 import { EMPTY } from "./rules-related.ts"
 
@@ -165,4 +176,3 @@ export const textRule: Rule = reading => {
   reading.at = start
   return false
 }
-

@@ -1,8 +1,22 @@
 /** Comparisons of numbers that name their column by a unit, an adjective or not at all. */
 import { takeBetween, takeComparator, takeComparison } from "./comparators.ts"
 import { shift } from "./dates.ts"
-import { type Operator, type Ref } from "./query.ts"
-import { addCondition, columnLike, isNumber, match, nounAt, peek, refOf, skipCharacters, tablesByRelevance, take, textFrom, type Reading, type Rule } from "./reading.ts"
+import type { Operator, Ref } from "./query.ts"
+import {
+  addCondition,
+  columnLike,
+  isNumber,
+  match,
+  nounAt,
+  peek,
+  type Reading,
+  type Rule,
+  refOf,
+  skipCharacters,
+  tablesByRelevance,
+  take,
+  textFrom,
+} from "./reading.ts"
 
 /** Conditions: comparisons, ranges, text, missing values and related rows. */
 
@@ -97,7 +111,7 @@ export const comparedTo = (reading: Reading, op: Operator, named: Ref | null): b
   if (!take(reading, "(?:their|his|her|its)(?: own)?")) return false
   const noun = nounAt(reading, reading.at, meaning => meaning.kind === "role")
   const ref = named ?? draft.lastColumn
-  if (!noun || noun.meaning.kind !== "role" || !ref) return false
+  if (noun?.meaning.kind !== "role" || !ref) return false
   reading.at += noun.length
   addCondition(reading, { kind: "against", ref, op, role: noun.meaning.key })
   return true
@@ -152,4 +166,3 @@ export const comparisonRule: Rule = reading => {
   reading.at = start
   return false
 }
-

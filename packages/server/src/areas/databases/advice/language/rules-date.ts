@@ -1,7 +1,19 @@
 /** Dates and ranges of time without a column. */
 import { readDates } from "./dates.ts"
-import { tableOfExpression, type Ref } from "./query.ts"
-import { addCondition, addRelated, columnLike, dateOf, nearestDate, nounAt, skipCharacters, take, textFrom, type Reading, type Rule } from "./reading.ts"
+import { type Ref, tableOfExpression } from "./query.ts"
+import {
+  addCondition,
+  addRelated,
+  columnLike,
+  dateOf,
+  nearestDate,
+  nounAt,
+  type Reading,
+  type Rule,
+  skipCharacters,
+  take,
+  textFrom,
+} from "./reading.ts"
 
 /** The date that a range without column means: the verb's (`hired`), the last table's, else the subject's. */
 export const dateColumn = (reading: Reading): Ref | null => {
@@ -74,4 +86,3 @@ export const ageOf = (reading: Reading, table: number) => {
   const birth = columnLike(reading, ["birth", "dob", "birthdate", "birthday"], [table])
   return birth && { kind: "age" as const, ref: birth }
 }
-

@@ -1,11 +1,26 @@
 /** Tables, columns, flags and stored values outside any larger phrase. */
 import { labelOf } from "./catalog.ts"
 import { isToOne, pathBetween } from "./graph.ts"
-import { type Ref } from "./query.ts"
-import { addCondition, addRelated, columnExpression, isNumber, match, nounAt, peek, refOf, take, textFrom, type Noun, type Reading, type Rule, type ValueMatch, valueAt } from "./reading.ts"
+import type { Ref } from "./query.ts"
+import {
+  addCondition,
+  addRelated,
+  columnExpression,
+  isNumber,
+  match,
+  type Noun,
+  nounAt,
+  peek,
+  type Reading,
+  type Rule,
+  refOf,
+  rowsOf,
+  take,
+  textFrom,
+  type ValueMatch,
+  valueAt,
+} from "./reading.ts"
 import { ageOf } from "./rules-date.ts"
-
-
 
 export const negationRule: Rule = reading => {
   const start = reading.at
@@ -324,4 +339,3 @@ export const ageMeasureRule: Rule = reading => {
   reading.at++
   return true
 }
-

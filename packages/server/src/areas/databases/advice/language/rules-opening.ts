@@ -1,6 +1,6 @@
 /** Words that say what kind of answer is wanted: who, when, compare, different. */
 import { distance } from "./graph.ts"
-import { nounAt, rowsOf, take, type Rule } from "./reading.ts"
+import { nounAt, type Rule, rowsOf, take } from "./reading.ts"
 import { dateColumn } from "./rules-date.ts"
 import { canonicalOf, partsOf } from "./words.ts"
 
@@ -64,4 +64,3 @@ export const whenRule: Rule = reading => {
   if (date) reading.draft.columns.push(date)
   return true
 }
-

@@ -1,6 +1,19 @@
 /** Wished orders and limits. */
-import { type Direction, type Sorting } from "./query.ts"
-import { columnExpression, columnLike, isColumn, isTable, match, nearestDate, nounAt, refOf, take, textFrom, type Reading, type Rule } from "./reading.ts"
+import type { Direction, Sorting } from "./query.ts"
+import {
+  columnExpression,
+  columnLike,
+  isColumn,
+  isTable,
+  match,
+  nearestDate,
+  nounAt,
+  type Reading,
+  type Rule,
+  refOf,
+  take,
+  textFrom,
+} from "./reading.ts"
 import { takeMeasure } from "./rules-measure.ts"
 
 const ASCENDING =
@@ -115,4 +128,3 @@ export const limitRule: Rule = reading => {
   reading.at++
   return true
 }
-

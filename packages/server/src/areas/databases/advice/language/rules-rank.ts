@@ -1,10 +1,25 @@
-/** Order, limits and superlatives. */
+/** Superlatives, and what rows are ranked by. */
 import { isToOne, pathBetween } from "./graph.ts"
-import { type Direction, type Measure, type Sorting } from "./query.ts"
-import { columnExpression, columnLike, isNumber, match, nearestDate, nounAt, peek, refOf, rowsOf, skipCharacters, tablesByRelevance, take, textFrom, type Ranking, type Reading, type Rule } from "./reading.ts"
+import type { Direction, Measure, Sorting } from "./query.ts"
+import {
+  columnExpression,
+  columnLike,
+  isNumber,
+  match,
+  nearestDate,
+  nounAt,
+  peek,
+  type Ranking,
+  type Reading,
+  type Rule,
+  refOf,
+  rowsOf,
+  skipCharacters,
+  tablesByRelevance,
+  take,
+  textFrom,
+} from "./reading.ts"
 import { metricOf, takeMeasure, takeMetric } from "./rules-measure.ts"
-
-
 
 type Target = "next" | "date" | "popular" | readonly string[]
 
@@ -15,9 +30,7 @@ interface Superlative {
 }
 
 const price = ["price", "cost", "amount", "total", "fee"]
-
 const pay = ["salary", "wage", "pay", "income"]
-
 const rate = ["rating", "score", "grade", "stars"]
 
 const superlatives: readonly Superlative[] = [
@@ -329,4 +342,3 @@ export const metricRule: Rule = reading => {
   } else if (draft.subject === null && draft.columns.length === 0) draft.measures.push(metric)
   return true
 }
-

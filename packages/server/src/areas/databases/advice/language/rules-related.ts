@@ -2,7 +2,20 @@
 import { takeComparison } from "./comparators.ts"
 import { readDates } from "./dates.ts"
 import { isToOne, pathBetween } from "./graph.ts"
-import { addCondition, addRelated, isTable, match, nounAt, peek, refOf, take, textFrom, type Reading, type Rule, valueAt } from "./reading.ts"
+import {
+  addCondition,
+  addRelated,
+  isTable,
+  match,
+  nounAt,
+  peek,
+  type Reading,
+  type Rule,
+  refOf,
+  take,
+  textFrom,
+  valueAt,
+} from "./reading.ts"
 
 const isMany = (reading: Reading, table: number): boolean => {
   const base = reading.draft.subject
@@ -203,4 +216,3 @@ export const presenceRule: Rule = reading => {
   reading.at = start
   return false
 }
-

@@ -35,6 +35,18 @@ const samePath = (a: readonly Step[], b: readonly Step[]): boolean =>
   a.length === b.length &&
   a.every((step, index) => step.key === b[index]?.key && step.forward === b[index]?.forward)
 
+/** The shortest way from any table that is joined already; ways to one row before ways to many. */
+const nearestWay = (catalog: Catalog, joined: readonly Joined[], table: number): (Way & Path) | undefined => {
+  const ways = joined.flatMap(from => {
+    const path = pathBetween(catalog, from.table, table)
+    return path ? [{ from, ...path }] : []
+  })
+  const shortest = (list: readonly (Way & Path)[]) =>
+    list.toSorted((a, b) => a.steps.length - b.steps.length)[0]
+  return shortest(ways.filter(({ steps }) => isToOne(steps))) ?? shortest(ways)
+}
+
+/** A table that no foreign keys lead to. */
 export class Unreachable extends Error {}
 
 export const createScope = (
@@ -84,20 +96,12 @@ export const createScope = (
 
   const wayTo = (table: number, role?: ForeignKey): Way | undefined => {
     if (role) {
-      const from = joined.find(each => each.table === role.from)
-      if (from) return { from, steps: [{ key: role, forward: true }] }
       const way = wayTo(role.from)
       return way && { from: way.from, steps: [...way.steps, { key: role, forward: true }] }
     }
     const known = joined.find(each => each.table === table)
     if (known) return { from: known, steps: [] }
-    const ways = joined.flatMap(from => {
-      const path = pathBetween(catalog, from.table, table)
-      return path ? [{ from, ...path }] : []
-    })
-    const best = (list: readonly (Way & Path)[]) =>
-      list.toSorted((a, b) => a.steps.length - b.steps.length)[0]
-    const way = best(ways.filter(({ steps }) => isToOne(steps))) ?? best(ways)
+    const way = nearestWay(catalog, joined, table)
     if (way?.ambiguous) {
       const told = `there is more than one way from ${tableAt(way.from.table).name} to ${tableAt(table).name}`
       if (!ambiguities.includes(told)) ambiguities.push(told)

@@ -1,5 +1,13 @@
 /** A meaning as one SELECT. */
 import { labelOf } from "./catalog.ts"
+import {
+  conditionsSql,
+  expressionSql,
+  measureSql,
+  reachesMany,
+  scalarSql,
+  type Writer,
+} from "./conditions.ts"
 import { dateLiteral } from "./dates.ts"
 import { quoteIdentifier } from "./identifiers.ts"
 import {
@@ -12,7 +20,6 @@ import {
   tableOfExpression,
 } from "./query.ts"
 import { createScope, type Scope } from "./scope.ts"
-import { conditionsSql, expressionSql, measureSql, reachesMany, scalarSql, type Writer } from "./tests-sql.ts"
 import { singularOf } from "./words.ts"
 
 interface Output {

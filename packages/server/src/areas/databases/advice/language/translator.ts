@@ -45,6 +45,10 @@ export interface TranslateRequest {
 }
 
 export interface Translator {
+  /**
+   * Throws `service_unavailable` when neither the rules nor a model can answer, `upstream_error` when the model's
+   * server misbehaves, and `query_timeout` when the statement was to be run and took too long.
+   */
   translate(request: TranslateRequest): Promise<Translation>
 }
 
@@ -52,7 +56,7 @@ export interface Translator {
 const CONFIDENCE_MIN = 0.5
 const CATALOG_TIMEOUT_MS = 5_000
 const REPLY_TOKENS_MAX = 2_000
-/** A model does not say how sure it is; that PostgreSQL accepts the statement is what is known. */
+/** A model does not say how sure it is; that PostgreSQL accepts the statement is all that is known. */
 const MODEL_CONFIDENCE = 0.8
 
 interface Draft {
@@ -69,6 +73,11 @@ interface Known {
   readonly values: Values
 }
 
+interface Judged {
+  readonly draft: Draft
+  readonly outcome: Outcome
+}
+
 const learn = ({ question, tables = [], withSession }: TranslateRequest): Promise<Known> =>
   withSession(client =>
     inReadOnly(client, CATALOG_TIMEOUT_MS, async () => {
@@ -81,12 +90,11 @@ const learn = ({ question, tables = [], withSession }: TranslateRequest): Promis
 const byRules = ({ tokens, catalog, values }: Known, now: Date): Draft | null => {
   const { query, confidence, leftover, notes } = interpret({ tokens, catalog, values, now })
   if (!query) return null
-  const warnings = [...notes]
-  if (leftover.length > 0) warnings.push(`not understood: ${leftover.join(", ")}`)
+  const ambiguities: string[] = []
   try {
-    const ambiguities: string[] = []
     const sql = statementOf(query, { catalog, now, ambiguities })
-    warnings.push(...ambiguities)
+    const warnings = [...notes, ...ambiguities]
+    if (leftover.length > 0) warnings.push(`not understood: ${leftover.join(", ")}`)
     const sure = Math.max(0, confidence - 0.1 * ambiguities.length)
     return { sql, explanation: explain(catalog, query), confidence: sure, warnings, model: "rules" }
   } catch (error) {
@@ -98,22 +106,84 @@ const byRules = ({ tokens, catalog, values }: Known, now: Date): Draft | null =>
 const namedTables = ({ tokens, catalog, values }: Known): Set<number> => {
   const lexicon = createLexicon(catalog)
   const found = tokens.flatMap((_, at) => lexicon.find(tokens, at)?.entries ?? [])
+  const valued = [...values.values()].flat()
   return new Set([
     ...found.map(({ meaning }) => meaning.table.index),
-    ...[...values.values()].flat().map(({ table }) => table.index),
+    ...valued.map(({ table }) => table.index),
   ])
 }
 
-/** Tables of the catalog that the statement's text names; for the reader of the reply, not for any decision. */
-const tablesIn = (catalog: Catalog, sql: string): string[] =>
-  catalog.tables
-    .filter(({ name }) =>
-      new RegExp(
-        `(?<![\\p{L}\\p{N}_])${name.replace(/[^\p{L}\p{N}_]/gu, "\\$&")}(?![\\p{L}\\p{N}_])`,
-        "iu",
-      ).test(sql.replace(/'(?:[^']|'')*'/g, "''")),
-    )
+type Judge = (sql: string) => Promise<Outcome>
+
+/** Asks the model, and once more with PostgreSQL's error when its statement does not hold. */
+const byModel = async (
+  model: LanguageModel,
+  { question, now, signal }: TranslateRequest,
+  known: Known,
+  judge: Judge,
+): Promise<Judged> => {
+  const stored = [...known.values.values()].flat()
+  const values = stored.map(({ table, column, value }) => ({ table, column: column.name, value }))
+  const first = userPrompt({ question, now, catalog: known.catalog, relevant: namedTables(known), values })
+  const attempt = async (user: string): Promise<Judged> => {
+    const reply = await model.complete({ system: systemPrompt, user, maxTokens: REPLY_TOKENS_MAX, signal })
+    const { sql, explanation = "Written by a language model." } = parseReply(reply.text)
+    const outcome = await judge(sql)
+    return {
+      draft: { sql, explanation, confidence: MODEL_CONFIDENCE, warnings: [], model: reply.model },
+      outcome,
+    }
+  }
+  const once = await attempt(first)
+  if (once.outcome.valid) return once
+  return await attempt(repairPrompt(first, once.draft.sql, once.outcome.reason))
+}
+
+/** Tables that the statement's text names; for people who read the reply, not for any decision. */
+const tablesIn = ({ tables }: Catalog, sql: string): string[] => {
+  const code = sql.replace(/'(?:[^']|'')*'/g, "''").toLowerCase()
+  const isNamed = (name: string) => {
+    const literal = name.toLowerCase().replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")
+    return new RegExp(`(?<![\\p{L}\\p{N}_])${literal}(?![\\p{L}\\p{N}_])`, "u").test(code)
+  }
+  return tables
+    .filter(({ name }) => isNamed(name))
     .map(({ schema, name }) => (schema === "public" ? name : `${schema}.${name}`))
+}
+
+const toTranslation = ({ catalog }: Known, { draft, outcome }: Judged): Translation => {
+  if (outcome.valid && outcome.timedOut) throw fault("query_timeout", { seconds: RUN_TIMEOUT_MS / 1000 })
+  const warnings = [...draft.warnings]
+  if (catalog.truncated)
+    warnings.push("the database has more tables than were looked at; name some in `tables`")
+  if (!outcome.valid) warnings.push(`the statement does not hold: ${outcome.reason}`)
+  else if (outcome.failure) warnings.push(`the statement failed when it ran: ${outcome.failure}`)
+  return {
+    sql: draft.sql,
+    explanation: draft.explanation,
+    tables: tablesIn(catalog, draft.sql),
+    read_only: true,
+    valid: outcome.valid,
+    warnings,
+    confidence: outcome.valid ? Math.round(draft.confidence * 100) / 100 : 0,
+    model: draft.model,
+    ...(outcome.valid && outcome.result ? { result: outcome.result } : {}),
+  }
+}
+
+const refusalOf = (failure: PortError | undefined) => {
+  if (failure?.kind === "unavailable")
+    return fault(
+      "service_unavailable",
+      { reason: "the language model cannot be reached" },
+      { internal: failure },
+    )
+  if (failure) return fault("upstream_error", { reason: failure.message }, { internal: failure })
+  return fault("service_unavailable", {
+    reason:
+      "the rules do not understand this question; reword it with names of tables and columns, or have the operator set SVC_AI_URL",
+  })
+}
 
 export const createTranslator = (needs: {
   guard: Guard
@@ -121,92 +191,26 @@ export const createTranslator = (needs: {
 }): Translator => {
   const { guard, upstream } = needs
   const types = createTypeCatalog()
-
-  const judged = (
-    { withSession, volumeId, execute = false }: TranslateRequest,
-    sql: string,
-  ): Promise<Outcome> => withSession(client => check({ client, guard, types, volumeId, sql, execute }))
-
-  /** Asks the model, and once more with PostgreSQL's error when its statement does not hold. */
-  const byModel = async (request: TranslateRequest, known: Known, model: LanguageModel) => {
-    const values = [...known.values.values()]
-      .flat()
-      .map(({ table, column, value }) => ({ table, column: column.name, value }))
-    const { question, now, signal } = request
-    const first = userPrompt({ question, now, catalog: known.catalog, relevant: namedTables(known), values })
-    let user = first
-    let last: { draft: Draft; outcome: Outcome } | undefined
-    for (let attempt = 0; attempt < 2; attempt++) {
-      const reply = await model.complete({ system: systemPrompt, user, maxTokens: REPLY_TOKENS_MAX, signal })
-      const { sql, explanation } = parseReply(reply.text)
-      const outcome = await judged(request, sql)
-      const confidence = outcome.valid ? MODEL_CONFIDENCE : 0
-      last = {
-        draft: {
-          sql,
-          explanation: explanation || "Written by a language model.",
-          confidence,
-          warnings: [],
-          model: reply.model,
-        },
-        outcome,
-      }
-      if (outcome.valid) return last
-      user = repairPrompt(first, sql, outcome.reason)
-    }
-    return last
-  }
-
-  const answer = (known: Known, draft: Draft, outcome: Outcome): Translation => {
-    if (outcome.valid && outcome.timedOut) throw fault("query_timeout", { seconds: RUN_TIMEOUT_MS / 1000 })
-    const warnings = [...draft.warnings]
-    if (known.catalog.truncated)
-      warnings.push("the database has more tables than were looked at; name some in `tables`")
-    if (!outcome.valid) warnings.push(`PostgreSQL refuses the statement: ${outcome.reason}`)
-    else if (outcome.failure) warnings.push(`the statement failed when it ran: ${outcome.failure}`)
-    return {
-      sql: draft.sql,
-      explanation: draft.explanation,
-      tables: tablesIn(known.catalog, draft.sql),
-      read_only: true,
-      valid: outcome.valid,
-      warnings,
-      confidence: Math.round((outcome.valid ? draft.confidence : 0) * 100) / 100,
-      model: draft.model,
-      ...(outcome.valid && outcome.result ? { result: outcome.result } : {}),
-    }
-  }
-
   return {
     async translate(request) {
+      const { withSession, volumeId, execute = false } = request
+      const judge: Judge = sql =>
+        withSession(client => check({ client, guard, types, volumeId, sql, execute }))
       const known = await learn(request)
       const ruled = byRules(known, request.now)
-      let failure: unknown
+      const suffices = ruled !== null && ruled.confidence >= CONFIDENCE_MIN
+      let failure: PortError | undefined
       if (upstream) {
         try {
-          const modelled = await byModel(request, known, upstream)
-          if (modelled && (modelled.outcome.valid || !ruled || ruled.confidence < CONFIDENCE_MIN)) {
-            return answer(known, modelled.draft, modelled.outcome)
-          }
+          const judged = await byModel(upstream, request, known, judge)
+          if (judged.outcome.valid || !suffices) return toTranslation(known, judged)
         } catch (error) {
           if (!(error instanceof PortError)) throw error
           failure = error
         }
       }
-      if (ruled && ruled.confidence >= CONFIDENCE_MIN)
-        return answer(known, ruled, await judged(request, ruled.sql))
-      if (failure instanceof PortError) {
-        if (failure.kind === "unavailable")
-          throw fault(
-            "service_unavailable",
-            { reason: "the language model cannot be reached" },
-            { internal: failure },
-          )
-        throw fault("upstream_error", { reason: failure.message }, { internal: failure })
-      }
-      const reason =
-        "the rules do not understand this question; reword it with the names of tables and columns, or have the operator set SVC_AI_URL to ask a language model"
-      throw fault("service_unavailable", { reason })
+      if (!suffices) throw refusalOf(failure)
+      return toTranslation(known, { draft: ruled, outcome: await judge(ruled.sql) })
     },
   }
 }

@@ -203,6 +203,28 @@ test("odd names are quoted, and a table outside the search path is found by its 
   for (const statement of index?.index_statements ?? []) await pool.query(statement)
 })
 
+test("the indexes of a partitioned table are proposed for the whole of it, in a form that can be run", async t => {
+  const { pool, optimize } = await startShop(t, 17)
+  await pool.query(`CREATE TABLE parts (id bigint, at date NOT NULL, who int) PARTITION BY RANGE (at);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+    CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+    INSERT INTO parts SELECT n, date '2026-01-01' + n % 55, n % 5000 FROM generate_series(1, 50000) n; ANALYZE parts`)
+  const sql = "SELECT id FROM parts WHERE who = 77"
+  const [index] = indexesIn(await optimize({ sql }))
+  assert.deepEqual(index?.index_statements, ["CREATE INDEX ON public.parts USING btree (who)"])
+  await pool.query(index.index_statements[0] ?? "")
+  assert.deepEqual(indexesIn(await optimize({ sql })), [])
+})
+
+test("a join gets an index for each table that needs one", async t => {
+  const { optimize } = await startShop(t, 17)
+  const sql = `SELECT c.name, o.total FROM customers c JOIN orders o ON o.customer_id = c.id
+    WHERE c.email = 'Person77@example.com' ORDER BY o.placed_at DESC LIMIT 5`
+  const statements = indexesIn(await optimize({ sql }))[0]?.index_statements.join("; ") ?? ""
+  assert.match(statements, /orders USING btree \(customer_id\)/)
+  assert.match(statements, /customers USING btree \(email\)/)
+})
+
 test("rewrites are proposed for what an index cannot mend", async t => {
   const { pool, optimize } = await startShop(t, 17)
   await pool.query("CREATE INDEX ON orders (placed_at); CREATE INDEX ON orders (customer_id)")

@@ -145,7 +145,10 @@ const survey = async (client: pg.ClientBase, { sql, params, limit = STATEMENTS_D
 
 const statementsOf = (indexes: readonly Candidate[]): string[] => [
   ...(indexes.some(({ trigrams }) => trigrams) ? ["CREATE EXTENSION IF NOT EXISTS pg_trgm"] : []),
-  ...indexes.map(({ relation, definition }) => `CREATE INDEX CONCURRENTLY ON ${relation.name} ${definition}`),
+  ...indexes.map(({ relation, definition }) => {
+    const concurrently = relation.partitioned ? "" : " CONCURRENTLY"
+    return `CREATE INDEX${concurrently} ON ${relation.name} ${definition}`
+  }),
 ]
 
 const proven = ({ weight }: Looked, { indexes, before, after, sizeBytes, errors }: Verified): Suggestion => ({

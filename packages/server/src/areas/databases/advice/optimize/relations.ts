@@ -31,6 +31,8 @@ export interface Relation {
   readonly relation: string
   /** Quoted, with its schema. */
   readonly name: string
+  /** PostgreSQL cannot build its indexes concurrently. */
+  readonly partitioned: boolean
   readonly rows: number
   readonly bytes: number
   readonly columns: readonly RelationColumn[]
@@ -39,8 +41,10 @@ export interface Relation {
 
 const SQL = `SELECT namespace.nspname AS schema, class.relname AS relation,
     format('%I.%I', namespace.nspname, class.relname) AS name,
-    greatest(class.reltuples, pg_stat_get_live_tuples(class.oid))::bigint AS rows,
-    coalesce(pg_relation_size(class.oid), 0) AS bytes,
+    class.relkind = 'p' AS partitioned, greatest(class.reltuples, pg_stat_get_live_tuples(class.oid))::bigint AS rows,
+    CASE class.relkind WHEN 'p' THEN (
+        SELECT sum(pg_relation_size(part.relid)) FROM pg_partition_tree(class.oid) AS part WHERE part.isleaf)
+      ELSE pg_relation_size(class.oid) END AS bytes,
     (SELECT json_agg(json_build_object('name', attribute.attname, 'quoted', quote_ident(attribute.attname),
         'type', format_type(attribute.atttypid, NULL), 'category', type.typcategory, 'not_null', attribute.attnotnull,
         'n_distinct', known.n_distinct, 'null_share', known.null_frac, 'width_bytes', known.avg_width,

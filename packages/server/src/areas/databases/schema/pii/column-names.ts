@@ -2,7 +2,11 @@ import type { EntityType, TypeFamily } from "./entities.ts"
 import { type NameRule, nameRules, otherHeads, otherModifiers, personNouns } from "./name-rules.ts"
 
 /** Accents go, and so does the way a name is joined: `customerEMail`, `customer_e-mail` and `Customer E Mail` are one. */
-export const plain = (text: string): string =>
+export const plain = (text: string): string => (ASCII.test(text) ? text : bare(text))
+
+const ASCII = /^[ -~]*$/
+
+const bare = (text: string): string =>
   text
     .normalize("NFD")
     .replaceAll(/\p{M}/gu, "")
@@ -37,17 +41,35 @@ interface Place {
   readonly end: number
 }
 
-/** Where the words of the phrase are, written apart or as one; the last place, as the end of a name says what it is. */
-const find = (words: readonly string[], { words: wanted, joined }: Phrase): Place | undefined => {
-  for (let start = words.length - 1; start >= 0; start--) {
-    if (words[start] === joined) return { start, end: start + 1 }
-    if (wanted.length > 1 && wanted.every((word, index) => words[start + index] === word))
-      return { start, end: start + wanted.length }
+const groupedBy = (keyOf: (phrase: Phrase) => string | undefined): ReadonlyMap<string, Phrase[]> => {
+  const groups = new Map<string, Phrase[]>()
+  for (const phrase of phrases) {
+    const key = keyOf(phrase)
+    if (key !== undefined) groups.set(key, [...(groups.get(key) ?? []), phrase])
   }
+  return groups
+}
+
+const byJoined = groupedBy(({ joined }) => joined)
+const byFirst = groupedBy(({ words }) => (words.length > 1 ? words[0] : undefined))
+
+/**
+ * Where phrases are in a name, their words apart or as one. Of several places the last counts, as the end of a name says
+ * what it is.
+ */
+const findPhrases = (words: readonly string[]): ReadonlyMap<Phrase, Place> => {
+  const found = new Map<Phrase, Place>()
   // `e_mail` and `pass_word` are split in places of their own.
-  return joined.length > 3 && singular(words.join("")) === joined
-    ? { start: 0, end: words.length }
-    : undefined
+  const whole = singular(words.join(""))
+  if (whole.length > 3)
+    for (const phrase of byJoined.get(whole) ?? []) found.set(phrase, { start: 0, end: words.length })
+  words.forEach((word, start) => {
+    for (const phrase of byJoined.get(word) ?? []) found.set(phrase, { start, end: start + 1 })
+    for (const phrase of byFirst.get(word) ?? [])
+      if (phrase.words.every((wanted, index) => words[start + index] === wanted))
+        found.set(phrase, { start, end: start + phrase.words.length })
+  })
+  return found
 }
 
 const OTHER_MEANING = 0.1
@@ -106,18 +128,15 @@ export const scoreName = (
   const words = wordsOf(column)
   const tableWords = wordsOf(table)
   const scores = new Map<EntityType, number>()
+  const found = findPhrases(words)
   let longest = 0
   let longestPlace: Place = { start: 0, end: 0 }
-  const found = phrases.flatMap(phrase => {
-    const place = find(words, phrase)
-    if (!place) return []
-    if (phrase.joined.length > longest) {
-      longest = phrase.joined.length
-      longestPlace = place
-    }
-    return [{ phrase, place }]
-  })
-  for (const { phrase, place } of found) {
+  for (const [{ joined }, place] of found) {
+    if (joined.length <= longest) continue
+    longest = joined.length
+    longestPlace = place
+  }
+  for (const [phrase, place] of found) {
     if (!phrase.rule.families.includes(family)) continue
     // `email address` is not an address too: a phrase inside a longer one says nothing.
     const inside =

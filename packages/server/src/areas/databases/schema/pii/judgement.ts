@@ -41,7 +41,15 @@ const PRIVATE =
 
 const rounded = (share: number): string => share.toFixed(2)
 
-const matchesOf = (values: readonly string[], test: (value: string) => boolean) => {
+interface Matches {
+  readonly count: number
+  readonly share: number
+  readonly distinct: number
+}
+
+const NONE: Matches = { count: 0, share: 0, distinct: 0 }
+
+const matchesOf = (values: readonly string[], test: (value: string) => boolean): Matches => {
   const matching = values.filter(test)
   return {
     count: matching.length,
@@ -51,17 +59,24 @@ const matchesOf = (values: readonly string[], test: (value: string) => boolean) 
 }
 
 /** What the values say alone. Many different ones are no accident, where one could be. */
-const fromValues = (recognizer: Recognizer, values: readonly string[], words: readonly string[]): number => {
-  const { share, distinct } = matchesOf(values, recognizer.matches)
+const fromValues = (
+  recognizer: Recognizer,
+  { share, distinct }: Matches,
+  words: readonly string[],
+): number => {
   if (distinct === 0 || share < recognizer.shareMin) return 0
   const denied = words.some(word => recognizer.notNamed?.has(word)) ? DENIED : 1
   return recognizer.alone * (0.7 + 0.3 * share) * (1 - recognizer.chance ** distinct) * denied
 }
 
 /** What becomes of a name's score once values were seen. */
-const withValues = (name: number, recognizer: Recognizer, values: readonly string[]): number => {
-  if (values.length === 0) return name
-  const strict = matchesOf(values, recognizer.matches).share
+const withValues = (
+  name: number,
+  recognizer: Recognizer,
+  values: readonly string[],
+  { share: strict }: Matches,
+): number => {
+  if (values.length === 0 || name === 0) return name
   const loose = Math.max(strict, recognizer.plausible ? matchesOf(values, recognizer.plausible).share : 0)
   if (loose < CONTRADICTING_SHARE) return values.length >= CONTRADICTING_MIN ? name * CONTRADICTED : name
   // What a name that means something else looks like does not matter.
@@ -106,13 +121,16 @@ const judgeEntity = (
   const values = facts.values ?? (column.family === "enum" ? column.enums : [])
   const recognizer = recognizers[entity]
   const type = typeScore(entity, column)
-  const named = recognizer ? withValues(name, recognizer, values) : name
   const usable = recognizer && (applies(recognizer, column) || column.family === "enum")
-  const alone = usable ? fromValues(recognizer, values, words) : 0
+  // Most recognizers are asked of most columns for nothing: those that could only support a name wait for one.
+  const asked = recognizer && (name > 0 || (usable && recognizer.alone > 0))
+  const matches = asked ? matchesOf(values, recognizer.matches) : NONE
+  const named = recognizer ? withValues(name, recognizer, values, matches) : name
+  const alone = usable ? fromValues(recognizer, matches, words) : 0
   const inside = usable && column.family === "text" ? within(recognizer, values) : 0
   const confidence = 1 - (1 - named) * (1 - alone) * (1 - type) * (1 - inside)
   if (confidence < NAME_MIN) return undefined
-  const share = recognizer ? matchesOf(values, recognizer.matches).share : 0
+  const { share } = matches
   return {
     entity,
     confidence: Math.min(0.99, confidence) * networkFactor(entity, values),

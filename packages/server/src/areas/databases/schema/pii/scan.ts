@@ -47,8 +47,8 @@ const judgeTable = async (
 ): Promise<PiiFinding[]> => {
   const findings: PiiFinding[] = []
   for (const column of table.columns) {
-    // Others are served between two columns; one of long texts takes milliseconds.
-    if (sample) await nextTurn()
+    // Others are served between two columns: one of long texts takes milliseconds.
+    await nextTurn()
     const judged = judgeColumn({
       table: table.name,
       column,

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { after, type TestContext } from "node:test"
+import type { TestContext } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
 import { atEnd } from "../../../../kernel/db/embedded/testing/directories.ts"
@@ -39,7 +39,7 @@ const certificate = () => {
   if (certificates === undefined) {
     const folder = mkdtempSync(join(tmpdir(), "svc-wire-cert-"))
     certificates = folder
-    after(() => rmSync(folder, { recursive: true, force: true }))
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   }
   return ownCertificate(certificates, "localhost")
 }

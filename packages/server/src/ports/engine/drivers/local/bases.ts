@@ -73,7 +73,11 @@ export const bytesIn = async (directory: string): Promise<number> => {
   for (const entry of entries) {
     const path = join(directory, entry.name)
     if (entry.isDirectory()) bytes += await bytesIn(path)
-    else bytes += await stat(path).then(({ blocks }) => blocks * 512, () => 0)
+    else
+      bytes += await stat(path).then(
+        ({ blocks }) => blocks * 512,
+        () => 0,
+      )
   }
   return bytes
 }

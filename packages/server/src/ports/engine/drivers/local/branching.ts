@@ -135,7 +135,8 @@ export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise
   await fillVolume(copying, async dataDir => {
     await copyTree(base.dataDir, dataDir, {
       owner: target.owner,
-      skip: path => /^pg_wal\/[0-9A-F]/.test(path) || path.startsWith("pg_replslot/") || path === "postmaster.opts",
+      skip: path =>
+        /^pg_wal\/[0-9A-F]/.test(path) || path.startsWith("pg_replslot/") || path === "postmaster.opts",
     })
     await placeWal(await history.wal(id, base), target, dataDir)
     const signal = join(dataDir, "recovery.signal")

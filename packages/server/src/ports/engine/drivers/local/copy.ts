@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import type { Account } from "../../../../kernel/db/embedded/account.ts"
 import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
-import { PortError } from "../../../port-error.ts"
 import { errorCode } from "../../../../kernel/startup-error.ts"
+import { PortError } from "../../../port-error.ts"
 
 /** More at once keep the disk no busier, and hold more memory. */
 const FILES_AT_ONCE = 16

@@ -45,7 +45,9 @@ export interface LocalEngineOptions {
   /** Where templates are kept, when several engines share them. */
   readonly templatesDir?: string | undefined
   /** Resources of tier `dedicated`: a control group (cgroup v2) that we may write to, and what each volume gets. */
-  readonly dedicated?: { readonly parentDir: string; readonly memoryBytes: number; readonly cpus: number } | undefined
+  readonly dedicated?:
+    | { readonly parentDir: string; readonly memoryBytes: number; readonly cpus: number }
+    | undefined
   readonly log: (line: string) => void
 }
 
@@ -158,7 +160,13 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     await volume.wake()
     await rotate(volume, host.adminPassword, credentials)
     const { redo, timeline } = await readControlFile(template)
-    const base = { name: TEMPLATE_BASE, redo, consistent: redo, timeline, consistentAt: new Date().toISOString() }
+    const base = {
+      name: TEMPLATE_BASE,
+      redo,
+      consistent: redo,
+      timeline,
+      consistentAt: new Date().toISOString(),
+    }
     await syncFileSystem(layout.root)
     await records.save({ ...record, bases: [base] })
   }
@@ -210,7 +218,11 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     }
   }
 
-  const endpointOf = ({ socketDir }: Volume, wakeMs: number) => ({ host: socketDir, port: SOCKET_PORT, wakeMs })
+  const endpointOf = ({ socketDir }: Volume, wakeMs: number) => ({
+    host: socketDir,
+    port: SOCKET_PORT,
+    wakeMs,
+  })
 
   const resources = opened.move()
   return {

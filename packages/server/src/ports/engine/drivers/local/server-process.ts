@@ -44,7 +44,11 @@ let hooked = false
 
 /** Servers must not outlive us. One listener for all: Node warns of more than ten. */
 const endWithUs = (child: ChildProcess) => {
-  if (!hooked) process.once("exit", () => running.forEach(server => server.kill("SIGINT")))
+  if (!hooked) {
+    process.once("exit", () => {
+      for (const server of running) server.kill("SIGINT")
+    })
+  }
   hooked = true
   running.add(child)
   child.once("exit", () => running.delete(child))
@@ -91,7 +95,12 @@ export const startServerProcess = async (
 
   const outcome = await Promise.race([ready.promise, exited])
   if (outcome !== "ready") throw startFailure(lastLines)
-  return { pid: child.pid as number, exited, stop: () => stop(child, exited), reload: () => void child.kill("SIGHUP") }
+  return {
+    pid: child.pid as number,
+    exited,
+    stop: () => stop(child, exited),
+    reload: () => void child.kill("SIGHUP"),
+  }
 }
 
 const stop = async (child: ChildProcess, exited: Promise<void>): Promise<void> => {

@@ -58,6 +58,8 @@ export const instanceSettings = (options: {
     "full_page_writes=on",
     "synchronous_commit=on",
     "temp_file_limit=10GB",
+    // A client that is gone for good is noticed while its statement runs.
+    "client_connection_check_interval=5s",
     // A session may ask for more. One that is forgotten in a transaction would keep its database awake for ever.
     "idle_in_transaction_session_timeout=10min",
 

@@ -88,9 +88,7 @@ const initialize = async (
   if (account) for (const path of [folder, passwordFile]) await chown(path, account.uid, account.gid)
   // C.UTF-8 sorts by code point with PostgreSQL's own tables, so no library of the host can change an index's order.
   const locale =
-    version === 16
-      ? ["--no-locale"]
-      : ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    version === 16 ? ["--no-locale"] : ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
   await promisify(execFile)(
     programOf(binaries, "initdb"),
     [

@@ -3,9 +3,9 @@ import { join } from "node:path"
 import type { Account } from "../../../../kernel/db/embedded/account.ts"
 import { programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
-import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import { PortError } from "../../../port-error.ts"
 import type { RecoveryWindow, VolumeState } from "../../port.ts"
+import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import type { Confinement } from "./confine/detect.ts"
 import type { Limits, ResourceGroups } from "./confine/limits.ts"
 import type { Layout } from "./layout.ts"
@@ -136,7 +136,12 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
       const { pgVersion: version, tier } = record
       const settings = instanceSettings({ version, tier, socketDir, recovery })
       const args = ["-D", dataDir, ...settings.flatMap(setting => ["-c", setting])]
-      const place = { slot: record.slot, volumeDir: layout.volumeDir(id), socketDir, programsDir: binaries.native }
+      const place = {
+        slot: record.slot,
+        volumeDir: layout.volumeDir(id),
+        socketDir,
+        programsDir: binaries.native,
+      }
       const command = confinement.command(place, programOf(binaries, "postgres"), args)
       const server = await startServerProcess(command, {
         log: line => host.log(`${id}: ${line}`),
@@ -232,4 +237,3 @@ const abandonable = async (work: Promise<void>, signal: AbortSignal | undefined)
     signal.removeEventListener("abort", leave)
   }
 }
-

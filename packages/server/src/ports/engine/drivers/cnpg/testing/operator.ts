@@ -2,7 +2,7 @@
  * Does what CloudNativePG and its Barman Cloud plugin do with the resources of volumes, with the local engine's servers
  * in place of pods, and their history in place of an object store.
  */
-import { runSql } from "../../../conformance/fixture.ts"
+import { eventually, runSql } from "../../../conformance/fixture.ts"
 import {
   type Endpoint,
   type EnginePort,
@@ -174,6 +174,9 @@ export const startFakeOperator = (
   const backUp = async ({ metadata, spec }: Stored) => {
     const cluster = spec.cluster.name
     try {
+      // A volume's servers begin their history by themselves; a backup that ended before would promise too much.
+      const ref = refOf(kubernetes.get("clusters", cluster))
+      await eventually("the history", async () => (await engine.window(ref)).earliest)
       const lsn = await positionIn(cluster)
       const stoppedAt = new Date().toISOString()
       const elements =

@@ -29,7 +29,10 @@ export interface WalFollower {
   /** Resolves true once everything up to `lsn` is on disk, false after `timeoutMs`, or when the follower is stopped. */
   flushedTo(lsn: Lsn, timeoutMs: number): Promise<boolean>
   onState(listener: (state: FollowerState) => void): void
-  /** Resolves when the server is gone (nothing listens any more), and everything it sent is on disk. */
+  /**
+   * Resolves when the server has shut down or is gone (nothing listens any more), and everything it sent is on disk. A
+   * server that starts again under the same follower is followed again, and its end is not told.
+   */
   readonly ended: Promise<void>
   /** Ends the connection. Resolves when everything received is on disk and no file is written any more. */
   stop(): Promise<void>

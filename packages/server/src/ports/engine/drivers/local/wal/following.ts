@@ -28,8 +28,9 @@ const RETRY_FIRST_MS = 20
 const RETRY_MAX_MS = 1_000
 
 const UNDEFINED_FILE = "58P01"
+const CANNOT_CONNECT_NOW = "57P03"
 /** Starting or stopping, ended by somebody, or still holding the slot for a connection of ours that is gone. */
-const PASSING_STATES: ReadonlySet<string> = new Set(["57P01", "57P02", "57P03", "55006"])
+const PASSING_STATES: ReadonlySet<string> = new Set(["57P01", "57P02", CANNOT_CONNECT_NOW, "55006"])
 
 interface SystemError {
   readonly code?: string
@@ -171,12 +172,13 @@ export const followSource = (source: WalSource, reports: Reports): { stop(): Pro
       isLost = false
       await runSession(session)
       enter("connecting")
+      reports.ended()
     } catch (error) {
       if (signal.aborted) return
       const cause = error as SystemError
       if (cause.code === UNDEFINED_FILE) isLost = true
       if (isGone(cause)) reports.ended()
-      else logOnce(reasonOf(error))
+      else if (cause.code !== CANNOT_CONNECT_NOW) logOnce(reasonOf(error))
       // A state that is left and entered by turns would look like one that changes for the better.
       if (!isPassing(cause)) enter("failed")
       else if (state !== "failed") enter("connecting")

@@ -1,0 +1,227 @@
+import { area, MIB, T } from "./dsl.ts"
+import { Id, Nullable, OneOf, Time } from "./types.ts"
+
+export const SQL_ROWS_DEFAULT = 10_000
+export const SQL_ROWS_MAX = 100_000
+export const SQL_TIMEOUT_MS_DEFAULT = 30_000
+export const SQL_TIMEOUT_MS_MAX = 300_000
+/** Bytes of rows in one answer; a stream has no such limit. */
+export const SQL_BYTES_MAX = 10 * MIB
+export const SQL_BATCH_MAX = 1_000
+export const QUERY_LOG_LIMIT_DEFAULT = 100
+export const QUERY_LOG_LIMIT_MAX = 1_000
+
+const SQL_LENGTH_MAX = 4 * MIB
+/** PostgreSQL counts parameters in 16 bits. */
+const PARAMS_MAX = 65_535
+
+const SCOPE = ["database:read", "database:query"] as const
+
+const Sql = T.String({ minLength: 1, maxLength: SQL_LENGTH_MAX, description: "One statement" })
+const Params = T.Array(T.Unknown(), {
+  maxItems: PARAMS_MAX,
+  description:
+    "Values of $1, $2, …. A list becomes JSON where the parameter is json, jsonb or text, and a PostgreSQL array " +
+    "elsewhere; an object becomes JSON; a string is passed as it is, so for jsonb it holds JSON text",
+})
+
+const target = {
+  database_id: T.Optional(Nullable(Id)),
+  branch_id: T.Optional(Nullable(Id)),
+}
+
+const options = {
+  array_mode: T.Optional(
+    T.Boolean({ description: "Rows as lists in the order of `columns`, and not as objects" }),
+  ),
+  read_only: T.Optional(
+    T.Boolean({ description: "Allow only SELECT, SHOW and EXPLAIN, in a transaction that is rolled back" }),
+  ),
+  timeout_ms: T.Optional(
+    T.Integer({
+      minimum: 10,
+      maximum: SQL_TIMEOUT_MS_MAX,
+      default: SQL_TIMEOUT_MS_DEFAULT,
+      description: "Time limit of the statement; of all together in a transaction",
+    }),
+  ),
+  max_rows: T.Optional(T.Integer({ minimum: 1, maximum: SQL_ROWS_MAX, default: SQL_ROWS_DEFAULT })),
+}
+
+const resultFields = {
+  columns: T.Array(
+    T.Object({
+      name: T.String(),
+      type: T.String({ description: "As `pg_type.typname` has it: `int4`, `_text` for an array" }),
+      data_type_id: T.Integer(),
+      table_id: T.Integer({ description: "OID; 0 where the column is computed" }),
+      column_id: T.Integer(),
+    }),
+  ),
+  rows: T.Array(T.Union([T.Array(T.Unknown()), T.Record(T.String(), T.Unknown())]), {
+    description:
+      "int8, numeric and money are strings, because JSON numbers cannot hold them; NaN and the infinities are strings. " +
+      "In objects a name that occurs again ends in _2, _3, …",
+  }),
+  row_count: Nullable(
+    T.Integer({ description: "Rows returned, or changed; null for commands that count nothing" }),
+  ),
+  command: Nullable(T.String({ description: "`SELECT`, `CREATE TABLE`, …; null for an empty statement" })),
+  truncated: T.Boolean({ description: "There are more rows than `max_rows`, or than fit in 10 MiB" }),
+  meta: T.Object({
+    duration_ms: T.Number(),
+    wake_ms: T.Number({ description: "How long the database took to start; 0 when it was awake" }),
+    rows_read: T.Null(),
+    query_id: T.String({ description: "The same for statements that differ in constants alone" }),
+    branch_id: Id,
+  }),
+}
+
+const Failure = T.Object({
+  code: T.String(),
+  error: T.String(),
+  details: T.Optional(T.Record(T.String(), T.Unknown())),
+})
+
+const BatchResult = T.Union([
+  T.Object({ ok: T.Literal(true), ...resultFields }),
+  T.Object({ ok: T.Literal(false), error: Failure }),
+])
+
+const NeonQuery = T.Object({
+  query: Sql,
+  params: T.Optional(Params),
+  arrayMode: T.Optional(T.Boolean()),
+})
+
+const LogEntry = T.Object({
+  id: Id,
+  tenant_id: Id,
+  database_id: Id,
+  branch_id: Id,
+  query_id: T.String(),
+  sql: T.String({ description: "Without comments, and with `?` for every constant" }),
+  command: Nullable(T.String()),
+  status: OneOf(["ok", "error"]),
+  sqlstate: Nullable(T.String()),
+  error: Nullable(T.String()),
+  rows: Nullable(T.Integer()),
+  duration_ms: T.Number(),
+  wake_ms: T.Number(),
+  started_at: Time,
+  source: OneOf(["http", "wire"]),
+  key_id: Nullable(Id),
+  user: Nullable(T.String()),
+  application_name: Nullable(T.String()),
+  client_addr: Nullable(T.String()),
+  read_only: T.Boolean(),
+  request_id: Nullable(T.String()),
+})
+
+const REACH_FAULTS = [
+  "database_not_found",
+  "branch_not_found",
+  "rate_limited",
+  "service_unavailable",
+] as const
+
+export const sql = area(
+  "sql",
+  {
+    title: "SQL over HTTP",
+    summary: "Statements with parameters, alone, in batches and in transactions, and the log of what was run",
+    project: "required",
+    envelope: "bare",
+  },
+  {
+    execute: {
+      id: "executeSql",
+      http: "POST /api/v1/sql",
+      summary: "Run one SQL statement",
+      description:
+        "Read-only keys, and keys with `database:read` alone, may SELECT, SHOW and EXPLAIN; such statements run as a role " +
+        "that can write nothing, in a read-only transaction that is rolled back. Row-level security applies to that role: " +
+        "rows it may not see are not shown. Nothing of a session (settings, temporary tables, locks, LISTEN) outlives the " +
+        "request, and a transaction cannot stay open: use the batch. With `Accept: application/x-ndjson` rows are streamed, " +
+        "one JSON text a line: `{columns}`, then each row, then `{row_count, command, truncated, meta}` or `{error}`; there " +
+        "is no limit of rows then. Requests of Neon's serverless driver, known by their `Neon-` headers, are answered in " +
+        "its own form.",
+      scope: SCOPE,
+      effect: "by-statement",
+      body: T.Object({
+        sql: T.Optional(Sql),
+        params: T.Optional(Params),
+        ...target,
+        ...options,
+        queries: T.Optional(
+          T.Array(NeonQuery, {
+            maxItems: SQL_BATCH_MAX,
+            description: "A transaction in the form of Neon's serverless driver; only with its headers",
+          }),
+        ),
+      }),
+      aliases: { query: "sql", parameters: "params" },
+      bodyBytesMax: 16 * MIB,
+      replies: { 200: T.Object({ ...resultFields, request_id: T.String() }) },
+      faults: [...REACH_FAULTS, "invalid_sql", "query_timeout", "key_read_only", "missing_parameter"],
+      meters: ["sql_statements"],
+      example: { sql: "SELECT $1::int + 1 AS next", params: [41] },
+    },
+    batch: {
+      id: "batchSql",
+      http: "POST /api/v1/sql/batch",
+      summary: "Run several SQL statements",
+      description:
+        "In order. By itself each statement stands alone, and one that fails does not stop the others unless " +
+        "`stop_on_error` says so. With `transaction` either all take effect or none: `committed` tells, and after a " +
+        "failure every result says what became of its statement.",
+      scope: SCOPE,
+      effect: "by-statement",
+      body: T.Object({
+        statements: T.Array(T.Object({ sql: Sql, params: T.Optional(Params) }), {
+          minItems: 1,
+          maxItems: SQL_BATCH_MAX,
+        }),
+        transaction: T.Optional(T.Boolean()),
+        isolation_level: T.Optional(
+          OneOf(["read uncommitted", "read committed", "repeatable read", "serializable"]),
+        ),
+        deferrable: T.Optional(T.Boolean()),
+        stop_on_error: T.Optional(T.Boolean()),
+        ...target,
+        ...options,
+      }),
+      bodyBytesMax: 16 * MIB,
+      replies: {
+        200: T.Object({
+          results: T.Array(BatchResult),
+          committed: Nullable(T.Boolean({ description: "null without `transaction`" })),
+          request_id: T.String(),
+        }),
+      },
+      faults: REACH_FAULTS,
+      meters: ["sql_statements"],
+      example: { statements: [{ sql: "SELECT 1 AS one" }, { sql: "SELECT $1::text AS two", params: ["2"] }] },
+    },
+    listQueryLogs: {
+      id: "listQueryLogs",
+      http: "GET /api/v1/query-logs/{tenant_id}",
+      summary: "List the statements that were run",
+      description:
+        "Newest first, over HTTP and by the wire protocol, for seven days. Constants are not kept. When statements come " +
+        "faster than they can be written, some are left out.",
+      scope: SCOPE,
+      effect: "read",
+      envelope: "data",
+      params: T.Object({ tenant_id: Id }),
+      query: T.Object({
+        database_id: T.Optional(Id),
+        branch_id: T.Optional(Id),
+        limit: T.Optional(
+          T.Integer({ minimum: 1, maximum: QUERY_LOG_LIMIT_MAX, default: QUERY_LOG_LIMIT_DEFAULT }),
+        ),
+      }),
+      replies: { 200: T.Array(LogEntry) },
+    },
+  },
+)
