@@ -11,9 +11,11 @@ import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import { createPayloads } from "./payloads.ts"
 import { createProvision } from "./provision.ts"
+import { schemaHandlers } from "./schema/handlers.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
 import { createSwap } from "./swap.ts"
 import { createSweeper } from "./sweeper.ts"
+import { createTargets } from "./targets.ts"
 import { createUsage } from "./usage.ts"
 import type { Wire } from "./wire/wire.ts"
 
@@ -57,6 +59,7 @@ export const databasesArea = defineArea({
     const making = createMaking({ database, changes, engine, box })
     const swap = createSwap({ database, changes, engine, box, compute, making })
     const provision = createProvision({ database, making })
+    const targets = createTargets({ directory, provision })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
     await sweeper.recover()
     const door = opened.use(
@@ -82,7 +85,10 @@ export const databasesArea = defineArea({
 
     const resources = opened.move()
     return {
-      operations: [...databasesHandlers({ ...needs, sessions: pools })],
+      operations: [
+        ...databasesHandlers({ ...needs, sessions: pools }),
+        ...schemaHandlers({ targets, sessions: pools, clock }),
+      ],
       async state() {
         const health = await engine.health()
         const running = engine.running()

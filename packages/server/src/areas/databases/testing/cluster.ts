@@ -51,6 +51,7 @@ export const startCluster = async (t: TestContext, version: PgVersion): Promise<
   const args = [
     "-D",
     dataDir,
+    ...["-c", "synchronous_standby_names="],
     ...instanceSettings({ version, tier: "shared", socketDir }).flatMap(s => ["-c", s]),
   ]
   const server = await startServerProcess(

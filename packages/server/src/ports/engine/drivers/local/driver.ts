@@ -120,7 +120,9 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     ...{ layout, versions, confinement, archiver, adminPassword: templates.adminPassword, log },
     starts: createStartQueue(STARTS_AT_ONCE),
     dedicated: await openGroups(options),
-    stopped: volumeId => listeners.forEach(({ stopped }) => stopped(volumeId)),
+    stopped(volumeId) {
+      for (const listener of listeners) listener.stopped(volumeId)
+    },
   }
   const bases = createBases(host, records)
   const volumes = new Map<string, Volume>()
