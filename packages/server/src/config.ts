@@ -1,4 +1,5 @@
 /** Every setting: its variable, type, default and meaning. Read once, at start, by `main.ts`. */
+import { readFileSync } from "node:fs"
 import { isIP } from "node:net"
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
@@ -47,6 +48,20 @@ const cidrs = (text = ""): string[] => {
   const list = text.split(",").flatMap(part => part.trim() || [])
   parseCidrs(list)
   return list
+}
+
+/** Where tenant databases run when not on this machine. What the fields mean is the driver's to say. */
+const cluster = (path: string | undefined): (object & { apiUrl: string; namespace: string }) | undefined => {
+  if (path === undefined) return undefined
+  try {
+    const options = JSON.parse(readFileSync(path, "utf8"))
+    if (typeof options.apiUrl === "string" && typeof options.namespace === "string") return options
+  } catch (error) {
+    throw new RangeError(
+      `must name a JSON file that can be read: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+  throw new RangeError("must name a JSON file with at least apiUrl and namespace")
 }
 
 export const settings = {
@@ -150,6 +165,13 @@ export const settings = {
     otherwise: "a self-made one in the data folder",
     meaning: "File with the private key (PEM) of that certificate.",
     parse: optional,
+  },
+  databaseCluster: {
+    variable: "SVC_DATABASE_CLUSTER",
+    otherwise: "none: databases run on this machine",
+    meaning:
+      "JSON file that names a Kubernetes with CloudNativePG to run tenant databases: `apiUrl`, `namespace`, `tokenFile`, `caFile`, `storageClass`, `storageSize`, `backup`, `network`, `imageNames`, `resources`, `instances`.",
+    parse: cluster,
   },
   databaseGraceSeconds: {
     variable: "SVC_DATABASE_GRACE_SECONDS",

@@ -29,7 +29,7 @@ import { createMetrics } from "./kernel/metrics.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
-import { openEngine } from "./ports/engine/index.ts"
+import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import type { PostgresSettings, Services } from "./services.ts"
 
@@ -107,8 +107,14 @@ const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDir
   return postgres.connectionString
 }
 
-const engineProvider = ({ config, log, templatesDir }: Start) => ({
-  driver: "local" as const,
+const engineProvider = (start: Start): EngineProvider => {
+  const { databaseCluster } = start.config
+  if (databaseCluster === undefined) return localEngine(start)
+  return { driver: "cnpg", ...databaseCluster, log: line => start.log.debug({ engine: line }) }
+}
+
+const localEngine = ({ config, log, templatesDir }: Start): EngineProvider => ({
+  driver: "local",
   dataDir: config.dataDir,
   runAs: config.runAs,
   programs: { 16: config.pgBinDir16, 17: config.pgBinDir17, 18: config.pgBinDir18 },

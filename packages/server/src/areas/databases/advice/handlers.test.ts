@@ -7,17 +7,15 @@ import type { Call } from "../../../kernel/call.ts"
 import { openDatabase } from "../../../kernel/db/database.ts"
 import { pgVersions } from "../../../ports/engine/port.ts"
 import { adviceHandlers } from "./handlers.ts"
+import { createQueryLog } from "./testing/query-log.ts"
 import { startShop, TARGET } from "./testing/statements.ts"
 
 type Specs = typeof areas.advice.specs
 
-const QUERY_LOG = `CREATE SCHEMA databases; CREATE TABLE databases.query_log (id bigint PRIMARY KEY, tenant_id uuid, database_id uuid,
-  branch_id uuid, query_id text, sql text, status text, sqlstate text, duration_ms float8, started_at timestamptz)`
-
 for (const version of pgVersions) {
   test(`anomalies, optimize and scaling answer as declared on PostgreSQL ${version}`, async t => {
     const { cluster, pool, withClient } = await startShop(t, version)
-    await pool.query(QUERY_LOG)
+    await createQueryLog(pool)
     await pool.query("CREATE TABLE keyless (id int); SELECT id FROM orders WHERE customer_id = 7")
     for (let n = 0; n < 5; n += 1) await pool.query("SELECT id FROM orders WHERE customer_id = $1", [n])
     const connectionString = `postgresql://owner:${cluster.password}@/app?host=${encodeURIComponent(cluster.socketDir)}`

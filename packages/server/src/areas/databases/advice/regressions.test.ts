@@ -6,6 +6,7 @@ import { openDatabase } from "../../../kernel/db/database.ts"
 import { CALLS_MIN, regressions, zOf } from "./regressions.ts"
 import { adviceStore, type StatementHistory } from "./store.ts"
 import { startInstance } from "./testing/instance.ts"
+import { createQueryLog } from "./testing/query-log.ts"
 import { TARGET } from "./testing/statements.ts"
 
 const HISTORY: StatementHistory = {
@@ -55,9 +56,7 @@ test("the same share of failures is never a rise, however many calls there are",
 test("the log is compared by statement, in its own window, tenant and branch", async t => {
   const cluster = await startInstance(t, 16)
   const owner = cluster.pool("owner", { max: 1 })
-  await owner.query(`CREATE SCHEMA databases; CREATE TABLE databases.query_log (tenant_id uuid, database_id uuid,
-    branch_id uuid, query_id text, sql text, command text, status text, sqlstate text, rows bigint,
-    duration_ms double precision, wake_ms double precision, started_at timestamptz, source text)`)
+  await createQueryLog(owner)
   const insert = (
     tenant: string,
     queryId: string,
@@ -67,11 +66,12 @@ test("the log is compared by statement, in its own window, tenant and branch", a
     durationMs: number,
   ) =>
     owner.query(
-      `INSERT INTO databases.query_log SELECT $1, $2, $3, $4, 'SELECT ' || $4::text, 'SELECT', $5,
-         CASE WHEN $5::text = 'error' THEN '42P01' END, 1, $6::float8 + n % 3, 0,
-         timestamptz '2026-11-20T12:00:00Z' - $7::interval - n * interval '1 second', 'http'
+      `INSERT INTO databases.query_log (id, tenant_id, project_id, database_id, branch_id, query_id, sql, sqlstate,
+         duration_ms, wake_ms, started_at, source, read_only)
+       SELECT gen_random_uuid(), $1, $9, $2, $3, $4, 'SELECT ' || $4::text, CASE WHEN $5::text = 'error' THEN '42P01' END,
+         $6::float8 + n % 3, 0, timestamptz '2026-11-20T12:00:00Z' - $7::interval - n * interval '1 second', 'http', false
        FROM generate_series(1, $8::int) n`,
-      [tenant, TARGET.databaseId, TARGET.branchId, queryId, status, durationMs, age, calls],
+      [tenant, TARGET.databaseId, TARGET.branchId, queryId, status, durationMs, age, calls, TARGET.projectId],
     )
   const { organizationId } = TARGET
   await insert(organizationId, "slow", 60, "1 hour", "ok", 200)

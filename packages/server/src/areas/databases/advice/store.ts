@@ -32,20 +32,20 @@ export const adviceStore = (db: Db) => ({
     callsMin: { readonly window: number; readonly baseline: number },
   ): Promise<StatementHistory[]> {
     const { rows } = await sql<StatementHistory>`
-      SELECT query_id::text AS query_id, min(sql) AS sql,
+      SELECT query_id, min(sql) AS sql,
         (count(*) FILTER (WHERE started_at >= ${from}))::integer AS calls,
-        (count(*) FILTER (WHERE started_at >= ${from} AND status = 'error'))::integer AS errors,
-        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms::float8)
-          FILTER (WHERE started_at >= ${from} AND status = 'ok') AS p95_ms,
+        (count(*) FILTER (WHERE started_at >= ${from} AND sqlstate IS NOT NULL))::integer AS errors,
+        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms)
+          FILTER (WHERE started_at >= ${from} AND sqlstate IS NULL) AS p95_ms,
         (array_agg(sqlstate ORDER BY started_at DESC)
-          FILTER (WHERE started_at >= ${from} AND status = 'error'))[1] AS last_sqlstate,
+          FILTER (WHERE started_at >= ${from} AND sqlstate IS NOT NULL))[1] AS last_sqlstate,
         (count(*) FILTER (WHERE started_at < ${from}))::integer AS baseline_calls,
-        (count(*) FILTER (WHERE started_at < ${from} AND status = 'error'))::integer AS baseline_errors,
-        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms::float8)
-          FILTER (WHERE started_at < ${from} AND status = 'ok') AS baseline_p95_ms
+        (count(*) FILTER (WHERE started_at < ${from} AND sqlstate IS NOT NULL))::integer AS baseline_errors,
+        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms)
+          FILTER (WHERE started_at < ${from} AND sqlstate IS NULL) AS baseline_p95_ms
       FROM databases.query_log
       WHERE tenant_id = ${target.organizationId} AND database_id = ${target.databaseId}
-        AND branch_id = ${target.branchId} AND query_id IS NOT NULL
+        AND branch_id = ${target.branchId}
         AND started_at >= ${baselineFrom} AND started_at < ${to}
       GROUP BY query_id
       HAVING count(*) FILTER (WHERE started_at >= ${from}) >= ${callsMin.window}

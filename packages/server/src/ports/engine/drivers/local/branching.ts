@@ -1,6 +1,5 @@
-import { chown, copyFile, mkdir, readdir, writeFile } from "node:fs/promises"
+import { chown, mkdir, readdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import { errorCode } from "../../../../kernel/startup-error.ts"
 import { PortError } from "../../../port-error.ts"
 import type { BranchedFrom, Lsn, RecoveryPoint } from "../../port.ts"
 import { asAdmin } from "./admin.ts"
@@ -11,7 +10,7 @@ import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
 import { TargetNotReached } from "./server-process.ts"
 import { WAL_SEGMENT_MB } from "./template.ts"
 import type { Host, Volume } from "./volume.ts"
-import type { WalFile } from "./wal/archive.ts"
+import { copyWalFiles, type WalFile } from "./wal/archive.ts"
 import { parseLsn, segmentAt, segmentName } from "./wal/position.ts"
 
 /** How long the archive may take to get what the server has written; it is behind by milliseconds. */
@@ -29,16 +28,10 @@ const archivedTo = async (source: Volume, lsn: Lsn): Promise<void> => {
   throw new PortError("unavailable", "the history of the database is behind, and does not catch up")
 }
 
-const placeWal = async (files: readonly WalFile[], target: Volume, dataDir: string) => {
-  for (const { path, name } of files) {
-    const placed = join(dataDir, "pg_wal", name)
-    await copyFile(path, placed).catch(error => {
-      // The segment was completed meanwhile, and has lost its ending.
-      if (errorCode(error) !== "ENOENT") throw error
-      return copyFile(join(dirname(path), name), placed)
-    })
-    if (target.owner) await chown(placed, target.owner.uid, target.owner.gid)
-  }
+const placeWal = async (files: readonly WalFile[], target: Volume, dataDir: string): Promise<void> => {
+  const placed = await copyWalFiles(files, join(dataDir, "pg_wal"))
+  const { owner } = target
+  if (owner) await Promise.all(placed.map(path => chown(path, owner.uid, owner.gid)))
 }
 
 const SEGMENT_BYTES = WAL_SEGMENT_MB * 1024 * 1024

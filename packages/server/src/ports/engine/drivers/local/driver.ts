@@ -32,7 +32,9 @@ import { createStartQueue } from "./start-queue.ts"
 import { createTemplates } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
 import { createVolume, type Host, ownerOf, type Volume } from "./volume.ts"
+import { readArchive } from "./wal/archive.ts"
 import { createArchiver } from "./wal/archiver.ts"
+import { lastCommit } from "./wal/commits.ts"
 
 export interface LocalEngineOptions {
   readonly dataDir: string
@@ -98,6 +100,9 @@ const inspectVolume = async (volume: Volume, adminPassword: string): Promise<Vol
       logicalBytes: Number(row?.bytes ?? 0),
     }
   })
+
+const lastCommitTime = async (walDir: string): Promise<Date | null> =>
+  (await lastCommit(await readArchive(walDir)))?.time ?? null
 
 /** PostgreSQL on this machine: a server for each volume that is awake. */
 export const openLocalEngine = async (options: LocalEngineOptions): Promise<EnginePort> => {
@@ -277,7 +282,9 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     async window(ref) {
       const volume = await get(ref)
       const [oldest] = await history.usable(ref.id)
-      const latest = volume.protection === "asynchronous" ? null : new Date()
+      // Of a history that is behind, the newest commit in it is what can be promised.
+      const latest =
+        volume.protection === "asynchronous" ? await lastCommitTime(layout.walDir(ref.id)) : new Date()
       return {
         earliest: oldest ? new Date(oldest.consistentAt) : null,
         latest,
