@@ -10,6 +10,7 @@ import { kv } from "./kv.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { schema } from "./schema.ts"
+import { sql } from "./sql.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
@@ -20,7 +21,7 @@ export {
   PG_VERSION_DEFAULT,
   PG_VERSIONS,
   SUSPEND_TIMEOUT_SECONDS_DEFAULT,
-} from "./databases.ts"
+} from "./databases-fields.ts"
 export * from "./dsl.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"
@@ -37,11 +38,19 @@ export {
   SCHEMA_TABLES_MAX,
 } from "./schema.ts"
 export * from "./scopes.ts"
+export {
+  QUERY_LOG_LIMIT_DEFAULT,
+  SQL_BYTES_MAX,
+  SQL_ROWS_DEFAULT,
+  SQL_ROWS_MAX,
+  SQL_TIMEOUT_MS_DEFAULT,
+} from "./sql.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 
 export const areas = {
   identity,
   databases,
+  sql,
   advice,
   schema,
   kv,

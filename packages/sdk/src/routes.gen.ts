@@ -28,6 +28,19 @@ export const routes = {
     restoreBranch: { method: "POST", path: "/v1/databases/{id}/branches/{branch_id}/restore", params: ["id","branch_id"], body: "json", effect: "destroy", keyed: true, project: true },
     resetBranch: { method: "POST", path: "/v1/databases/{id}/branches/{branch_id}/reset", params: ["id","branch_id"], body: "json", effect: "destroy", keyed: true, project: true },
   },
+  advice: {
+    anomalies: { method: "POST", path: "/api/v1/anomalies", body: "json", effect: "read", project: true },
+    optimize: { method: "POST", path: "/api/v1/optimize", body: "json", effect: "read", project: true },
+    scaling: { method: "GET", path: "/api/v1/scaling", query: ["database_id","branch_id"], effect: "read", project: true },
+    naturalLanguageToSql: { method: "POST", path: "/api/v1/nl-to-sql", body: "json", effect: "read", project: true },
+  },
+  schema: {
+    get: { method: "GET", path: "/api/v1/schema", query: ["database_id","branch_id","schema","include_extensions","include_partitions","include_columns"], effect: "read", project: true },
+    searchColumns: { method: "GET", path: "/api/v1/schema/columns", query: ["database_id","branch_id","schema","include_extensions","include_partitions","q","limit"], effect: "read", project: true },
+    pii: { method: "GET", path: "/api/v1/schema/pii", query: ["database_id","branch_id","schema","min_confidence","sample"], effect: "read", project: true },
+    relationships: { method: "GET", path: "/api/v1/schema/relationships", query: ["database_id","branch_id","schema"], effect: "read", project: true },
+    table: { method: "GET", path: "/api/v1/schema/table/{name}", params: ["name"], query: ["database_id","branch_id","schema"], effect: "read", project: true },
+  },
   kv: {
     set: { method: "POST", path: "/v1/kv/set", body: "json", effect: "write", envelope: "bare", project: true },
     get: { method: "POST", path: "/v1/kv/get", body: "json", effect: "read", envelope: "bare", project: true },

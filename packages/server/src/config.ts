@@ -216,6 +216,25 @@ export const settings = {
     meaning: "The same for PostgreSQL 18.",
     parse: optional,
   },
+  aiUrl: {
+    variable: "SVC_AI_URL",
+    otherwise: "none",
+    meaning: "A server that speaks OpenAI's chat completions, up to and including the version (`…/v1`).",
+    parse: url("http:", "https:"),
+  },
+  aiKey: {
+    variable: "SVC_AI_KEY",
+    otherwise: "none",
+    meaning: "Bearer key of that server.",
+    secret: true,
+    parse: optional,
+  },
+  aiModel: {
+    variable: "SVC_AI_MODEL",
+    otherwise: "gpt-4o-mini",
+    meaning: "Model to ask there.",
+    parse: (text = "gpt-4o-mini") => text,
+  },
   rateLimit: {
     variable: "SVC_RATE_LIMIT",
     otherwise: "plan",

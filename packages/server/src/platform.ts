@@ -200,6 +200,10 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const services = {
     ...{ database, changes, clock, log, kv, engine, box, meters, metrics },
     postgres: postgresSettings(config),
+    ai:
+      config.aiUrl === undefined
+        ? undefined
+        : { baseUrl: config.aiUrl, key: config.aiKey, model: config.aiModel },
   }
   for (const definition of definitions) {
     const area = await definition.start({ ...services })

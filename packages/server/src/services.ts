@@ -27,6 +27,14 @@ export interface PostgresSettings {
   readonly graceSeconds: number
 }
 
+/** A server that speaks OpenAI's chat completions. */
+export interface AiUpstream {
+  /** Up to and including the version: `https://api.openai.com/v1`. */
+  readonly baseUrl: string
+  readonly key?: string | undefined
+  readonly model: string
+}
+
 export interface Services {
   readonly database: Database
   readonly clock: Clock
@@ -39,6 +47,8 @@ export interface Services {
   readonly meters: BackgroundMeters
   readonly metrics: MetricSources
   readonly postgres: PostgresSettings
+  /** Undefined where none is configured. */
+  readonly ai: AiUpstream | undefined
 }
 
 /** Types an area's `start` by the needs it lists, and by nothing else. */

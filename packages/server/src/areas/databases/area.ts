@@ -1,21 +1,33 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
+import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
-import { defineArea } from "../../services.ts"
+import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
+import { defineArea, type Services } from "../../services.ts"
+import { adviceHandlers } from "./advice/handlers.ts"
+import { nlToSqlHandler } from "./advice/language/handler.ts"
+import { createUpstream } from "./advice/language/openai-upstream.ts"
+import { createTranslator } from "./advice/language/translator.ts"
 import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
-import { createCompute } from "./compute.ts"
+import { type ComputeEvents, createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
-import { createDirectory } from "./directory.ts"
+import { createDirectory, type Directory } from "./directory.ts"
 import { openDoor } from "./door.ts"
+import { createFacts } from "./facts.ts"
 import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import { createPayloads } from "./payloads.ts"
 import { createProvision } from "./provision.ts"
 import { schemaHandlers } from "./schema/handlers.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
+import { createGuard } from "./sql/guard.ts"
+import { sqlHandlers } from "./sql/handlers.ts"
+import { createTypeCatalog } from "./sql/pg-types.ts"
+import { createQueryLog } from "./sql/query-log.ts"
 import { createSwap } from "./swap.ts"
 import { createSweeper } from "./sweeper.ts"
-import { createTargets } from "./targets.ts"
+import { createTargets, type Targets } from "./targets.ts"
+import { createThrowaway } from "./throwaway.ts"
 import { createUsage } from "./usage.ts"
 import type { Wire } from "./wire/wire.ts"
 
@@ -24,86 +36,99 @@ const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeed
   ...branchHandlers(needs),
 }))
 
+/** What answers questions to databases, in SQL or about them. */
+const openStatements = (
+  { database, clock, log, engine, ai }: Pick<Services, "database" | "clock" | "log" | "engine" | "ai">,
+  { targets, directory, sessions }: { targets: Targets; directory: Directory; sessions: SessionPools },
+  opened: AsyncDisposableStack,
+) => {
+  const { db } = database
+  const queryLog = opened.use(createQueryLog({ db, clock, log }))
+  const guard = opened.use(createGuard())
+  const types = createTypeCatalog()
+  const translator = createTranslator({ guard, upstream: ai && createUpstream(ai) })
+  const operations = [
+    ...sqlHandlers({ targets, sessions, queryLog, guard, types }),
+    ...schemaHandlers({ targets, sessions, clock }),
+    ...adviceHandlers({
+      ...{ targets, sessions },
+      withThrowawayBranch: createThrowaway({ db, engine, clock, log }),
+      facts: createFacts({ db, directory, now: clock.now }),
+      naturalLanguageToSql: nlToSqlHandler({ targets, sessions, translator }),
+    }),
+  ]
+  return { operations, queryLog }
+}
+
 export const databasesArea = defineArea({
   name: "databases",
   title: "Databases",
-  needs: ["database", "changes", "clock", "log", "engine", "box", "meters", "metrics", "postgres"],
+  needs: ["database", "changes", "clock", "log", "engine", "box", "meters", "metrics", "postgres", "ai"],
   migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  async start({ database, changes, clock, log, engine, box, meters, metrics, postgres }) {
-    await using opened = new AsyncDisposableStack()
+  async start(services) {
+    const { database, changes, clock, log, engine, box, meters, metrics, postgres } = services
     const { graceSeconds } = postgres
+    await using opened = new AsyncDisposableStack()
     const directory = createDirectory(database.db, changes, box)
     const usage = createUsage({ database, engine, meters, log })
     const figures = createFigures(engine)
     metrics.collect(figures.families)
     let wire: Wire | undefined
+    const events: ComputeEvents = {
+      awake(branch, at, wakeMs) {
+        figures.woke(wakeMs)
+        usage.awake(branch, at, wakeMs)
+      },
+      asleep: usage.asleep,
+      async ended(branch) {
+        wire?.disconnect(branch.branchId)
+        await sessions.close(branch)
+      },
+    }
+    const { isActive } = usage
     const compute = opened.use(
-      createCompute({
-        ...{ engine, clock, log },
-        isActive: usage.isActive,
-        branchOf: directory.findByVolume,
-        events: {
-          awake(branch, at, wakeMs) {
-            figures.woke(wakeMs)
-            usage.awake(branch, at, wakeMs)
-          },
-          asleep: usage.asleep,
-          async ended(branch) {
-            wire?.disconnect(branch.branchId)
-            await pools.close(branch)
-          },
-        },
-      }),
+      createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
     )
-    const pools: SessionPools = opened.use(createSessionPools({ directory, compute, log }))
+    const sessions: SessionPools = opened.use(createSessionPools({ directory, compute, log }))
     const making = createMaking({ database, changes, engine, box })
     const swap = createSwap({ database, changes, engine, box, compute, making })
     const provision = createProvision({ database, making })
-    const targets = createTargets({ directory, provision })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
     await sweeper.recover()
-    const door = opened.use(
-      await openDoor({ settings: postgres, directory, compute, log, calls: () => undefined }),
-    )
-    wire = door
+    const targets = createTargets({ directory, provision })
+    const statements = openStatements(services, { targets, directory, sessions }, opened)
+    const calls = statements.queryLog.recordWire
+    wire = opened.use(await openDoor({ settings: postgres, directory, compute, log, calls }))
+    const { port } = wire
     const payloads = createPayloads({
-      address: () => ({ host: postgres.host, port: door.port }),
+      address: () => ({ host: postgres.host, port }),
       stateOf: compute.stateOf,
     })
-    const needs = {
-      engine,
-      changes,
-      box,
-      compute,
-      directory,
-      making,
-      provision,
-      swap,
-      payloads,
+    const lifecycle = databasesHandlers({
+      ...{ engine, changes, box, compute, directory, making, provision, swap, sessions, payloads },
       graceSeconds,
-    }
+    })
 
     const resources = opened.move()
     return {
-      operations: [
-        ...databasesHandlers({ ...needs, sessions: pools }),
-        ...schemaHandlers({ targets, sessions: pools, clock }),
-      ],
-      async state() {
-        const health = await engine.health()
-        const running = engine.running()
-        const capabilities = {
-          ...engine.capabilities,
-          instances: {
-            active: running.filter(({ state }) => state === "active").length,
-            starting: running.filter(({ state }) => state === "starting").length,
-            stopping: running.filter(({ state }) => state === "stopping").length,
-          },
-        }
-        if (health.ok) return { status: "available", capabilities }
-        return { status: "degraded", reason: "the database engine does not answer", capabilities }
-      },
+      operations: [...lifecycle, ...statements.operations],
+      state: () => stateOf(engine),
       [Symbol.asyncDispose]: () => resources.disposeAsync(),
     }
   },
 })
+
+const stateOf = async (engine: EnginePort): Promise<AreaState> => {
+  const health = await engine.health()
+  const running = engine.running()
+  const count = (state: VolumeState) => running.filter(instance => instance.state === state).length
+  const instances = {
+    active: count("active"),
+    starting: count("starting"),
+    stopping: count("stopping"),
+    unprotected: running.filter(({ protection }) => protection === "asynchronous").length,
+  }
+  const capabilities = { ...engine.capabilities, instances }
+  if (health.ok) return { status: "available", capabilities }
+  return { status: "degraded", reason: "the database engine does not answer", capabilities }
+}

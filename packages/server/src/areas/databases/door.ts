@@ -6,13 +6,11 @@ import { DATABASE_NAME, type Endpoint } from "../../ports/engine/port.ts"
 import type { PostgresSettings } from "../../services.ts"
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"
+import { WIRE_CONNECTIONS_MAX } from "./limits.ts"
 import { ownCertificate } from "./wire/certificate.ts"
 import { SQLSTATE, WireRefusal, wrongPassword } from "./wire/error-response.ts"
 import type { WireCall, WireTarget } from "./wire/messages.ts"
 import { openWire, type Wire } from "./wire/wire.ts"
-
-/** Of the 100 that a server takes, those that HTTP and the platform itself do not need. */
-const CONNECTIONS_MAX = 75
 
 export interface DoorNeeds {
   readonly settings: PostgresSettings
@@ -23,7 +21,7 @@ export interface DoorNeeds {
 }
 
 const targetOf = ({ host, port, wakeMs, tls }: Endpoint): WireTarget => {
-  const common = { wakeMs, connectionsMax: CONNECTIONS_MAX }
+  const common = { wakeMs, connectionsMax: WIRE_CONNECTIONS_MAX }
   if (host.startsWith("/")) return { ...common, socketPath: join(host, `.s.PGSQL.${port}`) }
   return { ...common, host, port, ...(tls && { tls }) }
 }

@@ -94,19 +94,6 @@ export const createMaking = (needs: {
     )
   }
 
-  const volumeRow = (volume: VolumeRef, organizationId: string, databaseId: string, now: Date) => ({
-    id: volume.id,
-    organization_id: organizationId,
-    database_id: databaseId,
-    pg_version: volume.pgVersion,
-    isolation: volume.tier,
-    state: "creating",
-    logical_size_bytes: 0,
-    physical_size_bytes: 0,
-    history_size_bytes: 0,
-    created_at: now,
-  })
-
   const fill = (
     volume: VolumeRef,
     credentials: VolumeCredentials,
@@ -251,4 +238,18 @@ const branchRow = (asked: NewBranch, id: string, volumeId: string, credentials: 
   expires_at: asked.expiresAt,
   created_at: asked.now,
   updated_at: asked.now,
+})
+
+/** On record before the engine makes it; swept away when nobody finishes it within the hour. */
+export const volumeRow = (volume: VolumeRef, organizationId: string, databaseId: string, now: Date) => ({
+  id: volume.id,
+  organization_id: organizationId,
+  database_id: databaseId,
+  pg_version: volume.pgVersion,
+  isolation: volume.tier,
+  state: "creating",
+  logical_size_bytes: 0,
+  physical_size_bytes: 0,
+  history_size_bytes: 0,
+  created_at: now,
 })

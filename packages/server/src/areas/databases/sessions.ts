@@ -1,5 +1,5 @@
 import type pg from "pg"
-import type { Target } from "./targets.ts"
+import type { Target } from "./target.ts"
 
 /** `owner` owns everything in the database; `reader` may read everything, and write nothing. */
 export type SessionRole = "owner" | "reader"

@@ -1,24 +1,9 @@
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { VolumeRef } from "../../ports/engine/port.ts"
 import type { Directory } from "./directory.ts"
 import { projectOf } from "./lookup.ts"
 import type { Provision } from "./provision.ts"
-
-/** The branch that a call addresses, with what is needed to reach it. */
-export interface Target {
-  readonly organizationId: string
-  readonly projectId: string
-  readonly databaseId: string
-  readonly branchId: string
-  readonly volume: VolumeRef
-}
-
-/** How a request names a branch. Without any name it means the project's default database, made on first use. */
-export interface TargetInput {
-  readonly database_id?: string | null
-  readonly branch_id?: string | null
-}
+import type { Target, TargetInput } from "./target.ts"
 
 export interface Targets {
   /** Throws `database_not_found` or `branch_not_found`; another tenant's answers like none. */

@@ -169,6 +169,29 @@ export interface Tables {
     deleted_at: Date | null
     purge_at: Date | null
   }
+  "databases.query_log": {
+    id: string
+    tenant_id: string
+    project_id: string
+    database_id: string
+    branch_id: string
+    query_id: string
+    sql: string
+    command: string | null
+    sqlstate: string | null
+    error: string | null
+    rows: number | null
+    duration_ms: number
+    wake_ms: number
+    started_at: Date
+    source: string
+    key_id: string | null
+    user_name: string | null
+    application_name: string | null
+    client_addr: string | null
+    read_only: boolean
+    request_id: string | null
+  }
   "databases.volumes": {
     id: string
     organization_id: string

@@ -1,7 +1,7 @@
 import type pg from "pg"
 import { fault } from "../../../kernel/fault.ts"
 import type { Sessions } from "../sessions.ts"
-import type { Target } from "../targets.ts"
+import type { Target } from "../target.ts"
 
 /** What reading catalogs and samples needs of a connection. */
 export type Client = Pick<pg.ClientBase, "query">

@@ -1,6 +1,6 @@
 /** Statements on the sessions of a target: lent, run, answered, cleaned, and what went wrong as faults. */
 import type { Sessions } from "../sessions.ts"
-import type { Target } from "../targets.ts"
+import type { Target } from "../target.ts"
 import { type ReadOnly, toFault } from "./failures.ts"
 import type { Guard } from "./guard.ts"
 import type { TypeCatalog } from "./pg-types.ts"

@@ -8,7 +8,8 @@ export interface Token {
 }
 
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y
-const NUMBER = /(?:0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)/y
+const NUMBER =
+  /(?:0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)/y
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y
 const PARAMETER = /\$\d+/y
 const SPACE = /\s+/y

@@ -53,10 +53,10 @@ const columnList = sql.join(COLUMNS.map(([name]) => sql.ref(name)))
 
 export const queryLogStore = (db: Db) => ({
   async insert(rows: readonly QueryLogRow[]) {
-    const values = COLUMNS.map(
-      ([name, type]) => sql`${rows.map(row => row[name])}::${sql.raw(type)}[]`,
+    const values = COLUMNS.map(([name, type]) => sql`${rows.map(row => row[name])}::${sql.raw(type)}[]`)
+    await sql`INSERT INTO databases.query_log (${columnList}) SELECT * FROM unnest(${sql.join(values)})`.execute(
+      db,
     )
-    await sql`INSERT INTO databases.query_log (${columnList}) SELECT * FROM unnest(${sql.join(values)})`.execute(db)
   },
 
   async list(filter: {

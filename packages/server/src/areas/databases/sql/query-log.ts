@@ -3,7 +3,7 @@ import type { Clock } from "../../../kernel/clock.ts"
 import type { Db } from "../../../kernel/db/database.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { Logger } from "../../../kernel/log.ts"
-import type { Target } from "../targets.ts"
+import type { Target } from "../target.ts"
 import { createNormalize, type Normalize } from "./normalize.ts"
 import { type QueryLogRow, queryLogStore } from "./query-log-store.ts"
 

@@ -87,7 +87,10 @@ for (const version of pgVersions) {
     }
     for (const sql of STOPPED_BY_DATABASE) {
       await assert.rejects(rig.run(sql, [], { readOnly }), error => {
-        assert.ok(isFault(error) && ["key_read_only", "invalid_sql"].includes(error.publicCode), `${sql}: ${error}`)
+        assert.ok(
+          isFault(error) && ["key_read_only", "invalid_sql"].includes(error.publicCode),
+          `${sql}: ${error}`,
+        )
         return true
       })
     }

@@ -181,7 +181,10 @@ export const describe = async (
 }
 
 /** The parameters as text. Asks the server for their types only when that makes a difference. */
-export const parametersOf = async (running: Running, { sql, params }: Statement): Promise<(string | null)[]> => {
+export const parametersOf = async (
+  running: Running,
+  { sql, params }: Statement,
+): Promise<(string | null)[]> => {
   const { client, volumeId, types } = running
   if (!params.some(needsType)) return params.map(value => toParameter(value, 0, types.of(volumeId)))
   const known = stateOf(client).find(sql)?.parameters ?? (await describe(client, sql)).prepared.parameters

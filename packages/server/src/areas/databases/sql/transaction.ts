@@ -1,8 +1,7 @@
 /** Several statements in one transaction. */
 import { type Fault, isFault } from "../../../kernel/fault.ts"
-import type { Target } from "../targets.ts"
-import type { Executed, Execution, ExecutorNeeds } from "./executor.ts"
-import { roleOf } from "./executor.ts"
+import type { Target } from "../target.ts"
+import { type Executed, type Execution, type ExecutorNeeds, roleOf } from "./executor.ts"
 import { invalidSql, toFault } from "./failures.ts"
 import { controlsTransaction } from "./normalize.ts"
 import { ConnectionLost, runUnits } from "./pipeline.ts"
@@ -24,16 +23,19 @@ export interface TransactionOutcome {
   readonly failure: Fault | undefined
 }
 
-const LEVELS: ReadonlySet<string> = new Set([
-  "READ UNCOMMITTED",
-  "READ COMMITTED",
-  "REPEATABLE READ",
-  "SERIALIZABLE",
-])
+/** By their names without case and spaces: Neon's driver writes `RepeatableRead`. */
+const LEVELS: Readonly<Record<string, string>> = {
+  readuncommitted: "READ UNCOMMITTED",
+  readcommitted: "READ COMMITTED",
+  repeatableread: "REPEATABLE READ",
+  serializable: "SERIALIZABLE",
+}
 
 const beginOf = ({ isolationLevel, deferrable, readOnlyTransaction }: TransactionOptions): string => {
-  const level = isolationLevel?.toUpperCase().replaceAll(/(?<=READ|ABLE)(?=\S)(?!ABLE)/g, " ")
-  if (level !== undefined && !LEVELS.has(level)) throw invalidSql("the isolation level is not known")
+  const name = isolationLevel?.toLowerCase().replaceAll(" ", "")
+  const level = name === undefined || !Object.hasOwn(LEVELS, name) ? undefined : LEVELS[name]
+  if (name !== undefined && !level)
+    throw invalidSql("the isolation level is not known", { sqlstate: "22023" })
   const parts = [
     "BEGIN",
     ...(level === undefined ? [] : [`ISOLATION LEVEL ${level}`]),
@@ -46,20 +48,38 @@ const beginOf = ({ isolationLevel, deferrable, readOnlyTransaction }: Transactio
 const undone = () =>
   invalidSql("rolled back, because another statement of the transaction failed", { sqlstate: "40000" })
 const notRun = () =>
-  invalidSql("not run, because an earlier statement of the transaction failed", { sqlstate: "25P02" })
+  invalidSql("not run, because another statement of the transaction failed", { sqlstate: "25P02" })
 
-const settle = (
-  statements: readonly Statement[],
-  done: readonly Executed[],
-  failure: Fault,
-): TransactionOutcome => ({
+/** `failedAt`: the statement that failed; those before it ran. */
+const settle = (statements: readonly Statement[], failedAt: number, failure: Fault): TransactionOutcome => ({
   committed: false,
   failure,
   outcomes: statements.map((_, at) => {
-    if (at < done.length) return undone()
-    return at === done.length ? failure : notRun()
+    // When all ran, it was their COMMIT that failed.
+    if (at === failedAt || failedAt === statements.length) return failure
+    return at < failedAt ? undone() : notRun()
   }),
 })
+
+/** Refuses what no statement of a transaction may be before any of them runs. */
+const vet = async (
+  { guard }: ExecutorNeeds,
+  statements: readonly Statement[],
+  readOnly: Execution["readOnly"],
+): Promise<TransactionOutcome | undefined> => {
+  for (const [at, { sql }] of statements.entries()) {
+    try {
+      if (controlsTransaction(sql))
+        throw invalidSql("the batch is a transaction already", { sqlstate: "25001" })
+      if (readOnly) await guard.check(sql, readOnly)
+    } catch (error) {
+      if (!isFault(error)) throw error
+      const outcomes = statements.map((_, position) => (position === at ? error : notRun()))
+      return { committed: false, failure: error, outcomes }
+    }
+  }
+  return undefined
+}
 
 /** Runs the statements on the session; throws what the first of them failed with. `done` gets the others' results. */
 const runAll = async (
@@ -110,19 +130,13 @@ export const runTransaction = async (
   options: TransactionOptions,
 ): Promise<TransactionOutcome> => {
   const { readOnly, signal, timeoutMs } = execution
-  const begin = beginOf({ ...options, readOnlyTransaction: readOnly !== false || options.readOnlyTransaction })
+  const begin = beginOf({
+    ...options,
+    readOnlyTransaction: readOnly !== false || options.readOnlyTransaction,
+  })
   const done: Executed[] = []
-  try {
-    for (const { sql } of statements) {
-      if (controlsTransaction(sql))
-        throw invalidSql("the batch is a transaction already", { sqlstate: "25001" })
-      if (readOnly) await needs.guard.check(sql, readOnly)
-    }
-  } catch (error) {
-    if (!isFault(error)) throw error
-    const at = statements.findIndex(({ sql }) => controlsTransaction(sql))
-    return refuseAll(statements, error, at)
-  }
+  const refused = await vet(needs, statements, readOnly)
+  if (refused) return refused
   const volumeId = target.volume.id
   const work = async (client: Parameters<typeof createWatch>[0]["client"], wakeMs: number) => {
     const running = { client, volumeId, types: needs.types, ...(signal && { signal }) }
@@ -137,7 +151,7 @@ export const runTransaction = async (
       const failure = toFault(error, { readOnly, timeoutMs })
       if (failure.status >= 500) throw failure
       await client.query("ROLLBACK")
-      outcome = settle(statements, done, failure)
+      outcome = settle(statements, done.length, failure)
     }
     await discardAll(client)
     if (watch.stopped) throw new ConnectionLost("cancelled")
@@ -152,9 +166,3 @@ export const runTransaction = async (
     throw toFault(error, { readOnly, timeoutMs })
   }
 }
-
-const refuseAll = (statements: readonly Statement[], failure: Fault, at: number): TransactionOutcome => ({
-  committed: false,
-  failure,
-  outcomes: statements.map((_, position) => (at < 0 || position === at ? failure : notRun())),
-})

@@ -140,7 +140,7 @@ const points: readonly Rule[] = [
   rule(`${DAY}(?: of)? ${MONTH}`, ([day, month = ""], now) =>
     validDay(latestYear(monthOf(month), now), monthOf(month), Number(day)),
   ),
-  rule(`(?!may )${MONTH}`, ([month = ""], now) =>
+  rule(`(?!may )${MONTH}(?! \\d)`, ([month = ""], now) =>
     spanOf(utc(latestYear(monthOf(month), now), monthOf(month)), "month"),
   ),
   rule(`(?:year )?${YEAR}`, ([year]) => spanOf(utc(Number(year)), "year")),

@@ -35,8 +35,7 @@ for (const [version, sets] of plan) {
     const cluster = await startCluster(t, version)
     await using guard = createGuard()
     const translator = createTranslator({ guard })
-    // Nobody fetches this server's log, so no commit can wait for that.
-    const owner = cluster.pool("owner", { options: "-c synchronous_commit=local" })
+    const owner = cluster.pool("owner")
     for (const [set, share] of sets) {
       await owner.query(
         "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC",

@@ -1,6 +1,6 @@
 /** From a question to what it means, by rules over the catalog. No model is asked. */
 import { type Catalog, labelOf } from "./catalog.ts"
-import { createLexicon, type Lexicon } from "./lexicon.ts"
+import { createLexicon, focus, type Lexicon } from "./lexicon.ts"
 import { type Query, tableOfExpression } from "./query.ts"
 import { emptyDraft, nounAt, type Reading, type Rule, valueAt } from "./reading.ts"
 import { columnConditionRule, textRule } from "./rules-column.ts"
@@ -239,8 +239,9 @@ export const interpret = (options: {
   now: Date
 }): Interpretation => {
   const { tokens, catalog, values, now } = options
-  const lexicon = createLexicon(catalog)
-  const mentioned = mentionedTables(tokens, lexicon, values)
+  const whole = createLexicon(catalog)
+  const mentioned = mentionedTables(tokens, whole, values)
+  const lexicon = focus(whole, catalog, tokens, mentioned)
   const reading: Reading = {
     tokens,
     catalog,

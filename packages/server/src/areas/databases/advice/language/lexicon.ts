@@ -1,5 +1,6 @@
 /** Which words of a question name tables, columns, keys, flags and stored values. */
-import { type Catalog, type Column, columnNamed, type ForeignKey, type Table } from "./catalog.ts"
+import type { Catalog, Column, ForeignKey, Table } from "./catalog.ts"
+import { distance } from "./graph.ts"
 import { canonicalOf, partsOf, singularOf, stemOf, type Token } from "./words.ts"
 
 export type Meaning =
@@ -123,21 +124,44 @@ export const createLexicon = (catalog: Catalog): Lexicon => {
       .map(({ words, weight, meaning }) => ({ meaning, score: weight * closeness(words, tokens) }))
       .sort((a, b) => b.score - a.score)
   }
-  return {
-    find(tokens, at) {
-      for (let length = Math.min(WORDS_MAX, tokens.length - at); length > 0; length--) {
-        const run = tokens.slice(at, at + length)
-        if (run.some(({ kind }) => kind !== "word")) continue
-        // `date of birth` is the birth date.
-        const turned =
-          length === 3 && run[1]?.text === "of" ? [run[2], run[0]].filter(each => each !== undefined) : []
-        const entries = [...match(run), ...(turned.length === 2 ? match(turned) : [])]
-        if (entries.length > 0) return { length, entries }
-      }
-      return undefined
-    },
+  const find: Lexicon["find"] = (tokens, at) => {
+    for (let length = Math.min(WORDS_MAX, tokens.length - at); length > 0; length--) {
+      const run = tokens.slice(at, at + length)
+      if (run.some(({ kind }) => kind !== "word")) continue
+      // `date of birth` is the birth date.
+      const turned = length === 3 && run[1]?.text === "of" ? [run[2], run[0]] : []
+      const known = turned.filter(each => each !== undefined)
+      const entries = [...match(run), ...(known.length === 2 ? match(known) : [])]
+      if (entries.length > 0) return { length, entries }
+    }
+    return undefined
   }
+  return { find }
 }
 
-export const idColumn = (table: Table): Column | undefined =>
-  table.primaryKey.length === 1 ? columnNamed(table, table.primaryKey[0] ?? "") : undefined
+/** Of the tables of a large schema that all have a column `status`, those nearest to the question are enough. */
+const ENTRIES_MAX = 24
+
+/** A lexicon that answers each place of one question once, with the entries that are nearest to the mentioned tables. */
+export const focus = (
+  lexicon: Lexicon,
+  catalog: Catalog,
+  tokens: readonly Token[],
+  mentioned: ReadonlySet<number>,
+): Lexicon => {
+  const near = (table: number) => Math.min(9, ...[...mentioned].map(each => distance(catalog, each, table)))
+  const trim = (entries: readonly Entry[]): readonly Entry[] => {
+    if (entries.length <= ENTRIES_MAX) return entries
+    const weighed = entries.map(entry => ({ entry, far: near(entry.meaning.table.index) - 4 * entry.score }))
+    return weighed
+      .sort((a, b) => a.far - b.far)
+      .slice(0, ENTRIES_MAX)
+      .map(({ entry }) => entry)
+      .sort((a, b) => b.score - a.score)
+  }
+  const found = tokens.map((_, at) => {
+    const all = lexicon.find(tokens, at)
+    return all && { length: all.length, entries: trim(all.entries) }
+  })
+  return { find: (_, at) => found[at] }
+}

@@ -139,16 +139,21 @@ const byModel = async (
   return await attempt(repairPrompt(first, once.draft.sql, once.outcome.reason))
 }
 
+const isWordPart = (character: string | undefined): boolean =>
+  character !== undefined && /[\p{L}\p{N}_]/u.test(character)
+
 /** Tables that the statement's text names; for people who read the reply, not for any decision. */
 const tablesIn = ({ tables }: Catalog, sql: string): string[] => {
   const code = sql.replace(/'(?:[^']|'')*'/g, "''").toLowerCase()
-  const isNamed = (name: string) => {
-    const literal = name.toLowerCase().replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")
-    return new RegExp(`(?<![\\p{L}\\p{N}_])${literal}(?![\\p{L}\\p{N}_])`, "u").test(code)
+  const isNamed = (name: string): boolean => {
+    const written = name.toLowerCase().replaceAll('"', '""')
+    for (let at = code.indexOf(written); at >= 0; at = code.indexOf(written, at + 1)) {
+      if (!isWordPart(code[at - 1]) && !isWordPart(code[at + written.length])) return true
+    }
+    return false
   }
-  return tables
-    .filter(({ name }) => isNamed(name))
-    .map(({ schema, name }) => (schema === "public" ? name : `${schema}.${name}`))
+  const named = tables.filter(({ name }) => isNamed(name))
+  return named.map(({ schema, name }) => (schema === "public" ? name : `${schema}.${name}`))
 }
 
 const toTranslation = ({ catalog }: Known, { draft, outcome }: Judged): Translation => {

@@ -14,7 +14,7 @@ export interface StoredValue {
   readonly value: string
 }
 
-/** By the phrase that names it: lower case, underscores and hyphens as blanks. */
+/** By the phrase that names it: lower case, with blanks for underscores, hyphens and apostrophes. */
 export type Values = ReadonlyMap<string, readonly StoredValue[]>
 
 const PHRASES_MAX = 250
@@ -27,7 +27,7 @@ const TIMEOUT_MS = 1500
 const plain = (text: string): string =>
   text
     .toLowerCase()
-    .replace(/[_\-\s]+/g, " ")
+    .replace(/[_\-'’\s]+/g, " ")
     .trim()
 
 const withLast = (words: readonly string[], last: string): string => [...words.slice(0, -1), last].join(" ")
@@ -57,7 +57,7 @@ const statisticsSql = `
   SELECT s.schemaname::text AS schema, s.tablename::text AS table, s.attname::text AS column, v AS value
   FROM pg_stats s, unnest(s.most_common_vals::text::text[]) v
   WHERE s.schemaname = ANY ($2) AND length(v) <= 100
-    AND lower(regexp_replace(v, '[-_[:space:]]+', ' ', 'g')) = ANY ($1) LIMIT 100`
+    AND lower(regexp_replace(v, '[-_''’[:space:]]+', ' ', 'g')) = ANY ($1) LIMIT 100`
 
 interface Source {
   readonly table: Table
@@ -71,7 +71,7 @@ const probeSql = (catalog: Catalog, sources: readonly Source[]): string =>
       return (
         `(SELECT DISTINCT ${index} AS source, ${name}::text AS value FROM ${qualifiedSql(table, catalog.reserved)} ` +
         `WHERE length(${name}::text) <= 100 AND ` +
-        `lower(regexp_replace(${name}::text, '[-_[:space:]]+', ' ', 'g')) = ANY ($1) LIMIT 5)`
+        `lower(regexp_replace(${name}::text, '[-_''’[:space:]]+', ' ', 'g')) = ANY ($1) LIMIT 5)`
       )
     })
     .join(" UNION ALL ")

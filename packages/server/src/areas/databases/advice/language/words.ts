@@ -222,7 +222,7 @@ export const tokenize = (question: string): Token[] => {
 export const partsOf = (identifier: string): string[] =>
   identifier
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
-    .split(/[\s_.\-$]+/)
+    .split(/[^\p{L}\p{N}]+/u)
     .map(part => part.toLowerCase())
     .filter(part => part !== "" && part !== "tbl")
 

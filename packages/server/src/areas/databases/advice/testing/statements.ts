@@ -2,7 +2,7 @@
 import type { TestContext } from "node:test"
 import type pg from "pg"
 import type { PgVersion } from "../../../../ports/engine/port.ts"
-import type { Target } from "../../targets.ts"
+import type { Target } from "../../target.ts"
 import { createOptimizer, type Request, type WithThrowawayBranch } from "../optimize/optimize.ts"
 import { startInstance } from "./instance.ts"
 

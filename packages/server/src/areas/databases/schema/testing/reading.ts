@@ -8,7 +8,7 @@ import { close } from "../../../../kernel/validation.ts"
 import { OWNER_ROLE, READER_ROLE } from "../../../../ports/engine/port.ts"
 import { createTestClock } from "../../../../testing/clock.ts"
 import type { Sessions } from "../../sessions.ts"
-import type { Target } from "../../targets.ts"
+import type { Target } from "../../target.ts"
 import type { TestCluster } from "../../testing/cluster.ts"
 import { schemaHandlers } from "../handlers.ts"
 

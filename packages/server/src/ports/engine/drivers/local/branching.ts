@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs"
 import { chown, mkdir, readdir, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { errorCode } from "../../../../kernel/startup-error.ts"
 import { PortError } from "../../../port-error.ts"
 import type { BranchedFrom, Lsn, RecoveryPoint } from "../../port.ts"
 import { asAdmin } from "./admin.ts"
@@ -95,8 +97,10 @@ const headRunning = async (copying: Copying): Promise<Image> => {
 /** The newest state of the source. Nobody is connected to a volume at rest, and copying it then is quicker. */
 export const copyHead = async (copying: Copying): Promise<BranchedFrom> => {
   const { host, source, target } = copying
-  const isOrderly = async () =>
-    source.state === "idle" && (await readControlFile(host.layout.dataDir(source.record.id))).shutDown
+  const sourceDir = host.layout.dataDir(source.record.id)
+  // Its disk was lost; what is in the history was not.
+  if (source.state === "idle" && !existsSync(sourceDir)) return copyPoint(copying, { kind: "head" })
+  const isOrderly = async () => source.state === "idle" && (await readControlFile(sourceDir)).shutDown
   let image: Image | undefined
   if (source.state === "idle") {
     image = await source.alone(async () => ((await isOrderly()) ? await headAtRest(copying) : undefined))
@@ -106,28 +110,65 @@ export const copyHead = async (copying: Copying): Promise<BranchedFrom> => {
     image = await headRunning(copying)
   }
   await target.wake()
-  return { lsn: image.consistent, time: image.takenAt }
+  // A running source went on after the image; of one at rest nothing was left to replay.
+  const { lsn, time } = await lastReplayed(host, target)
+  return {
+    lsn: parseLsn(lsn) > parseLsn(image.consistent) ? lsn : image.consistent,
+    time: image.takenAt > time ? image.takenAt : time,
+  }
 }
 
 const recoveryTarget = (point: RecoveryPoint): readonly string[] => {
   // A server that starts does not know the abbreviation Z yet.
   if (point.kind === "time") return [`recovery_target_time=${point.time.toISOString().replace("Z", "+00")}`]
-  if (point.kind === "lsn") return [`recovery_target_lsn=${point.lsn}`]
+  // A position is where what is wanted ends; what begins there is not.
+  if (point.kind === "lsn") return [`recovery_target_lsn=${point.lsn}`, "recovery_target_inclusive=off"]
   return []
 }
 
 /** The log lies in `pg_wal` already; PostgreSQL wants a command all the same, and takes a failing one for "not there". */
 const REPLAY = ["restore_command=false", "recovery_target_action=promote"]
 
+/** How far the log was replayed that a server was started on. */
+const lastReplayed = async (host: Host, target: Volume): Promise<BranchedFrom> =>
+  asAdmin({ socketDir: target.socketDir, password: host.adminPassword }, async client => {
+    const { rows } = await client.query<{ lsn: string; time: Date }>(`
+      SELECT coalesce(pg_last_wal_replay_lsn(), pg_current_wal_flush_lsn()) AS lsn,
+        coalesce(pg_last_xact_replay_timestamp(), clock_timestamp()) AS time`)
+    return rows[0] ?? { lsn: "0/0", time: new Date() }
+  })
+
+/** `written` is how far the source had come for certain; undefined when it rests. */
+const replay = async (
+  { host, target }: Copying,
+  point: RecoveryPoint,
+  written: Lsn | undefined,
+): Promise<void> => {
+  try {
+    await target.recover([...REPLAY, ...recoveryTarget(point)])
+  } catch (error) {
+    if (!(error instanceof TargetNotReached)) throw error
+    // Nothing was committed between the end of the log and that time, so the end is that state.
+    await target.recover(REPLAY)
+    if (point.kind !== "lsn") return
+    // PostgreSQL stops before what begins at a position, and there is nothing if that is the end.
+    const end = parseLsn((await lastReplayed(host, target)).lsn)
+    const known = written === undefined ? end : parseLsn(written)
+    if (parseLsn(point.lsn) > (known > end ? known : end)) throw error
+  }
+}
+
 /** An earlier state of the source: an image from before the point, and the log from there up to it. */
 export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise<BranchedFrom> => {
   const { host, source, target, history } = copying
   const { id } = source.record
-  if (source.state === "active") await archivedTo(source, await lastWritten(host, source))
+  const written = source.state === "active" ? await lastWritten(host, source) : undefined
+  if (written) await archivedTo(source, written)
   const base = await history.baseFor(id, point)
   await fillVolume(copying, async dataDir => {
     await copyTree(base.dataDir, dataDir, {
       owner: target.owner,
+      isStill: true,
       skip: path =>
         /^pg_wal\/[0-9A-F]/.test(path) || path.startsWith("pg_replslot/") || path === "postmaster.opts",
     })
@@ -135,22 +176,14 @@ export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise
     const signal = join(dataDir, "recovery.signal")
     await writeFile(signal, "", { mode: 0o600 })
     if (target.owner) await chown(signal, target.owner.uid, target.owner.gid)
+  }).catch(error => {
+    if (errorCode(error) !== "ENOENT") throw error
+    throw new PortError("unavailable", "the history was shortened while it was read", error)
   })
-  try {
-    await target.recover([...REPLAY, ...recoveryTarget(point)])
-  } catch (error) {
-    // Nothing was committed between the end of the log and that time, so the end is that state.
-    if (!(error instanceof TargetNotReached) || point.kind !== "time") throw error
-    await target.recover(REPLAY)
+  await replay(copying, point, written)
+  const replayed = await lastReplayed(host, target)
+  return {
+    lsn: point.kind === "lsn" ? point.lsn : replayed.lsn,
+    time: point.kind === "time" ? point.time : replayed.time,
   }
-  return asAdmin({ socketDir: target.socketDir, password: host.adminPassword }, async client => {
-    const { rows } = await client.query<{ lsn: string; now: Date }>(
-      "SELECT pg_current_wal_flush_lsn() AS lsn, clock_timestamp() AS now",
-    )
-    const [row] = rows
-    return {
-      lsn: point.kind === "lsn" ? point.lsn : (row?.lsn ?? "0/0"),
-      time: point.kind === "time" ? point.time : (row?.now ?? new Date()),
-    }
-  })
 }

@@ -18,6 +18,8 @@ export interface CopyOptions {
   readonly source?: Account | undefined
   /** By path relative to the source. A folder that is skipped is not made either. */
   readonly skip?: (path: string) => boolean
+  /** Nothing is at work in the original, so that all of it must be there. */
+  readonly isStill?: boolean
   /** By path relative to the source: copied after everything else. */
   readonly last?: (path: string) => boolean
 }
@@ -32,9 +34,21 @@ const absentIsFine = (error: unknown): void => {
   if (errorCode(error) !== "ENOENT") throw error
 }
 
-const walk = async (root: string, skip: (path: string) => boolean, under = ""): Promise<Entry[]> => {
+const neverFine = (error: unknown): void => {
+  throw error
+}
+
+interface Walk {
+  readonly root: string
+  readonly skip: (path: string) => boolean
+  /** Throws unless something that is not there may be left out. */
+  readonly allowAbsent: (error: unknown) => void
+}
+
+const walk = async (how: Walk, under = ""): Promise<Entry[]> => {
+  const { root, skip, allowAbsent } = how
   const entries = await readdir(join(root, under), { withFileTypes: true }).catch(error => {
-    absentIsFine(error)
+    allowAbsent(error)
     return []
   })
   const found = entries
@@ -46,12 +60,13 @@ const walk = async (root: string, skip: (path: string) => boolean, under = ""): 
     // No sockets, and no links: tablespaces are not supported, and a link could lead anywhere.
     .filter(({ path, isDirectory, isFile }) => (isDirectory || isFile) && !skip(path))
   const nested = await Promise.all(
-    found.filter(({ isDirectory }) => isDirectory).map(({ path }) => walk(root, skip, path)),
+    found.filter(({ isDirectory }) => isDirectory).map(({ path }) => walk(how, path)),
   )
   return [...found, ...nested.flat()]
 }
 
-const inParallel = async <A>(items: readonly A[], act: (item: A) => Promise<void>): Promise<void> => {
+/** Does the same to all, to a bounded number at a time. */
+export const inParallel = async <A>(items: readonly A[], act: (item: A) => Promise<void>): Promise<void> => {
   let next = 0
   const lane = async () => {
     while (next < items.length) await act(items[next++] as A)
@@ -83,11 +98,12 @@ const copyOwned = async (from: string, to: string, source: Account | undefined):
  * original until either changes.
  */
 export const copyTree = async (from: string, to: string, options: CopyOptions): Promise<void> => {
-  const { owner, source, skip = () => false, last = () => false } = options
+  const { owner, source, isStill, skip = () => false, last = () => false } = options
+  const allowAbsent = isStill ? neverFine : absentIsFine
   const own = async (path: string) => {
     if (owner) await chown(path, owner.uid, owner.gid)
   }
-  const entries = await walk(from, skip)
+  const entries = await walk({ root: from, skip, allowAbsent })
   await mkdir(to, { mode: 0o700 })
   await own(to)
   for (const { path } of entries.filter(({ isDirectory }) => isDirectory)) {
@@ -98,7 +114,7 @@ export const copyTree = async (from: string, to: string, options: CopyOptions): 
     const target = join(to, path)
     await copyOwned(join(from, path), target, source)
       .then(() => own(target))
-      .catch(absentIsFine)
+      .catch(allowAbsent)
   }
   const files = entries.filter(({ isDirectory }) => !isDirectory)
   await inParallel(
@@ -111,9 +127,11 @@ export const copyTree = async (from: string, to: string, options: CopyOptions): 
   )
 }
 
+export const REFLINK_PROBE = ".reflink-"
+
 /** Whether files in this folder can share blocks. */
 export const canReflink = async (directory: string): Promise<boolean> => {
-  const folder = await mkdtemp(join(directory, ".reflink-"))
+  const folder = await mkdtemp(join(directory, REFLINK_PROBE))
   try {
     await writeFile(join(folder, "a"), "block")
     await copyFile(join(folder, "a"), join(folder, "b"), constants.COPYFILE_FICLONE_FORCE)

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs"
-import { chown, mkdir, readdir, rm } from "node:fs/promises"
+import { chown, mkdir, rm } from "node:fs/promises"
 import { availableParallelism } from "node:os"
 import { dirname, join } from "node:path"
 import { chooseAccount } from "../../../../kernel/db/embedded/account.ts"
-import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
 import { PortError } from "../../../port-error.ts"
 import {
   type BranchedFrom,
   type EngineEvents,
   type EnginePort,
+  type Lsn,
   OWNER_ROLE,
   READER_ROLE,
   type RecoveryPoint,
@@ -23,18 +23,20 @@ import { detectConfinement } from "./confine/detect.ts"
 import { detectResourceGroups } from "./confine/limits.ts"
 import { readControlFile } from "./control-file.ts"
 import { canReflink, copyTree, syncFileSystem } from "./copy.ts"
+import { asPortError } from "./failures.ts"
 import { createHistory } from "./history.ts"
 import { madeWhole } from "./images.ts"
-import { createLayout } from "./layout.ts"
+import { createLayout, type Layout } from "./layout.ts"
+import { removeLeftovers } from "./leftovers.ts"
 import { openRecords, TEMPLATE_BASE, type VolumeRecord } from "./records.ts"
 import { SOCKET_PORT } from "./settings.ts"
 import { createStartQueue } from "./start-queue.ts"
 import { createTemplates } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
-import { createVolume, type Host, ownerOf, type Volume } from "./volume.ts"
+import { createVolume, type Host, type Volume } from "./volume.ts"
 import { readArchive } from "./wal/archive.ts"
 import { createArchiver } from "./wal/archiver.ts"
-import { lastCommit } from "./wal/commits.ts"
+import { type Commit, lastCommit } from "./wal/commits.ts"
 
 export interface LocalEngineOptions {
   readonly dataDir: string
@@ -101,8 +103,15 @@ const inspectVolume = async (volume: Volume, adminPassword: string): Promise<Vol
     }
   })
 
-const lastCommitTime = async (walDir: string): Promise<Date | null> =>
-  (await lastCommit(await readArchive(walDir)))?.time ?? null
+const newestCommit = async (walDir: string): Promise<Commit | undefined> =>
+  lastCommit(await readArchive(walDir))
+
+/** Up to where a volume at rest can be restored; after a crash its control file is behind, or lost with its disk. */
+const lastPosition = async (layout: Layout, id: string): Promise<Lsn | null> => {
+  const control = await readControlFile(layout.dataDir(id)).catch(() => undefined)
+  if (control?.shutDown) return control.redo
+  return (await newestCommit(layout.walDir(id)))?.lsn ?? control?.redo ?? null
+}
 
 /** PostgreSQL on this machine: a server for each volume that is awake. */
 export const openLocalEngine = async (options: LocalEngineOptions): Promise<EnginePort> => {
@@ -132,7 +141,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const bases = createBases(host, records)
   const volumes = new Map<string, Volume>()
   const copies = (await canReflink(layout.root)) ? "reflink" : "copy"
-  await endSurvivors(layout, records, log)
+  await removeLeftovers(layout, records, log)
 
   const volumeOf = (record: VolumeRecord): Volume => {
     const known = volumes.get(record.id) ?? createVolume(host, record)
@@ -145,25 +154,35 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
     if (!versions.available.includes(pgVersion))
       throw new PortError("refused", `PostgreSQL ${pgVersion} is not installed here`)
-    return { id, pgVersion, tier, slot: records.takeSlot(), bases: [] }
+    return { id, pgVersion, tier, slot: records.takeSlot(id), bases: [] }
   }
+
+  /** Without one a point takes longer to restore; whatever was asked for does not fail for it. */
+  const newImage = (volume: Volume): Promise<void> =>
+    bases.takeWhenDue(volume).catch(error => log(`${volume.record.id}: no image yet: ${error}`))
 
   /** Shared and isolated volumes are packed the same way; a history begins in the background. */
   const beginHistory = (volume: Volume) =>
     void bases.take(volume).catch(error => log(`${volume.record.id}: no image yet: ${error}`))
 
+  /** What an attempt of an earlier process left, its log above all, must not become a part of the new volume. */
+  const clear = async (id: string) => {
+    await rm(layout.volumeDir(id), { recursive: true, force: true })
+    await rm(layout.recordDir(id), { recursive: true, force: true })
+    await mkdir(layout.walDir(id), { recursive: true, mode: 0o700 })
+  }
+
   const createFresh = async (ref: VolumeRef, credentials: VolumeCredentials) => {
     const record = draft(ref)
-    const owner = ownerOf(host, record)
+    const volume = volumeOf(record)
+    const { owner } = volume
     const template = await templates.dataDir(ref.pgVersion)
-    await rm(layout.volumeDir(ref.id), { recursive: true, force: true })
+    await clear(ref.id)
     await madeWhole(layout.volumeDir(ref.id), async folder => {
       await mkdir(folder, { mode: 0o700 })
       if (owner) await chown(folder, owner.uid, owner.gid)
-      await copyTree(template, join(folder, "data"), { owner })
+      await copyTree(template, join(folder, "data"), { owner, isStill: true })
     })
-    await mkdir(layout.walDir(ref.id), { recursive: true, mode: 0o700 })
-    const volume = volumeOf(record)
     await volume.wake()
     await rotate(volume, host.adminPassword, credentials)
     const { redo, timeline } = await readControlFile(template)
@@ -185,9 +204,8 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     credentials: VolumeCredentials,
   ): Promise<BranchedFrom> => {
     const record = draft(ref)
-    await rm(layout.volumeDir(ref.id), { recursive: true, force: true })
-    await mkdir(layout.walDir(ref.id), { recursive: true, mode: 0o700 })
     const target = volumeOf(record)
+    await clear(ref.id)
     const copying = { host, source, target, history }
     const from = point.kind === "head" ? await copyHead(copying) : await copyPoint(copying, point)
     await rotate(target, host.adminPassword, credentials)
@@ -199,20 +217,20 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   }
 
   const removeFiles = async (id: string) => {
-    const record = await records.find(id)
     await rm(layout.volumeDir(id), { recursive: true, force: true, maxRetries: 3 })
-    if (record) await rm(layout.socketDir(record.slot), { recursive: true, force: true })
     // Last: until then its number is taken, and with it the user who owned the files.
     await records.remove(id)
+    volumes.delete(id)
   }
 
   const destroy = async ({ id }: VolumeRef) => {
     const volume = volumes.get(id) ?? ((await records.find(id)) && (await get({ id })))
     if (!volume) return removeFiles(id)
-    await volume.suspend()
-    await host.dedicated?.groups.remove(id)
-    volumes.delete(id)
-    await volume.alone(() => removeFiles(id))
+    await volume.end(async () => {
+      await host.dedicated?.groups.remove(id)
+      await rm(volume.socketDir, { recursive: true, force: true })
+      await removeFiles(id)
+    })
   }
 
   /** Whatever a failed attempt left is gone when the caller hears of the failure. */
@@ -221,8 +239,16 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       return await make()
     } catch (error) {
       await destroy(ref).catch(cause => log(`${ref.id}: ${cause}`))
-      throw error
+      throw asPortError(error)
     }
+  }
+
+  /** Two who make the same volume would take each other's files away. */
+  const making = new Set<string>()
+  const once = async <Result>(ref: VolumeRef, make: () => Promise<Result>): Promise<Result> => {
+    if (making.has(ref.id)) throw new PortError("unavailable", "the volume is being made already")
+    making.add(ref.id)
+    return orNothing(ref, make).finally(() => making.delete(ref.id))
   }
 
   const endpointOf = ({ socketDir }: Volume, wakeMs: number) => ({
@@ -250,10 +276,10 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
     async create(ref, credentials) {
       if (await records.find(ref.id)) return
-      await orNothing(ref, () => createFresh(ref, credentials))
+      await once(ref, () => createFresh(ref, credentials))
     },
     async wake(ref, signal) {
-      const volume = volumes.get(ref.id) ?? (await get(ref))
+      const volume = await get(ref)
       if (volume.state === "active") return endpointOf(volume, 0)
       const startedMs = performance.now()
       await volume.wake(signal)
@@ -261,9 +287,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
     async suspend(ref) {
       const volume = await get(ref)
-      if (volume.state === "idle") return
-      await volume.suspend()
-      await bases.takeWhenDue(volume)
+      if (await volume.suspend()) await newImage(volume)
     },
     async branch(source, target, point, credentials) {
       const known = await records.find(target.id)
@@ -272,7 +296,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       if (point.kind === "time" && point.time.getTime() > Date.now())
         throw new PortError("refused", "the time lies in the future")
       const from = await get(source)
-      return orNothing(target, () => branchOf(from, target, point, credentials))
+      return once(target, () => branchOf(from, target, point, credentials))
     },
     async setCredentials(ref, credentials) {
       const volume = await get(ref)
@@ -284,18 +308,21 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       const [oldest] = await history.usable(ref.id)
       // Of a history that is behind, the newest commit in it is what can be promised.
       const latest =
-        volume.protection === "asynchronous" ? await lastCommitTime(layout.walDir(ref.id)) : new Date()
+        volume.protection === "asynchronous"
+          ? ((await newestCommit(layout.walDir(ref.id)))?.time ?? null)
+          : new Date()
       return {
         earliest: oldest ? new Date(oldest.consistentAt) : null,
         latest,
-        latestLsn: volume.follower?.flushedLsn ?? (await readControlFile(layout.dataDir(ref.id))).redo,
+        latestLsn: volume.follower?.flushedLsn ?? (await lastPosition(layout, ref.id)),
         protection: volume.protection,
       }
     },
     async prune(ref, before) {
       const volume = await get(ref)
-      if (volume.state === "active") await bases.takeWhenDue(volume)
-      await history.prune(ref.id, before)
+      if (volume.state === "active") await newImage(volume)
+      // A new image and a shorter list of them must not overwrite each other's record.
+      await volume.alone(() => history.prune(ref.id, before))
     },
     async size(ref) {
       await get(ref)
@@ -315,22 +342,5 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       await Promise.all([...volumes.values()].map(volume => volume.suspend()))
       await resources.disposeAsync()
     },
-  }
-}
-
-/** Servers that outlived the platform's last process are shut down; their databases wake when they are asked for. */
-const endSurvivors = async (
-  layout: ReturnType<typeof createLayout>,
-  records: Awaited<ReturnType<typeof openRecords>>,
-  log: (line: string) => void,
-): Promise<void> => {
-  for (const id of await readdir(layout.volumesDir)) {
-    if (id.startsWith(".making-")) {
-      await rm(join(layout.volumesDir, id), { recursive: true, force: true })
-      continue
-    }
-    const record = await records.find(id)
-    const socketDir = layout.socketDir(record?.slot ?? 0)
-    await clearLeftovers(layout.dataDir(id), socketDir, log)
   }
 }

@@ -103,12 +103,15 @@ export const copyRunning = async (
     return { ...readLabel(end.labelfile), consistent: end.lsn, takenAt: end.now }
   })
 
+/** How the name of a folder begins that is not whole. */
+export const DRAFT = ".making-"
+
 /** Makes a folder appear under its name only once `fill` has filled it. */
 export const madeWhole = async <Result>(
   path: string,
   fill: (draft: string) => Promise<Result>,
 ): Promise<Result> => {
-  const draft = join(dirname(path), `.making-${randomUUID()}`)
+  const draft = join(dirname(path), `${DRAFT}${randomUUID()}`)
   try {
     const result = await fill(draft)
     await rename(draft, path)

@@ -37,18 +37,18 @@ export interface Records {
   get(volumeId: string): Promise<VolumeRecord>
   save(record: VolumeRecord): Promise<void>
   remove(volumeId: string): Promise<void>
-  /** A number that no living volume has. */
-  takeSlot(): number
+  /** A number that no other volume has; the volume has it until it is removed. */
+  takeSlot(volumeId: string): number
 }
 
-const FILE = "volume.json"
+export const RECORD_FILE = "volume.json"
 
 const isAbsent = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT"
 
 const readRecord = async (directory: string): Promise<VolumeRecord | undefined> => {
   try {
-    return JSON.parse(await readFile(join(directory, FILE), "utf8"))
+    return JSON.parse(await readFile(join(directory, RECORD_FILE), "utf8"))
   } catch (error) {
     if (isAbsent(error)) return undefined
     throw error
@@ -66,7 +66,7 @@ export const syncDirectory = async (directory: string): Promise<void> => {
 
 const writeWhole = async (directory: string, text: string): Promise<void> => {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const draft = join(directory, `${FILE}.${randomUUID()}`)
+  const draft = join(directory, `${RECORD_FILE}.${randomUUID()}`)
   const file = await open(draft, "w", 0o600)
   try {
     await file.writeFile(text)
@@ -74,7 +74,7 @@ const writeWhole = async (directory: string, text: string): Promise<void> => {
   } finally {
     await file.close()
   }
-  await rename(draft, join(directory, FILE))
+  await rename(draft, join(directory, RECORD_FILE))
   await syncDirectory(directory)
 }
 
@@ -84,12 +84,13 @@ export const openRecords = async (options: {
 }): Promise<Records> => {
   const { recordsDir, recordDir } = options
   const known = new Map<string, VolumeRecord>()
-  const slots = new Set<number>()
+  /** Who has which. */
+  const slots = new Map<number, string>()
   for (const id of existsSync(recordsDir) ? await readdir(recordsDir) : []) {
     const record = await readRecord(join(recordsDir, id))
     if (!record) continue
     known.set(id, record)
-    slots.add(record.slot)
+    slots.set(record.slot, id)
   }
 
   const find = async (volumeId: string) => known.get(volumeId)
@@ -104,18 +105,17 @@ export const openRecords = async (options: {
     async save(record) {
       await writeWhole(recordDir(record.id), `${JSON.stringify(record, undefined, 2)}\n`)
       known.set(record.id, record)
-      slots.add(record.slot)
+      slots.set(record.slot, record.id)
     },
     async remove(volumeId) {
-      const record = known.get(volumeId)
       known.delete(volumeId)
       await rm(recordDir(volumeId), { recursive: true, force: true, maxRetries: 3 })
-      if (record) slots.delete(record.slot)
+      for (const [slot, id] of slots) if (id === volumeId) slots.delete(slot)
     },
-    takeSlot() {
+    takeSlot(volumeId) {
       let slot = 0
       while (slots.has(slot)) slot += 1
-      slots.add(slot)
+      slots.set(slot, volumeId)
       return slot
     },
   }

@@ -1,4 +1,4 @@
-import { chown, mkdir, readFile } from "node:fs/promises"
+import { chown, mkdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import type { Account } from "../../../../kernel/db/embedded/account.ts"
 import { programOf } from "../../../../kernel/db/embedded/binaries.ts"
@@ -8,6 +8,7 @@ import type { RecoveryWindow, VolumeState } from "../../port.ts"
 import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import type { Confinement } from "./confine/detect.ts"
 import type { Limits, ResourceGroups } from "./confine/limits.ts"
+import { asPortError } from "./failures.ts"
 import type { Layout } from "./layout.ts"
 import type { VolumeRecord } from "./records.ts"
 import { type ServerProcess, startServerProcess } from "./server-process.ts"
@@ -56,7 +57,10 @@ export interface Volume {
   wake(signal?: AbortSignal): Promise<void>
   /** Starts a server that first replays its log to a point. */
   recover(settings: readonly string[]): Promise<void>
-  suspend(): Promise<void>
+  /** Tells whether a server ran. */
+  suspend(): Promise<boolean>
+  /** Stops the server, and does `work` before anybody can start it again. */
+  end(work: () => Promise<void>): Promise<void>
   /** Runs `work` while nothing else starts, stops or copies this volume. */
   alone<Result>(work: () => Promise<Result>): Promise<Result>
 }
@@ -91,6 +95,8 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
   let running: Running | undefined
   let starting: Promise<void> | undefined
   let synchronous = true
+  /** Until then the archiver of a server that ended by itself may still write. */
+  let closed: Promise<void> = Promise.resolve()
 
   /** By the server itself: we might be root, and do not write in a folder that is somebody else's. */
   const setSynchronous = (wanted: boolean): Promise<void> =>
@@ -122,9 +128,12 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
   }
 
   const prepare = async () => {
+    await closed
+    await clearLeftovers(dataDir, socketDir, host.log)
+    // The folder may have been another volume's, whose lock file names a process that is a stranger's by now.
+    await rm(socketDir, { recursive: true, force: true })
     await mkdir(socketDir, { recursive: true, mode: 0o700 })
     if (owner) await chown(socketDir, owner.uid, owner.gid)
-    await clearLeftovers(dataDir, socketDir, host.log)
     synchronous = await wasSynchronous(dataDir)
   }
 
@@ -159,7 +168,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
       void server.exited.then(() => ended(server, follower))
     } catch (error) {
       state = "idle"
-      throw error
+      throw asPortError(error)
     }
   }
 
@@ -168,12 +177,13 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     if (running?.server !== server || state === "stopping") return
     running = undefined
     state = "idle"
-    await follower.stop()
+    closed = follower.stop()
+    await closed
     host.stopped(id)
   }
 
-  const stop = async () => {
-    if (!running) return
+  const stop = async (): Promise<boolean> => {
+    if (!running) return false
     const { server, follower } = running
     state = "stopping"
     await server.stop()
@@ -185,6 +195,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     await follower.stop()
     running = undefined
     state = "idle"
+    return true
   }
 
   const protection = () =>
@@ -221,6 +232,11 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     },
     recover: settings => startShared(settings, undefined),
     suspend: () => inTurn(stop),
+    end: work =>
+      inTurn(async () => {
+        await stop()
+        await work()
+      }),
     alone: inTurn,
   }
 }

@@ -3,8 +3,8 @@ import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
-import type { EnginePort } from "../../../port.ts"
 import { makeTemplatesDir } from "../../../../../testing/database.ts"
+import type { EnginePort } from "../../../port.ts"
 import { openLocalEngine } from "../driver.ts"
 
 let templates: Promise<string> | undefined

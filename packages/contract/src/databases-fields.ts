@@ -1,0 +1,109 @@
+import { T } from "./dsl.ts"
+import { Id, Nullable, OneOf, Time } from "./types.ts"
+
+export const PG_VERSIONS = [16, 17, 18] as const
+export const PG_VERSION_DEFAULT = 16
+export const ISOLATION_TIERS = ["shared", "isolated", "dedicated"] as const
+export const SUSPEND_TIMEOUT_SECONDS_DEFAULT = 300
+export const HISTORY_RETENTION_SECONDS_DEFAULT = 86_400
+
+const NAME = "^[a-z][a-z0-9_-]{0,62}$"
+export const DatabaseName = T.String({
+  pattern: NAME,
+  description: "Lowercase letters, digits, `-` and `_`, beginning with a letter; at most 63",
+})
+export const BranchName = T.String({ minLength: 1, maxLength: 63, pattern: "^[A-Za-z0-9][A-Za-z0-9_./-]*$" })
+export const ComputeState = OneOf(["idle", "starting", "active", "stopping"])
+export const Lsn = T.String({
+  pattern: "^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$",
+  description: "A position in the write-ahead log, as `0/3FA01B0`",
+})
+export const SuspendTimeout = T.Integer({
+  minimum: 0,
+  maximum: 604_800,
+  description: "Idle seconds after which the database sleeps; 0: never",
+})
+export const HistoryRetention = T.Integer({
+  minimum: 0,
+  maximum: 30 * 86_400,
+  description: "How far back the database can be restored to any second",
+})
+
+const Connection = T.Object({
+  host: T.String(),
+  port: T.Integer(),
+  database: T.String(),
+  user: T.String(),
+  ssl_mode: T.String(),
+})
+
+const databaseFields = {
+  id: Id,
+  name: T.String(),
+  project_id: Id,
+  tenant_id: Id,
+  pg_version: T.Integer(),
+  isolation: OneOf(ISOLATION_TIERS),
+  state: OneOf(["active", "deleted"]),
+  compute_state: ComputeState,
+  parent_id: Nullable(Id),
+  default_branch_id: Id,
+  is_default: T.Boolean({
+    description: "The database that requests of its project mean when they name none",
+  }),
+  suspend_timeout_seconds: T.Integer(),
+  history_retention_seconds: T.Integer(),
+  logical_size_bytes: T.Integer(),
+  physical_size_bytes: T.Integer(),
+  connection: Connection,
+  created_at: Time,
+  updated_at: Time,
+  last_active_at: Nullable(Time),
+  deleted_at: Nullable(Time),
+  purge_at: Nullable(Time),
+}
+
+export const Database = T.Object(databaseFields)
+
+export const Password = T.String({ description: "Shown this once" })
+export const ConnectionUri = T.String({ description: "With the password when that is shown, else without" })
+
+export const NewDatabase = T.Object({
+  ...databaseFields,
+  connection_uri: T.Optional(ConnectionUri),
+  password: T.Optional(Password),
+})
+
+export const Credentials = T.Object({
+  connection_uri: ConnectionUri,
+  connection: Connection,
+  password: T.Optional(Password),
+})
+
+const branchFields = {
+  id: Id,
+  database_id: Id,
+  name: T.String(),
+  parent_id: Nullable(Id),
+  parent_lsn: Nullable(T.String()),
+  parent_timestamp: Nullable(Time),
+  default: T.Boolean(),
+  protected: T.Boolean(),
+  state: OneOf(["creating", "ready"]),
+  compute_state: ComputeState,
+  logical_size_bytes: T.Integer(),
+  connection: Connection,
+  created_at: Time,
+  updated_at: Time,
+  expires_at: Nullable(Time),
+}
+
+export const Branch = T.Object(branchFields)
+export const NewBranch = T.Object({
+  ...branchFields,
+  connection_uri: T.Optional(ConnectionUri),
+  password: T.Optional(Password),
+})
+
+export const DatabaseId = T.Object({ id: Id })
+export const BranchId = T.Object({ id: Id, branch_id: Id })

@@ -1,0 +1,212 @@
+import { areas, type Input, QUERY_LOG_LIMIT_DEFAULT, SQL_ROWS_MAX } from "@svc/contract"
+import type { Call } from "../../../kernel/call.ts"
+import { fault, isFault } from "../../../kernel/fault.ts"
+import { implement } from "../../../kernel/implement.ts"
+import type { Target } from "../target.ts"
+import type { Targets } from "../targets.ts"
+import { type Executed, type Execution, type ExecutorNeeds, execute } from "./executor.ts"
+import { createJournal, type Journal } from "./journal.ts"
+import { type NeonRequest, neonRequestOf, toNeonFault, toNeonResult } from "./neon.ts"
+import type { QueryLog } from "./query-log.ts"
+import { type QueryLogRow, queryLogStore } from "./query-log-store.ts"
+import { executionOf, headerOf } from "./request.ts"
+import { type SqlResult, toFailure, toResult } from "./results.ts"
+import type { Statement } from "./statement.ts"
+import { streamStatement } from "./stream.ts"
+import { runTransaction, type TransactionOptions } from "./transaction.ts"
+
+export interface SqlHandlerNeeds extends ExecutorNeeds {
+  readonly targets: Targets
+  readonly queryLog: QueryLog
+}
+
+type Operations = typeof areas.sql.specs
+type ExecuteInput = Input<Operations["execute"]>
+type BatchInput = Input<Operations["batch"]>
+type BatchItem = ({ ok: true } & SqlResult) | { ok: false; error: ReturnType<typeof toFailure> }
+
+const NDJSON = "application/x-ndjson"
+
+const statementOf = ({ sql, params = [] }: { sql?: string; params?: unknown[] }): Statement => {
+  if (sql === undefined) throw fault("missing_parameter", { field: "sql" })
+  return { sql, params }
+}
+
+/** One call's target, limits and place in the log. */
+interface Work {
+  readonly needs: SqlHandlerNeeds
+  readonly target: Target
+  readonly execution: Execution
+  readonly journal: Journal
+}
+
+const workOf = async (
+  needs: SqlHandlerNeeds,
+  call: Call,
+  input: ExecuteInput | BatchInput,
+): Promise<Work> => {
+  const target = await needs.targets.of(call, input)
+  const execution = executionOf(call, input)
+  return {
+    needs,
+    target,
+    execution,
+    journal: createJournal(needs.queryLog, call, target, execution.readOnly),
+  }
+}
+
+const runOne = async (
+  { needs, target, execution, journal }: Work,
+  statement: Statement,
+): Promise<Executed> => {
+  const startedAtMs = Date.now()
+  try {
+    const executed = await execute(needs, target, statement, execution)
+    journal.executed(statement.sql, startedAtMs, executed)
+    return executed
+  } catch (error) {
+    journal.failed(statement.sql, startedAtMs, error)
+    throw error
+  }
+}
+
+const runTogether = async (
+  { needs, target, execution, journal }: Work,
+  statements: readonly Statement[],
+  options: TransactionOptions,
+) => {
+  const startedAtMs = Date.now()
+  const outcome = await runTransaction(needs, target, statements, execution, options)
+  for (const [at, each] of outcome.outcomes.entries()) {
+    const { sql } = statements[at] as Statement
+    if (isFault(each)) journal.failed(sql, startedAtMs, each)
+    else journal.executed(sql, startedAtMs, each)
+  }
+  return outcome
+}
+
+const resultOf = ({ needs, target }: Work, sql: string, executed: Executed, arrayMode = false): SqlResult =>
+  toResult(sql, executed, {
+    types: needs.types.of(target.volume.id),
+    arrayMode,
+    normalize: needs.queryLog.normalize,
+    branchId: target.branchId,
+  })
+
+const stream = (work: Work, statement: Statement, arrayMode = false) => {
+  const { needs, target, execution, journal } = work
+  const startedAtMs = Date.now()
+  return streamStatement(needs, target, statement, execution, {
+    arrayMode,
+    queryId: needs.queryLog.normalize(statement.sql).queryId,
+    ended(outcome) {
+      if ("error" in outcome) journal.failed(statement.sql, startedAtMs, outcome.error)
+      else journal.executed(statement.sql, startedAtMs, outcome)
+    },
+  })
+}
+
+const answerNeon = async (needs: SqlHandlerNeeds, call: Call, input: ExecuteInput, neon: NeonRequest) => {
+  try {
+    const { branchId } = neon
+    const named = branchId !== undefined && input.branch_id === undefined && input.database_id === undefined
+    const whole = { ...input, max_rows: SQL_ROWS_MAX, ...(named && { branch_id: branchId }) }
+    const work = await workOf(needs, call, whole)
+    const types = () => needs.types.of(work.target.volume.id)
+    if (!input.queries) {
+      const statement = statementOf(input)
+      return toNeonResult(statement.sql, await runOne(work, statement), types(), neon)
+    }
+    const statements = input.queries.map(({ query, params }) =>
+      statementOf({ sql: query, params: params ?? [] }),
+    )
+    call.meter("sql_statements", Math.max(0, statements.length - 1))
+    const { outcomes, failure } = await runTogether(work, statements, neon.batch)
+    if (failure) throw failure
+    const results = outcomes.map((each, at) =>
+      toNeonResult(statements[at]?.sql ?? "", each as Executed, types(), {
+        rawText: neon.rawText,
+        arrayMode: input.queries?.[at]?.arrayMode ?? neon.arrayMode,
+      }),
+    )
+    return { results }
+  } catch (error) {
+    throw toNeonFault(error)
+  }
+}
+
+const runApart = async (work: Work, input: BatchInput, statements: readonly Statement[]) => {
+  const results: BatchItem[] = []
+  for (const statement of statements) {
+    try {
+      const executed = await runOne(work, statement)
+      results.push({ ok: true, ...resultOf(work, statement.sql, executed, input.array_mode) })
+    } catch (error) {
+      // The statement's own fault is an answer; that no session is to be had is not.
+      if (!isFault(error) || error.status >= 429) throw error
+      results.push({ ok: false, error: toFailure(error) })
+      if (input.stop_on_error) break
+    }
+  }
+  return { results, committed: null }
+}
+
+const runBatch = async (work: Work, input: BatchInput) => {
+  const statements = input.statements.map(statementOf)
+  if (!input.transaction) return runApart(work, input, statements)
+  const { committed, outcomes } = await runTogether(work, statements, {
+    isolationLevel: input.isolation_level,
+    deferrable: input.deferrable,
+  })
+  const results = outcomes.map((each, at): BatchItem => {
+    if (isFault(each)) return { ok: false, error: toFailure(each) }
+    return { ok: true, ...resultOf(work, statements[at]?.sql ?? "", each, input.array_mode) }
+  })
+  return { results, committed }
+}
+
+const toEntry = (row: QueryLogRow) => {
+  const { user_name: user, project_id: _, started_at, rows, ...rest } = row
+  return {
+    ...rest,
+    user,
+    rows: rows === null ? null : Number(rows),
+    started_at: started_at.toISOString(),
+    status: row.error === null && row.sqlstate === null ? ("ok" as const) : ("error" as const),
+  }
+}
+
+export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
+  async execute(input, call) {
+    const neon = neonRequestOf(name => headerOf(call, name))
+    // Their own form, which the declaration of the operation leaves to its description.
+    if (neon) return (await answerNeon(needs, call, input, neon)) as never
+    const statement = statementOf(input)
+    const work = await workOf(needs, call, input)
+    if (headerOf(call, "accept")?.includes(NDJSON)) {
+      call.setHeader("content-type", NDJSON)
+      return (await stream(work, statement, input.array_mode)) as never
+    }
+    const executed = await runOne(work, statement)
+    return { ...resultOf(work, statement.sql, executed, input.array_mode), request_id: call.requestId }
+  },
+
+  async batch(input, call) {
+    call.meter("sql_statements", input.statements.length - 1)
+    const work = await workOf(needs, call, input)
+    return { ...(await runBatch(work, input)), request_id: call.requestId }
+  },
+
+  async listQueryLogs({ database_id, branch_id, limit = QUERY_LOG_LIMIT_DEFAULT }, call) {
+    // The call's own statements may not have been written yet.
+    await needs.queryLog.flush()
+    const rows = await queryLogStore(call.db).list({
+      tenantId: call.organization.id,
+      projectId: call.owner,
+      databaseId: database_id,
+      branchId: branch_id,
+      limit,
+    })
+    return rows.map(toEntry)
+  },
+}))

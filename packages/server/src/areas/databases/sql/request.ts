@@ -1,0 +1,34 @@
+/** What the handlers of this area read from a call. */
+import type { IncomingMessage } from "node:http"
+import { acceptedMask, admits, SQL_BYTES_MAX, SQL_ROWS_DEFAULT, SQL_TIMEOUT_MS_DEFAULT } from "@svc/contract"
+import type { Call } from "../../../kernel/call.ts"
+import type { Execution } from "./executor.ts"
+import type { ReadOnly } from "./failures.ts"
+
+/** A header of the request; callers inside the process send none. */
+export const headerOf = (call: Pick<Call, "stream">, name: string): string | undefined => {
+  const { headers } = call.stream as Partial<IncomingMessage>
+  const value = headers?.[name]
+  return Array.isArray(value) ? value.join(", ") : value
+}
+
+const WRITES = acceptedMask("database:query")
+
+export interface SqlOptions {
+  readonly read_only?: boolean
+  readonly timeout_ms?: number
+  readonly max_rows?: number
+}
+
+const readOnlyOf = ({ readOnly, principal }: Call, input: SqlOptions): ReadOnly => {
+  if (readOnly || !admits(principal.held, WRITES)) return "key"
+  return input.read_only ? "request" : false
+}
+
+export const executionOf = (call: Call, input: SqlOptions): Execution => ({
+  readOnly: readOnlyOf(call, input),
+  timeoutMs: input.timeout_ms ?? SQL_TIMEOUT_MS_DEFAULT,
+  rowsMax: input.max_rows ?? SQL_ROWS_DEFAULT,
+  budget: { bytesLeft: SQL_BYTES_MAX },
+  signal: call.signal,
+})

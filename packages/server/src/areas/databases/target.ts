@@ -1,0 +1,16 @@
+import type { VolumeRef } from "../../ports/engine/port.ts"
+
+/** The branch that a call addresses, with what is needed to reach it. */
+export interface Target {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly databaseId: string
+  readonly branchId: string
+  readonly volume: VolumeRef
+}
+
+/** How a request names a branch. Without any name it means the project's default database, made on first use. */
+export interface TargetInput {
+  readonly database_id?: string | null
+  readonly branch_id?: string | null
+}
