@@ -75,7 +75,8 @@ export const NewDatabase = T.Object({
 })
 
 export const Credentials = T.Object({
-  connection_uri: ConnectionUri,
+  // Absent where an answer is given again, because it holds the password.
+  connection_uri: T.Optional(ConnectionUri),
   connection: Connection,
   password: T.Optional(Password),
 })

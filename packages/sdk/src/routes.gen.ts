@@ -28,6 +28,11 @@ export const routes = {
     restoreBranch: { method: "POST", path: "/v1/databases/{id}/branches/{branch_id}/restore", params: ["id","branch_id"], body: "json", effect: "destroy", keyed: true, project: true },
     resetBranch: { method: "POST", path: "/v1/databases/{id}/branches/{branch_id}/reset", params: ["id","branch_id"], body: "json", effect: "destroy", keyed: true, project: true },
   },
+  sql: {
+    execute: { method: "POST", path: "/api/v1/sql", body: "json", effect: "by-statement", once: true, envelope: "bare", project: true },
+    batch: { method: "POST", path: "/api/v1/sql/batch", body: "json", effect: "by-statement", once: true, envelope: "bare", project: true },
+    listQueryLogs: { method: "GET", path: "/api/v1/query-logs/{tenant_id}", params: ["tenant_id"], query: ["database_id","branch_id","limit"], effect: "read", project: true },
+  },
   advice: {
     anomalies: { method: "POST", path: "/api/v1/anomalies", body: "json", effect: "read", project: true },
     optimize: { method: "POST", path: "/api/v1/optimize", body: "json", effect: "read", project: true },

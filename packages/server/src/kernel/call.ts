@@ -89,6 +89,8 @@ export interface Call {
   readonly readOnly: boolean
   readonly ip: string
   readonly userAgent: string | null
+  /** A header of the request, by its lower-case name; callers inside the process send few. */
+  header(name: string): string | undefined
   readonly log: Logger
   /** The pool; in a mutation, its transaction. Audit entry and replay record commit with it. */
   readonly db: Db

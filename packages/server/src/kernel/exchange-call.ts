@@ -75,6 +75,10 @@ class ExchangeCall implements Call {
   get userAgent() {
     return userAgentOf(this.#exchange.incoming)
   }
+  get header(): Call["header"] {
+    const { incoming } = this.#exchange
+    return name => incoming.header(name)
+  }
   get signal(): AbortSignal {
     return this.#exchange.incoming.signal()
   }

@@ -12,7 +12,12 @@ import { watchedFetch } from "./watch.ts"
 /** Change it to look elsewhere; a failure prints it with the path to the smallest case. */
 const SEED = 20_261_120
 const RUNS = 30
-const REPLY_MS_MAX = 5_000
+/** Each input of these may start a database server. */
+const RUNS_WITH_SERVERS = 3
+const AREAS_WITH_SERVERS: ReadonlySet<string> = new Set(["databases", "sql", "schema", "advice"])
+const REPLY_MS_MAX = 30_000
+/** What an installation lacks, or cannot do at the moment, it says. */
+const INCAPABLE: ReadonlySet<number> = new Set([501, 503])
 
 /** A URL has less room than a body. */
 const URL_TEXT_MAX = 300
@@ -156,11 +161,13 @@ const fuzz = async (operation: Operation, p: TestPlatform): Promise<Caller> => {
     const sample = await sampleOf(input)
     const response = await send(operation, caller, input, sample)
     const text = await response.text()
-    assert.ok(response.status < 500, `${operation.name} answered ${response.status}: ${text}`)
+    const isAnswer = response.status < 500 || INCAPABLE.has(response.status)
+    assert.ok(isAnswer, `${operation.name} answered ${response.status}: ${text}`)
     // Log-out, say, or a new password: whoever it was signs in anew.
     if (operation.scope === "session" && response.status === 401) caller = await createCaller(p)
   })
-  await fc.assert(property, { seed: SEED, numRuns: RUNS, endOnFailure: true })
+  const numRuns = AREAS_WITH_SERVERS.has(operation.area) ? RUNS_WITH_SERVERS : RUNS
+  await fc.assert(property, { seed: SEED, numRuns, endOnFailure: true })
   return caller
 }
 

@@ -66,6 +66,13 @@ const deletedDatabase = async (world: SampleWorld) => {
   return { id }
 }
 
+/** A table in the project's default database. */
+const newTable = async ({ key }: SampleWorld) => {
+  const name = uniqueName()
+  await key.sql.execute({ sql: `CREATE TABLE "${name}" (id integer PRIMARY KEY)` })
+  return { name }
+}
+
 export const samples: { readonly [Name in OperationName]?: Sample } = {
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
@@ -92,6 +99,7 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     return { ...branch, source_branch_id: default_branch_id }
   },
   "databases.resetBranch": newBranch,
+  "schema.table": newTable,
   "kv.set": async () => ({ key: uniqueName(), value: { text: "hello" } }),
   "kv.del": async () => ({ key: uniqueName() }),
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),

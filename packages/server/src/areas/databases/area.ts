@@ -91,7 +91,7 @@ export const databasesArea = defineArea({
     )
     const sessions: SessionPools = opened.use(createSessionPools({ directory, compute, log }))
     const making = createMaking({ database, changes, engine, box })
-    const swap = createSwap({ database, changes, engine, box, compute, making })
+    const swap = createSwap({ database, changes, engine, box, compute, directory, making })
     const provision = createProvision({ database, making })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
     await sweeper.recover()

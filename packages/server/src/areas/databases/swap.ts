@@ -6,7 +6,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { EnginePort, RecoveryPoint } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
-import { DATABASE_TOPIC, type ReadyBranch, sealedFor } from "./directory.ts"
+import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
 import type { Making } from "./making.ts"
 import { newCredentials } from "./passwords.ts"
 import { keptName } from "./rules.ts"
@@ -32,6 +32,7 @@ export const createSwap = (needs: {
   engine: EnginePort
   box: SecretBox
   compute: Compute
+  directory: Directory
   making: Making
 }): Swap => {
   const { database, changes, engine, box, compute, making } = needs
@@ -59,39 +60,67 @@ export const createSwap = (needs: {
     }
   }
 
-  return {
-    async restore(call, { branch, from, point, preserveUnderName }) {
-      const { organizationId, databaseId, branchId } = branch
-      const { now } = call
-      const isOwn = branch.branchId === from.branchId
-      const name = preserveUnderName ?? (isOwn ? keptName(branch.branchName, now) : undefined)
-      const { volume: source } = from
-      const { credentials } = branch
-      const volume = await making.volume({ organizationId, databaseId, source, point, credentials, now })
-      const kept = name === undefined ? undefined : await keep(branch, name, now)
-      await database
-        .transaction(async tx => {
-          const rows = databaseStore(tx)
-          if (kept) await rows.insertBranch(kept)
-          else await rows.updateVolume(organizationId, branch.volume.id, { state: "doomed" })
-          await rows.updateBranch(organizationId, branchId, {
-            volume_id: volume.id,
-            updated_at: now,
-            ...(!isOwn && { parent_lsn: volume.lsn, parent_timestamp: volume.time }),
-          })
-          await changes.announce(tx, DATABASE_TOPIC, databaseId)
+  const inTurn = createTurns()
+
+  /** As they are when their turn has come: another request may have given them new volumes meanwhile. */
+  const current = async (branch: ReadyBranch): Promise<ReadyBranch> => {
+    const found = await needs.directory.findById(branch.branchId)
+    if (!found) throw fault("branch_not_found")
+    return found
+  }
+
+  const restore = async (call: Call, request: SwapRequest): Promise<void> => {
+    const { point, preserveUnderName } = request
+    const [branch, from] = [await current(request.branch), await current(request.from)]
+    const { organizationId, databaseId, branchId } = branch
+    const { now } = call
+    const isOwn = branch.branchId === from.branchId
+    const name = preserveUnderName ?? (isOwn ? keptName(branch.branchName, now) : undefined)
+    const { volume: source } = from
+    const { credentials } = branch
+    const volume = await making.volume({ organizationId, databaseId, source, point, credentials, now })
+    const kept = name === undefined ? undefined : await keep(branch, name, now)
+    await database
+      .transaction(async tx => {
+        const rows = databaseStore(tx)
+        if (kept) await rows.insertBranch(kept)
+        else await rows.updateVolume(organizationId, branch.volume.id, { state: "doomed" })
+        await rows.updateBranch(organizationId, branchId, {
+          volume_id: volume.id,
+          updated_at: now,
+          ...(!isOwn && { parent_lsn: volume.lsn, parent_timestamp: volume.time }),
         })
-        .catch(async error => {
-          await databaseStore(database.db).updateVolume(organizationId, volume.id, { state: "doomed" })
-          if (!isUniqueViolation(error, "branches_name")) throw error
-          throw fault("name_taken", { resource: "branch", name: name ?? "" })
-        })
-      changes.applied(DATABASE_TOPIC, databaseId)
-      // Sessions of the old state end here; the next ones find the new.
-      await compute.suspend(branch)
-      if (kept) return
-      await engine.destroy(branch.volume)
-      await databaseStore(database.db).deleteVolume(organizationId, branch.volume.id)
-    },
+        await changes.announce(tx, DATABASE_TOPIC, databaseId)
+      })
+      .catch(async error => {
+        await databaseStore(database.db).updateVolume(organizationId, volume.id, { state: "doomed" })
+        if (!isUniqueViolation(error, "branches_name")) throw error
+        throw fault("name_taken", { resource: "branch", name: name ?? "" })
+      })
+    changes.applied(DATABASE_TOPIC, databaseId)
+    // Sessions of the old state end here; the next ones find the new.
+    await compute.suspend(branch)
+    if (kept) return
+    await engine.destroy(branch.volume)
+    await databaseStore(database.db).deleteVolume(organizationId, branch.volume.id)
+  }
+
+  return { restore: (call, request) => inTurn(request.branch.databaseId, () => restore(call, request)) }
+}
+
+/** One after the other for the same key. */
+const createTurns = () => {
+  const last = new Map<string, Promise<unknown>>()
+  return async <Result>(key: string, task: () => Promise<Result>): Promise<Result> => {
+    const before = last.get(key)
+    const turn = Promise.resolve(before)
+      .catch(() => undefined)
+      .then(task)
+    last.set(key, turn)
+    try {
+      return await turn
+    } finally {
+      if (last.get(key) === turn) last.delete(key)
+    }
   }
 }

@@ -9,7 +9,7 @@ import { createJournal, type Journal } from "./journal.ts"
 import { type NeonRequest, neonRequestOf, toNeonFault, toNeonResult } from "./neon.ts"
 import type { QueryLog } from "./query-log.ts"
 import { type QueryLogRow, queryLogStore } from "./query-log-store.ts"
-import { executionOf, headerOf } from "./request.ts"
+import { executionOf } from "./request.ts"
 import { type SqlResult, toFailure, toResult } from "./results.ts"
 import type { Statement } from "./statement.ts"
 import { streamStatement } from "./stream.ts"
@@ -178,12 +178,12 @@ const toEntry = (row: QueryLogRow) => {
 
 export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
   async execute(input, call) {
-    const neon = neonRequestOf(name => headerOf(call, name))
+    const neon = neonRequestOf(call.header)
     // Their own form, which the declaration of the operation leaves to its description.
     if (neon) return (await answerNeon(needs, call, input, neon)) as never
     const statement = statementOf(input)
     const work = await workOf(needs, call, input)
-    if (headerOf(call, "accept")?.includes(NDJSON)) {
+    if (call.header("accept")?.includes(NDJSON)) {
       call.setHeader("content-type", NDJSON)
       return (await stream(work, statement, input.array_mode)) as never
     }

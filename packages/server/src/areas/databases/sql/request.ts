@@ -1,16 +1,8 @@
 /** What the handlers of this area read from a call. */
-import type { IncomingMessage } from "node:http"
 import { acceptedMask, admits, SQL_BYTES_MAX, SQL_ROWS_DEFAULT, SQL_TIMEOUT_MS_DEFAULT } from "@svc/contract"
 import type { Call } from "../../../kernel/call.ts"
 import type { Execution } from "./executor.ts"
 import type { ReadOnly } from "./failures.ts"
-
-/** A header of the request; callers inside the process send none. */
-export const headerOf = (call: Pick<Call, "stream">, name: string): string | undefined => {
-  const { headers } = call.stream as Partial<IncomingMessage>
-  const value = headers?.[name]
-  return Array.isArray(value) ? value.join(", ") : value
-}
 
 const WRITES = acceptedMask("database:query")
 

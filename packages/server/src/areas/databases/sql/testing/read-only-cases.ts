@@ -131,7 +131,7 @@ export const refused: readonly string[] = [
   "SELECT lo_creat(-1)",
   "SELECT lo_from_bytea(0, 'x')",
   "SELECT lo_unlink(1)",
-  "SELECT lo_import('/etc/passwd')",
+  "SELECT lo_import ('/etc/passwd')",
   "SELECT lo_export(1, '/tmp/x')",
   "SELECT loread(1, 1)",
   "SELECT lowrite(1, 'x')",

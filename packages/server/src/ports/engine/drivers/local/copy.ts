@@ -65,13 +65,20 @@ const walk = async (how: Walk, under = ""): Promise<Entry[]> => {
   return [...found, ...nested.flat()]
 }
 
-/** Does the same to all, to a bounded number at a time. */
+/** Does the same to all, to a bounded number at a time. When it settles nothing is under way any more. */
 export const inParallel = async <A>(items: readonly A[], act: (item: A) => Promise<void>): Promise<void> => {
   let next = 0
   const lane = async () => {
-    while (next < items.length) await act(items[next++] as A)
+    try {
+      while (next < items.length) await act(items[next++] as A)
+    } catch (error) {
+      next = items.length
+      throw error
+    }
   }
-  await Promise.all(Array.from({ length: FILES_AT_ONCE }, lane))
+  const ended = await Promise.allSettled(Array.from({ length: FILES_AT_ONCE }, lane))
+  const failure = ended.find(({ status }) => status === "rejected")
+  if (failure?.status === "rejected") throw failure.reason
 }
 
 /**

@@ -130,10 +130,14 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const history = createHistory({ layout, records, templates })
   const archiver = opened.use(createArchiver(log))
   const listeners = new Set<EngineEvents>()
+  let isClosing = false
   const host: Host = {
     ...{ layout, versions, confinement, archiver, adminPassword: templates.adminPassword, log },
     starts: createStartQueue(STARTS_AT_ONCE),
     dedicated: await openGroups(options),
+    demandOpen() {
+      if (isClosing) throw new PortError("unavailable", "the engine is closing")
+    },
     stopped(volumeId) {
       for (const listener of listeners) listener.stopped(volumeId)
     },
@@ -148,7 +152,10 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     volumes.set(record.id, known)
     return known
   }
-  const get = async ({ id }: Pick<VolumeRef, "id">): Promise<Volume> => volumeOf(await records.get(id))
+  const get = async ({ id }: Pick<VolumeRef, "id">): Promise<Volume> => {
+    host.demandOpen()
+    return volumeOf(await records.get(id))
+  }
 
   /** The record of a volume that is being made; saved only when it is there. */
   const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
@@ -244,11 +251,13 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   }
 
   /** Two who make the same volume would take each other's files away. */
-  const making = new Set<string>()
+  const making = new Map<string, Promise<unknown>>()
   const once = async <Result>(ref: VolumeRef, make: () => Promise<Result>): Promise<Result> => {
+    host.demandOpen()
     if (making.has(ref.id)) throw new PortError("unavailable", "the volume is being made already")
-    making.add(ref.id)
-    return orNothing(ref, make).finally(() => making.delete(ref.id))
+    const made = orNothing(ref, make).finally(() => making.delete(ref.id))
+    making.set(ref.id, made)
+    return made
   }
 
   const endpointOf = ({ socketDir }: Volume, wakeMs: number) => ({
@@ -339,7 +348,9 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
         .filter(({ state }) => state !== "idle")
         .map(({ record, state, protection }) => ({ id: record.id, state, protection, walLagBytes: null })),
     async [Symbol.asyncDispose]() {
+      isClosing = true
       await Promise.all([...volumes.values()].map(volume => volume.suspend()))
+      await Promise.allSettled(making.values())
       await resources.disposeAsync()
     },
   }

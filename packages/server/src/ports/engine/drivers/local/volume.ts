@@ -28,6 +28,8 @@ export interface Host {
   readonly dedicated: { readonly groups: ResourceGroups; readonly limits: Limits } | undefined
   readonly adminPassword: string
   readonly log: (line: string) => void
+  /** Throws once the engine is being closed: a server that starts then would outlive it. */
+  demandOpen(): void
   /** A server ended by itself. */
   stopped(volumeId: string): void
 }
@@ -107,24 +109,38 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
 
   /** Commits wait for the archiver as long as there is hope that it comes back. */
   const watchArchiver = (server: ServerProcess, follower: WalFollower) => {
-    let giveUp: NodeJS.Timeout | undefined
-    const switchTo = async (wanted: boolean) => {
-      if (synchronous === wanted || running?.server !== server) return
-      synchronous = wanted
-      host.log(`${id}: commits ${wanted ? "wait for" : "go on without"} the archive`)
-      await setSynchronous(wanted).catch(error => {
-        synchronous = !wanted
+    let later: NodeJS.Timeout | undefined
+    let wanted = synchronous
+    const inOrder = createTurns()
+    const apply = async () => {
+      const next = wanted
+      if (synchronous === next || running?.server !== server) return
+      try {
+        await setSynchronous(next)
+        synchronous = next
+        host.log(`${id}: commits ${next ? "wait for" : "go on without"} the archive`)
+      } catch (error) {
+        // A disk that is full, for instance, has no room for the setting either.
         host.log(`${id}: ${error}`)
-      })
+        switchLater(wanted)
+      }
+    }
+    const switchTo = (next: boolean) => {
+      wanted = next
+      void inOrder(apply)
+    }
+    const switchLater = (next: boolean) => {
+      clearTimeout(later)
+      later = setTimeout(switchTo, ASYNCHRONOUS_AFTER_MS, next).unref()
     }
     const onState = (now: WalFollower["state"]) => {
-      clearTimeout(giveUp)
-      if (now === "streaming") void switchTo(true)
-      else giveUp = setTimeout(switchTo, ASYNCHRONOUS_AFTER_MS, false).unref()
+      clearTimeout(later)
+      if (now === "streaming") switchTo(true)
+      else switchLater(false)
     }
     follower.onState(onState)
     onState(follower.state)
-    void server.exited.then(() => clearTimeout(giveUp))
+    void server.exited.then(() => clearTimeout(later))
   }
 
   const prepare = async () => {
@@ -207,7 +223,9 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
 
   const startShared = (recovery: readonly string[], signal: AbortSignal | undefined) => {
     starting ??= inTurn(async () => {
-      if (running === undefined) await host.starts.run(() => start(recovery))
+      if (running !== undefined) return
+      host.demandOpen()
+      await host.starts.run(() => start(recovery))
     }).finally(() => {
       starting = undefined
     })
@@ -246,6 +264,7 @@ const abandonable = async (work: Promise<void>, signal: AbortSignal | undefined)
   if (!signal) return work
   const gone = Promise.withResolvers<never>()
   const leave = () => gone.reject(new PortError("unavailable", "the caller stopped waiting"))
+  if (signal.aborted) leave()
   signal.addEventListener("abort", leave, { once: true })
   try {
     await Promise.race([work, gone.promise])

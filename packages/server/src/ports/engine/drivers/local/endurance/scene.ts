@@ -1,4 +1,5 @@
 /** What the endurance tests of the local engine share: banks of a version, points that are marked, killed servers. */
+import { readdirSync, readlinkSync } from "node:fs"
 import { realpath } from "node:fs/promises"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
@@ -88,3 +89,15 @@ export const killServer = async (cluster: string, who: "postmaster" | "all"): Pr
   const [postmaster] = processes.toSorted((one, other) => one - other)
   for (const pid of who === "all" ? processes : [postmaster ?? 0]) if (pid > 0) signalProcess(pid, "SIGKILL")
 }
+
+/** Processes of any kind that work in a folder. */
+export const processesIn = (folder: string): readonly string[] =>
+  readdirSync("/proc")
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(`${folder}/`)
+      } catch {
+        return false
+      }
+    })

@@ -35,8 +35,8 @@ const openPartial = async (path: string, segmentBytes: number): Promise<FileHand
     if (error.code !== "ENOENT") throw error
     return open(path, "wx+", 0o600)
   })
+  const { size } = await file.stat()
   try {
-    const { size } = await file.stat()
     for (let filled = size; filled < segmentBytes; ) {
       const { bytesWritten } = await file.write(
         ZEROS,
@@ -48,6 +48,8 @@ const openPartial = async (path: string, segmentBytes: number): Promise<FileHand
     }
     return file
   } catch (error) {
+    // Of a full disk the last blocks are the server's, which needs some to go on without an archive.
+    await file.truncate(size).catch(() => undefined)
     await file.close()
     throw error
   }
