@@ -29,7 +29,7 @@ import { madeWhole } from "./images.ts"
 import { createLayout, type Layout } from "./layout.ts"
 import { removeLeftovers } from "./leftovers.ts"
 import { openRecords, TEMPLATE_BASE, type VolumeRecord } from "./records.ts"
-import { SOCKET_PORT } from "./settings.ts"
+import { ARCHIVER_NAME, SOCKET_PORT } from "./settings.ts"
 import { createStartQueue } from "./start-queue.ts"
 import { createTemplates } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
@@ -72,8 +72,22 @@ const openGroups = async ({ dedicated, log }: LocalEngineOptions): Promise<Host[
 /** Starting is work for a processor; more at once only make each slower. */
 const STARTS_AT_ONCE = Math.max(2, availableParallelism() * 2)
 
+/**
+ * The archiver makes its slot when it gets there, and a checkpoint before that would let go of the log since the
+ * template.
+ */
+const KEEP_LOG = `SELECT pg_create_physical_replication_slot('${ARCHIVER_NAME}', true)
+  WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '${ARCHIVER_NAME}')`
+const DUPLICATE_OBJECT = "42710"
+
+/** The archiver was quicker. */
+const ignoreDuplicate = (error: { code?: string }) => {
+  if (error.code !== DUPLICATE_OBJECT) throw error
+}
+
 const rotate = async (volume: Volume, adminPassword: string, { owner, reader }: VolumeCredentials) =>
   asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
+    await client.query(KEEP_LOG).catch(ignoreDuplicate)
     await client.query(`ALTER ROLE ${OWNER_ROLE} PASSWORD ${literal(owner)}`)
     await client.query(`ALTER ROLE ${READER_ROLE} PASSWORD ${literal(reader)}`)
   })

@@ -29,7 +29,7 @@ for (const who of ["all", "postmaster"] as const) {
     const { journal } = load
     await load.more(100)
     const earlier = await markTime(load)
-    for (let kill = 0; kill < 3; kill++) {
+    for (let kill = 0; kill < 2; kill++) {
       await load.more(100)
       await killServer(cluster, who)
     }

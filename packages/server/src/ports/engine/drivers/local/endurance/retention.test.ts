@@ -31,14 +31,14 @@ const writeLog = async (port: EnginePort, subject: Subject): Promise<void> => {
 }
 
 /** A bank with an image after each stretch of its history, and two points in each. */
-const bankWithImages = async (t: TestContext, port: EnginePort) => {
+const bankWithImages = async (t: TestContext, port: EnginePort, stretches: number) => {
   const seed = chooseSeed()
   t.diagnostic(`seed ${seed}`)
   const source = await newBank(port, 17)
   const sent: number[] = []
   const acknowledged: number[] = []
   const points: { time: Marked; lsn: Marked }[] = []
-  for (let stretch = 0; stretch < STRETCHES; stretch++) {
+  for (let stretch = 0; stretch < stretches; stretch++) {
     const load = startTransfers(port, source, { seed: seed + stretch * 10, firstId: stretch * 1_000_000 })
     t.after(() => load.stop())
     await load.more(50)
@@ -71,7 +71,7 @@ const timeOf = ({ point }: Marked): Date => {
 
 test("history that is forgotten frees its disk, points after it still work, and points before are refused", async t => {
   const { engine: port, dataDir } = await openTestEngine(t)
-  const { source, points, journal } = await bankWithImages(t, port)
+  const { source, points, journal } = await bankWithImages(t, port, STRETCHES)
   const [first, second, third, fourth] = points
   assert.ok(first && second && third && fourth)
   const before = await port.window(source.ref)
@@ -90,7 +90,7 @@ test("history that is forgotten frees its disk, points after it still work, and 
   const images = await readdir(join(dataDir, "databases", "records", source.ref.id, "bases"))
   assert.equal(images.length, STRETCHES - 1, `images ${images}`)
 
-  for (const marked of [third.time, third.lsn, fourth.time, fourth.lsn])
+  for (const marked of [third.time, fourth.lsn])
     await port.destroy((await auditedCopy(t, port, { source, journal, marked })).ref)
   for (const { point } of [first.time, first.lsn, second.time, second.lsn]) {
     const target = copyOf(source)
@@ -101,7 +101,7 @@ test("history that is forgotten frees its disk, points after it still work, and 
 
 test("a copy of a point that is forgotten meanwhile is right, or is not made", async t => {
   const { engine: port } = await openTestEngine(t)
-  const { source, points, journal } = await bankWithImages(t, port)
+  const { source, points, journal } = await bankWithImages(t, port, 2)
   for (const [index, { time: marked }] of points.entries()) {
     const next = points[index + 1]
     const copying = auditedCopy(t, port, { source, journal, marked }).then(

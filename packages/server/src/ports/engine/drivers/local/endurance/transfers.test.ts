@@ -16,7 +16,7 @@ import {
 import { auditedCopy, copyOf, type Marked, markLsn, markTime, newBank } from "./scene.ts"
 
 const runs = [
-  [17, 3],
+  [17, 2],
   [16, 1],
   [18, 1],
 ] as const
