@@ -1,4 +1,5 @@
 /** A local engine in a folder of its own, for a test. */
+import { rmSync } from "node:fs"
 import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -13,7 +14,10 @@ let templates: Promise<string> | undefined
 export const sharedTemplates = async (): Promise<string> => {
   const given = process.env.SVC_TEST_TEMPLATES
   if (given !== undefined) return given
-  templates ??= makeTemplatesDir()
+  templates ??= makeTemplatesDir().then(folder => {
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
+    return folder
+  })
   return templates
 }
 
