@@ -47,6 +47,7 @@ const programs: Readonly<Record<string, Program>> = {
   },
   docker: { debianPackage: "docker.io", gives: "workloads from images", areas: ["run", "compute", "build"] },
   git: { debianPackage: "git", gives: "sources from git hosts", areas: ["build", "integrations"] },
+  psql: { debianPackage: "postgresql-client", gives: "svc db psql with a password", areas: ["databases"] },
   "redis-server": { debianPackage: "redis-server", gives: "an engine beyond one machine", areas: ["kv"] },
   wg: { debianPackage: "wireguard-tools", gives: "private networks between machines", areas: ["vpc"] },
 }

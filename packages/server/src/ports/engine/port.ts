@@ -43,7 +43,10 @@ export interface Endpoint {
   readonly wakeMs: number
 }
 
-/** Up to where a new volume takes over the history of its source. A time means: every commit up to and including it. */
+/**
+ * Up to where a new volume takes over the history of its source. A time means every commit up to and including it, a
+ * position every commit before it.
+ */
 export type RecoveryPoint =
   | { readonly kind: "head" }
   | { readonly kind: "time"; readonly time: Date }

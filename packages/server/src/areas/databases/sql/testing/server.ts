@@ -42,6 +42,7 @@ export const serveSql = async (
     const headers: Record<string, string> = {}
     const call = {
       ...{ requestId: "a-request", readOnly: false, ip: "192.0.2.1", userAgent: "test", stream: request },
+      header: (name: string) => request.headers[name],
       ...{ organization: { id: rig.target.organizationId }, owner: rig.target.projectId },
       principal: { ...anonymous, held: heldMask(scopes) },
       signal: leaving.signal,

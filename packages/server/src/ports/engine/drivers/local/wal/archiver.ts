@@ -1,26 +1,7 @@
 import type { Lsn } from "../../../port.ts"
-import type { ToReceiver } from "./messages.ts"
+import type { FollowerState, ToReceiver, WalSource } from "./messages.ts"
 import { formatLsn, parseLsn } from "./position.ts"
 import { createThread } from "./thread.ts"
-
-/** A running server whose log is archived, and the folder of its archive, which must exist. */
-export interface WalSource {
-  readonly volumeId: string
-  /** The folder of its Unix socket. */
-  readonly socketDir: string
-  readonly port: number
-  /** May replicate. */
-  readonly user: string
-  readonly password: string
-  readonly walDir: string
-}
-
-/**
- * - `connecting`: not following yet, catching up, or on the way back after the connection broke.
- * - `streaming`: has everything that the server has on its own disk, or is behind by what is under way.
- * - `failed`: the log cannot be fetched or written; tried again until it can, and told in the log.
- */
-export type FollowerState = "connecting" | "streaming" | "failed"
 
 export interface WalFollower {
   readonly state: FollowerState

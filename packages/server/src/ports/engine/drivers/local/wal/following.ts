@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { PortError } from "../../../../port-error.ts"
 import { readArchive } from "./archive.ts"
-import type { FollowerState, WalSource } from "./archiver.ts"
+import type { FollowerState, WalSource } from "./messages.ts"
 import { formatLsn, historyName, parseHistory, segmentAt, segmentStart } from "./position.ts"
 import { receiveTimeline } from "./receive.ts"
 import {

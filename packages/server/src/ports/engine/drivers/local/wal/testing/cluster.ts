@@ -15,7 +15,7 @@ import {
 import type { PgVersion } from "../../../../port.ts"
 import { type ServerProcess, startServerProcess } from "../../server-process.ts"
 import { copyWalFiles, type WalFile } from "../archive.ts"
-import type { WalSource } from "../archiver.ts"
+import type { WalSource } from "../messages.ts"
 
 const account = isRoot ? nobody : undefined
 const PASSWORD = "a password of the tests"
