@@ -1,7 +1,16 @@
 /** The platform as its operator starts it: the real `main.ts` in a process of its own, with a folder of its own. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, chownSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
@@ -61,9 +70,16 @@ export const dataFolder = (t: TestContext, uid?: number): string => {
   return folder
 }
 
-/** As after a power cut: the database's every process is gone at once. */
+/** The folders on which database servers may run: the platform's own, and those of tenants. */
+const clustersOf = (dataDir: string): string[] => {
+  const volumes = join(dataDir, "databases", "volumes")
+  const ids = existsSync(volumes) ? readdirSync(volumes) : []
+  return [join(dataDir, "postgres"), ...ids.map(id => join(realpathSync(volumes), id, "data"))]
+}
+
+/** As after a power cut: every process of every database is gone at once. */
 export const killPostgres = (dataDir: string): void => {
-  for (const pid of postgresProcessesOf(join(dataDir, "postgres"))) {
+  for (const pid of clustersOf(dataDir).flatMap(postgresProcessesOf)) {
     try {
       process.kill(pid, "SIGKILL")
     } catch {
