@@ -12,7 +12,7 @@ import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
-const BARE_PORT = 14_801
+const BARE_PORT = 14_810
 
 const startTimes = async (dataDir: string): Promise<{ first: number; warm: number }> => {
   const first = await start(dataDir)

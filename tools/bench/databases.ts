@@ -51,7 +51,8 @@ const lifecycle = async (svc: Svc, databasesDir: string) => {
     if (found) await svc.databases.delete({ id: found.id })
   }
   await svc.sql.execute({ sql: "CREATE TABLE t (id int PRIMARY KEY)", database_id: id })
-  await delay(2_000)
+  // Until the connections that served it have gone.
+  await delay(12_000)
   const idle_instance_pss_mb = serverMegabytes(databasesDir)
 
   const wakes: number[] = []

@@ -16,7 +16,7 @@ export interface SessionPools extends Sessions, AsyncDisposable {
 /** Connections of one server and role that HTTP calls share. */
 const CONNECTIONS_MAX = 20
 const CONNECT_TIMEOUT_MS = 10_000
-const IDLE_MS = 60_000
+const IDLE_MS = 10_000
 
 const roles: Readonly<Record<SessionRole, string>> = { owner: OWNER_ROLE, reader: READER_ROLE }
 
