@@ -248,3 +248,25 @@ test("an index that helps is proposed after it was tried on a copy, and the copy
   const { rows } = await p.database.pool.query("SELECT count(*)::int AS n FROM databases.volumes")
   assert.equal(rows[0].n, 1)
 })
+
+test("an operator reads which databases are awake, how soon they woke, and how far their history is behind", async t => {
+  const p = await platform(t)
+  const svc = await acme(p)
+  const { id } = await svc.databases.create({ name: "orders" })
+  await svc.databases.suspend({ id })
+  await svc.sql.execute({ sql: "CREATE TABLE t AS SELECT 1 AS n", database_id: id })
+  const figure = async (name: string) => {
+    const text = await (await fetch(`${p.url}/metrics`)).text()
+    return Number(
+      text
+        .split("\n")
+        .find(line => line.startsWith(`${name} `))
+        ?.split(" ")
+        .at(-1),
+    )
+  }
+  assert.equal(await figure('svc_database_instances{state="active"}'), 1)
+  assert.equal(await figure('svc_database_wakes_total{within_ms="+Inf"}'), 1)
+  await eventually("the archive", async () => (await figure("svc_database_wal_lag_bytes")) === 0)
+  await eventually("protection", async () => (await figure("svc_database_unprotected_instances")) === 0)
+})

@@ -360,7 +360,12 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     running: () =>
       [...volumes.values()]
         .filter(({ state }) => state !== "idle")
-        .map(({ record, state, protection }) => ({ id: record.id, state, protection, walLagBytes: null })),
+        .map(({ record, state, protection, follower }) => ({
+          id: record.id,
+          state,
+          protection,
+          walLagBytes: follower?.lagBytes ?? null,
+        })),
     async [Symbol.asyncDispose]() {
       isClosing = true
       await Promise.all([...volumes.values()].map(volume => volume.suspend()))

@@ -7,6 +7,8 @@ export interface WalFollower {
   readonly state: FollowerState
   /** Everything before it is on the archive's disk; null before anything was received. */
   readonly flushedLsn: Lsn | null
+  /** Bytes that the server is known to have written beyond that; null before anything was received. */
+  readonly lagBytes: number | null
   /** Resolves true once everything up to `lsn` is on disk, false after `timeoutMs`, or when the follower is stopped. */
   flushedTo(lsn: Lsn, timeoutMs: number): Promise<boolean>
   onState(listener: (state: FollowerState) => void): void
@@ -27,7 +29,7 @@ export interface Archiver extends AsyncDisposable {
 
 interface Followed {
   readonly source: WalSource
-  readonly flushed: BigInt64Array
+  readonly positions: BigInt64Array
   readonly requests: Map<number, { readonly position: bigint; readonly reached: (isOnDisk: boolean) => void }>
   readonly ended: PromiseWithResolvers<void>
   readonly stopped: PromiseWithResolvers<void>
@@ -42,15 +44,15 @@ const enter = (followed: Followed, state: FollowerState) => {
   for (const listener of followed.listeners) listener(state)
 }
 
-const followMessage = (follower: number, { source, flushed }: Followed): ToReceiver => ({
-  ...{ kind: "follow", follower, source, flushed },
+const followMessage = (follower: number, { source, positions }: Followed): ToReceiver => ({
+  ...{ kind: "follow", follower, source, positions },
 })
 
-const flushedPosition = ({ flushed }: Followed): bigint => Atomics.load(flushed, 0)
+const flushedPosition = ({ positions }: Followed): bigint => Atomics.load(positions, 0)
 
 const createFollowed = (source: WalSource): Followed => ({
   ...{ source, state: "connecting", stopping: false, requests: new Map(), listeners: [] },
-  flushed: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
+  positions: new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT)),
   ended: Promise.withResolvers<void>(),
   stopped: Promise.withResolvers<void>(),
 })
@@ -90,6 +92,12 @@ const toFollower = (
   get flushedLsn() {
     const position = flushedPosition(followed)
     return position === 0n ? null : formatLsn(position)
+  },
+  get lagBytes() {
+    const position = flushedPosition(followed)
+    if (position === 0n) return null
+    // Of the segment that is read anew after a reconnection, more may be on disk than was asked for.
+    return Math.max(0, Number(Atomics.load(followed.positions, 1) - position))
   },
   flushedTo,
   onState: listener => void followed.listeners.push(listener),

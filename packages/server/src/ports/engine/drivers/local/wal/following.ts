@@ -19,6 +19,8 @@ export interface Reports {
   state(state: FollowerState): void
   /** Everything before the position is on disk. */
   flushed(timeline: number, position: bigint): void
+  /** Where the server's log ends, as far as is known. */
+  serverEnd(position: bigint): void
   /** The server is gone, and what it sent is on disk. */
   ended(): void
   log(line: string): void
@@ -123,9 +125,11 @@ const runSession = async (session: Session): Promise<void> => {
         ...{ walDir: source.walDir, segmentBytes, timeline: place.timeline, start: place.position },
       })
       reports.flushed(place.timeline, place.position)
+      reports.serverEnd(server.flushed)
       const end = await receiveTimeline({
         ...{ connection, writer, from: place, serverEnd: server.flushed },
         onFlushed: position => reports.flushed(place.timeline, position),
+        onServerEnd: reports.serverEnd,
         onCaughtUp: () => {
           if (place.timeline >= server.timeline) reports.state("streaming")
         },

@@ -23,8 +23,8 @@ export type ToReceiver =
       readonly kind: "follow"
       readonly follower: number
       readonly source: WalSource
-      /** One 64-bit number: the position up to which everything is on disk, 0 when not known. */
-      readonly flushed: BigInt64Array
+      /** Two positions, 0 when not known: up to where everything is on disk, and where the server's log ends. */
+      readonly positions: BigInt64Array
     }
   /** Answered by `reached` once everything before the position is on disk. */
   | { readonly kind: "await"; readonly follower: number; readonly request: number; readonly position: bigint }

@@ -83,10 +83,12 @@ export const receiveTimeline = async (options: {
   /** Where the server's log ended before the stream began. */
   readonly serverEnd: bigint
   readonly onFlushed: (position: bigint) => void
+  /** Where the server's log ends by now. */
+  readonly onServerEnd: (position: bigint) => void
   /** Called once: everything that the server had on its disk is on ours. */
   readonly onCaughtUp: () => void
 }): Promise<StreamEnd> => {
-  const { connection, writer, from, onFlushed, onCaughtUp } = options
+  const { connection, writer, from, onFlushed, onServerEnd, onCaughtUp } = options
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => undefined)
   let { serverEnd } = options
@@ -111,6 +113,7 @@ export const receiveTimeline = async (options: {
   const stream = connection.stream(from.timeline, from.position, {
     received(position, log, end) {
       serverEnd = end
+      onServerEnd(end)
       queue.add(position, log)
       if (!queue.isFull || isPaused) return
       isPaused = true

@@ -4,7 +4,7 @@ import { followSource } from "./following.ts"
 import type { FromReceiver, ToReceiver } from "./messages.ts"
 
 interface Followed {
-  readonly flushed: BigInt64Array
+  readonly positions: BigInt64Array
   readonly waiting: Map<number, bigint>
   stop(): Promise<void>
 }
@@ -14,18 +14,19 @@ const port = parentPort
 const followed = new Map<number, Followed>()
 const tell = (message: FromReceiver) => port.postMessage(message)
 
-const follow = ({ follower, source, flushed }: ToReceiver & { kind: "follow" }) => {
+const follow = ({ follower, source, positions }: ToReceiver & { kind: "follow" }) => {
   const waiting = new Map<number, bigint>()
   let timeline = 0
   const { stop } = followSource(source, {
     state: state => tell({ kind: "state", follower, state }),
     ended: () => tell({ kind: "ended", follower }),
     log: line => tell({ kind: "log", line: `${source.volumeId}: ${line}` }),
+    serverEnd: position => void Atomics.store(positions, 1, position),
     flushed(on, position) {
       // A connection begins again at the beginning of a segment, of which more may be on disk already.
-      if (on === timeline && position <= Atomics.load(flushed, 0)) return
+      if (on === timeline && position <= Atomics.load(positions, 0)) return
       timeline = on
-      Atomics.store(flushed, 0, position)
+      Atomics.store(positions, 0, position)
       for (const [request, awaited] of waiting) {
         if (awaited > position) continue
         waiting.delete(request)
@@ -33,7 +34,7 @@ const follow = ({ follower, source, flushed }: ToReceiver & { kind: "follow" }) 
       }
     },
   })
-  followed.set(follower, { flushed, waiting, stop })
+  followed.set(follower, { positions, waiting, stop })
 }
 
 port.on("message", (message: ToReceiver) => {
@@ -42,7 +43,7 @@ port.on("message", (message: ToReceiver) => {
   const known = followed.get(follower)
   if (kind === "await") {
     if (!known) return
-    if (Atomics.load(known.flushed, 0) >= message.position)
+    if (Atomics.load(known.positions, 0) >= message.position)
       return tell({ kind: "reached", follower, request: message.request })
     known.waiting.set(message.request, message.position)
     return
