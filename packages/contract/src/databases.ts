@@ -25,7 +25,6 @@ const CREATE_FAULTS = [
   "unsupported_pg_version",
   "isolation_tier_unavailable",
   "name_taken",
-  "no_host_capacity",
   "service_unavailable",
 ] as const
 
@@ -89,7 +88,7 @@ export const databases = area(
           created: T.Boolean(),
         }),
       },
-      faults: ["no_host_capacity", "service_unavailable"],
+      faults: ["service_unavailable"],
       secrets: ["password", "connection_uri"],
     },
     get: {
@@ -220,7 +219,7 @@ export const databases = area(
         mode: T.Optional(OneOf(["new", "in_place"])),
       }),
       replies: { 201: NewDatabase },
-      faults: ["database_not_found", "recovery_point_invalid", ...CREATE_FAULTS],
+      faults: ["database_not_found", "recovery_point_invalid", "name_taken", "service_unavailable"],
       secrets: ["password", "connection_uri"],
     },
     listBranches: {
@@ -258,7 +257,6 @@ export const databases = area(
         "branch_not_found",
         "recovery_point_invalid",
         "name_taken",
-        "no_host_capacity",
         "service_unavailable",
       ],
       secrets: ["password", "connection_uri"],
