@@ -4,13 +4,17 @@ import { advice } from "./advice.ts"
 import { approvals } from "./approvals.ts"
 import { databases } from "./databases.ts"
 import type { Area, Operation } from "./dsl.ts"
+import { encryption } from "./encryption.ts"
 import { identity } from "./identity.ts"
 import { keys } from "./keys.ts"
 import { kv } from "./kv.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { schema } from "./schema.ts"
+import { search } from "./search.ts"
 import { sql } from "./sql.ts"
+import { storage } from "./storage.ts"
+import { vectors } from "./vectors.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
@@ -53,7 +57,11 @@ export const areas = {
   sql,
   advice,
   schema,
+  encryption,
+  storage,
   kv,
+  vectors,
+  search,
   account,
   organizations,
   projects,

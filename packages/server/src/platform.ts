@@ -4,7 +4,11 @@ import { isIPv6 } from "node:net"
 import { fileURLToPath } from "node:url"
 import { areas as contract } from "@svc/contract"
 import { databasesArea } from "./areas/databases/area.ts"
+import { encryptionArea } from "./areas/encryption/area.ts"
 import { kvArea } from "./areas/kv/area.ts"
+import { searchArea } from "./areas/search/area.ts"
+import { storageArea } from "./areas/storage/area.ts"
+import { vectorsArea } from "./areas/vectors/area.ts"
 import { type Config, configAt, type Settings } from "./config.ts"
 import { coreMigrations, createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
@@ -43,7 +47,14 @@ const coreAreas = [
   contract.approvals,
 ]
 
-export const areaDefinitions: readonly AreaDefinition<Services>[] = [databasesArea, kvArea]
+export const areaDefinitions: readonly AreaDefinition<Services>[] = [
+  databasesArea,
+  encryptionArea,
+  storageArea,
+  kvArea,
+  vectorsArea,
+  searchArea,
+]
 
 const kernelMigrations: MigrationSource = {
   schema: "kernel",
