@@ -29,8 +29,8 @@ export type ProjectRule = "none" | "optional" | "required"
 
 export type ContentKind = "json" | "bytes" | "multipart" | "gzip" | "sse"
 
-/** `data`: `{data, request_id}`; `bare`: the reply itself; `oci`: bare, with the registry's own error shape. */
-export type Envelope = "data" | "bare" | "oci"
+/** `data`: `{data, request_id}`; `bare`: the reply itself; `oci`, `s3`: bare, with the protocol's own error shape. */
+export type Envelope = "data" | "bare" | "oci" | "s3"
 
 /**
  * How a mutation is audited. `each`: one entry a call, committed with the mutation. `rollup`: one entry a second
@@ -56,6 +56,8 @@ export interface OperationSpec {
   readonly idempotent?: "keyed" | "naturally"
   readonly content?: { readonly request?: ContentKind; readonly reply?: ContentKind }
   readonly params?: TObject
+  /** The last path parameter is the rest of the path, slashes included. */
+  readonly rest?: true
   readonly query?: TObject
   readonly body?: TObject
   /** Other spellings of a field that are accepted and never emitted, as `{ ttl: "ttl_seconds" }`. */
@@ -72,6 +74,8 @@ export interface OperationSpec {
   readonly limit?: "auth"
   /** The audit action, where it is not the operation's name. */
   readonly action?: string
+  /** Pages of any origin may call it; it takes no cookie. The public routes of end-user auth always are. */
+  readonly crossOrigin?: true
   /** Strings may hold null characters; PostgreSQL's text cannot, so only areas that keep bytes say this. */
   readonly allowsNul?: true
   /** Not a row of the specification. */

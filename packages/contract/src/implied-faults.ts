@@ -53,7 +53,7 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
   ...when(mutates(operation), "key_read_only"),
-  ...when(operation.method !== "GET", "csrf_failed"),
+  ...when(operation.method !== "GET" && operation.method !== "HEAD", "csrf_failed"),
 ]
 
 const tooMany = (operation: Operation): FaultCode[] => [

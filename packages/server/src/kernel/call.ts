@@ -61,6 +61,20 @@ export interface Principal {
   readonly allowlist: BlockList | null
 }
 
+/** A request signed with AWS Signature Version 4, once its signature was found right. The body is not checked yet. */
+export interface SignedRequest {
+  /** Signs the chunks of a body that is sent in signed chunks. */
+  readonly signingKey: Buffer
+  /** `20260102T030405Z` */
+  readonly time: string
+  /** `20260102/us-east-1/s3/aws4_request` */
+  readonly credentialScope: string
+  /** Hexadecimal; the chain of chunk signatures starts with it. */
+  readonly signature: string
+  /** The value of `x-amz-content-sha256`: a digest in hexadecimal, or one of the words that begin with `UNSIGNED-` or `STREAMING-`. */
+  readonly payloadHash: string
+}
+
 export interface AuditTarget {
   readonly type: string
   readonly id: string
@@ -82,6 +96,7 @@ export interface Call {
   readonly requestId: string
   readonly now: Date
   readonly principal: Principal
+  readonly signed: SignedRequest | null
   readonly organization: OrganizationFacts
   readonly project: ProjectFacts | null
   /** The project, or the organization when none is named: whose data this call may touch. */

@@ -52,6 +52,9 @@ class ExchangeCall implements Call {
   get principal() {
     return this.#exchange.principal
   }
+  get signed() {
+    return this.#exchange.signed
+  }
   get organization() {
     return this.#exchange.organization ?? nobody
   }

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream"
 import { heldMask, type Meter, type Operation, type Reply } from "@svc/contract"
-import type { AuditNote, OrganizationFacts, Principal, ProjectFacts } from "./call.ts"
+import type { AuditNote, OrganizationFacts, Principal, ProjectFacts, SignedRequest } from "./call.ts"
 import type { Db } from "./db/database.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
@@ -11,6 +11,8 @@ export interface Incoming {
   readonly ip: string
   /** The concrete path, for the audit entry and the replay record. */
   readonly path: string
+  /** Path and query exactly as they came: what a signature covers. */
+  readonly target: string
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   /** Reads and parses a JSON body of at most `bytesMax`; undefined when there is none. */
@@ -35,6 +37,8 @@ export interface Exchange {
   /** Headers of the reply, whatever it becomes. */
   readonly headers: Record<string, string>
   principal: Principal
+  /** What the signature of the request was made with, when it was signed instead of bearing a key. */
+  signed: SignedRequest | null
   organization: OrganizationFacts | null
   project: ProjectFacts | null
   input: Readonly<Record<string, unknown>>

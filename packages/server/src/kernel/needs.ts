@@ -1,8 +1,8 @@
 /** What the kernel asks of the core. The kernel knows these interfaces and not who satisfies them. */
 import type { Meter, Reply } from "@svc/contract"
-import type { AuditTarget, Principal, ProjectFacts } from "./call.ts"
+import type { AuditTarget, Principal, ProjectFacts, SignedRequest } from "./call.ts"
 import type { Db } from "./db/database.ts"
-import type { Exchange } from "./exchange.ts"
+import type { Exchange, Incoming } from "./exchange.ts"
 
 type Awaitable<A> = A | Promise<A>
 
@@ -16,6 +16,18 @@ export interface Credentials {
     projectId: string | undefined,
     nowMs: number,
   ): Promise<Principal>
+}
+
+/** Requests that carry a signature in the place of a key. */
+export interface Signatures {
+  /** Whether the request claims to be signed, rightly or not. */
+  claims(incoming: Incoming): boolean
+  /** Who signed it. Throws the 401 or 403 fault that fits. */
+  check(
+    incoming: Incoming,
+    method: string,
+    nowMs: number,
+  ): Promise<{ readonly principal: Principal; readonly signed: SignedRequest }>
 }
 
 export interface Projects {

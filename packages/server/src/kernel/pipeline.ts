@@ -7,7 +7,7 @@ import { Fault, fault } from "./fault.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
-import type { Admission, Approvals, Audit, Credentials, Meters, Projects } from "./needs.ts"
+import type { Admission, Approvals, Audit, Credentials, Meters, Projects, Signatures } from "./needs.ts"
 import type { Replays } from "./replays.ts"
 import { address } from "./stages/address.ts"
 import { approve } from "./stages/approve.ts"
@@ -26,6 +26,7 @@ export interface KernelNeeds {
   readonly limits: Limits
   readonly replays: Replays
   readonly credentials: Credentials
+  readonly signatures?: Signatures | undefined
   readonly projects: Projects
   readonly approvals: Approvals
   readonly admission: Admission
@@ -72,7 +73,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
 
   /** The order is part of the interface: docs/decisions/0006-stage-order.md says why. */
   const stages: readonly Stage[] = [
-    authenticate(needs.credentials, needs.limits),
+    authenticate(needs.credentials, needs.signatures, needs.limits),
     address,
     needs.limits.stage,
     restrict(needs.isOwnOrigin),
@@ -93,6 +94,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     requestId: requestIdFor(incoming.header("x-request-id")),
     headers: {},
     principal: anonymous,
+    signed: null,
     organization: null,
     project: null,
     input: {},

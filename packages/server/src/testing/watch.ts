@@ -10,8 +10,11 @@ const LEDGER_VARIABLE = "SVC_TEST_LEDGER"
 
 const ajv = addFormats.default(new Ajv({ strict: false, allErrors: false }))
 
-const patternOf = (path: string): RegExp => new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`)
-const patterns = allOperations.map(operation => ({ operation, pattern: patternOf(operation.path) }))
+const patternOf = ({ path, rest }: Operation): RegExp => {
+  const pattern = path.replaceAll(/\{\w+\}/g, "[^/]+")
+  return new RegExp(`^${rest ? pattern.replace(/\[\^\/\]\+$/, ".+") : pattern}$`)
+}
+const patterns = allOperations.map(operation => ({ operation, pattern: patternOf(operation) }))
 
 /** The operation of a request: of several that fit, the one with the fewest parameters, as the router chooses. */
 export const operationOf = (method: string, url: string): Operation | undefined =>
@@ -66,9 +69,9 @@ const note = (operation: Operation, status: number) => {
 export const watchedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init)
   const method = init?.method ?? "GET"
-  const operation = operationOf(method === "HEAD" ? "GET" : method, String(input))
+  const operation = operationOf(method, String(input))
   assert.ok(response.headers.get("x-request-id"), `${method} ${input}: the reply has no x-request-id`)
-  if (!operation || method === "HEAD") return response
+  if (!operation) return response
   note(operation, response.status)
   const isJson = response.headers.get("content-type")?.startsWith("application/json")
   if (isJson) checkReply(operation, response.status, await response.clone().json())

@@ -15,6 +15,10 @@ const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json) *(?:; *charset="?utf-8"
 interface Reading {
   ticks: number
   idleTicks: number
+  /** Where it has to end in time as a whole. */
+  readonly isTimed: boolean
+  /** Whether nothing came since it was last asked, where nobody else counts what comes. */
+  isIdle?(): boolean
   refuse(why: Fault): void
 }
 
@@ -24,6 +28,11 @@ export interface BodyReader extends Disposable {
    * type, 413 for a larger one, 408 for one that comes too slowly, 400 for one that is not JSON.
    */
   json(request: IncomingMessage, response: ServerResponse, bytesMax: number): Promise<unknown>
+  /**
+   * The body as it comes, as large as it is: its reader bounds it. It breaks off with 408 when its sender stops for too
+   * long; that its reader takes its time is no fault of the sender's.
+   */
+  stream(request: IncomingMessage, response: ServerResponse): IncomingMessage
 }
 
 /** Whether a body belongs to the request, empty or not. */
@@ -74,7 +83,7 @@ const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinis
     const refuse = (why: Fault) => {
       if (close()) reject(why)
     }
-    const reading: Reading = { ticks: 0, idleTicks: 0, refuse }
+    const reading: Reading = { ticks: 0, idleTicks: 0, isTimed: true, refuse }
     watchFor(request, unfinished, reading)
     request
       .on("data", (chunk: Buffer) => {
@@ -91,6 +100,26 @@ const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinis
         if (isOpen) refuse(fault("request_timeout"))
       })
   })
+
+const watchStream = (request: IncomingMessage, unfinished: Unfinished): void => {
+  const { socket } = request
+  let bytesBefore = -1
+  watchFor(request, unfinished, {
+    ticks: 0,
+    idleTicks: 0,
+    isTimed: false,
+    isIdle() {
+      const cameNothing = socket.bytesRead === bytesBefore
+      bytesBefore = socket.bytesRead
+      // While the reader has not taken all there is, the sender waits for us.
+      return cameNothing && request.readableLength === 0
+    },
+    refuse: why => request.destroy(why),
+  })
+  request.once("close", () => {
+    if (unfinished.has(socket)) unfinished.set(socket, undefined)
+  })
+}
 
 const parse = (body: Buffer): unknown => {
   // A decoder that refuses bad bytes by itself takes three times as long.
@@ -112,8 +141,8 @@ export const createBodyReader = (clock: Clock): BodyReader => {
     for (const reading of unfinished.values()) {
       if (!reading) continue
       reading.ticks += 1
-      reading.idleTicks += 1
-      if (reading.idleTicks > IDLE_TICKS || reading.ticks > TOTAL_TICKS)
+      reading.idleTicks = reading.isIdle?.() === false ? 0 : reading.idleTicks + 1
+      if (reading.idleTicks > IDLE_TICKS || (reading.isTimed && reading.ticks > TOTAL_TICKS))
         reading.refuse(fault("request_timeout"))
     }
   })
@@ -126,6 +155,12 @@ export const createBodyReader = (clock: Clock): BodyReader => {
       inviteBody(request, response)
       const body = await collect(request, bytesMax, unfinished)
       return body.length === 0 ? undefined : parse(body)
+    },
+    stream(request, response) {
+      if (!hasBody(request)) return request
+      inviteBody(request, response)
+      watchStream(request, unfinished)
+      return request
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
   }

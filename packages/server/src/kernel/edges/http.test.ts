@@ -72,7 +72,7 @@ test("OPTIONS tells every path's methods, and opens none but public routes to ot
   const open = await options("/v1/probe/open")
   assert.equal(open["access-control-allow-origin"], "*")
   assert.equal(open["access-control-allow-methods"], "OPTIONS, POST")
-  assert.match(open["access-control-allow-headers"] ?? "", /\bauthorization\b.*\bcontent-type\b/)
+  assert.match(open["access-control-allow-headers"] ?? "", /^\*, authorization$/)
   assert.equal(open["access-control-allow-credentials"], undefined)
   await checkOpenRoute(t, p)
 })
@@ -91,7 +91,7 @@ const checkOpenRoute = async (t: TestContext, p: TestPlatform) => {
   assert.deepEqual([answered.status, refused.status], [200, 401])
   for (const { headers } of [answered, refused]) {
     assert.equal(headers["access-control-allow-origin"], "*")
-    assert.match(headers["access-control-expose-headers"] ?? "", /\bx-request-id\b/)
+    assert.match(headers["access-control-expose-headers"] ?? "", /^\*$/)
   }
 }
 

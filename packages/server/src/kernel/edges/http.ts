@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http"
 import { Readable } from "node:stream"
-import { isList, type Operation, type Reply } from "@svc/contract"
+import { type Envelope, isList, type Operation, type Reply } from "@svc/contract"
 import Fastify, { type FastifyInstance } from "fastify"
 import createRouter, { type HTTPVersion, type Instance } from "find-my-way"
 import { type Clock, systemClock } from "../clock.ts"
@@ -15,10 +15,10 @@ import { fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
 import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
-import { type BodyReader, createBodyReader, hasBody, inviteBody } from "./body.ts"
+import { type BodyReader, createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
-import { requestIdOf, send, sendStream } from "./reply.ts"
+import { type RefusalBody, type RenderError, requestIdOf, send, sendBytes, sendStream } from "./reply.ts"
 
 export interface HttpEdgeNeeds {
   readonly pipeline: Pipeline
@@ -30,6 +30,10 @@ export interface HttpEdgeNeeds {
   readonly clock?: Clock
   /** How long the headers of a request may take to arrive. */
   readonly headersTimeoutMs?: number
+  /** How refusals look in protocols that fix it. */
+  readonly renderErrors?: { readonly [Name in Envelope]?: RenderError }
+  /** Where a request goes that a protocol addresses otherwise than its operations are declared. */
+  readonly reroute?: (request: IncomingMessage) => string | undefined
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
@@ -37,21 +41,26 @@ type Method = (typeof METHODS)[number]
 const PARAM_LENGTH_MAX = 4096
 
 /** `/v1/keys/{id}/rotate` → `/v1/keys/:id/rotate`, which is how the router writes it. */
-const routePath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ":$1")
+const routePath = ({ path, rest }: Operation): string => {
+  const named = path.replaceAll(/\{(\w+)\}/g, ":$1")
+  return rest ? named.replace(/:\w+$/, "*") : named
+}
 
-/** Routes that browsers call from pages of other origins: they need no secret, so any origin may. */
-const isCrossOrigin = ({ scope }: Operation): boolean => scope === "publishable"
+/** Routes that browsers call from pages of other origins: no cookie counts there, so any origin may. */
+const isCrossOrigin = ({ scope, crossOrigin }: Operation): boolean =>
+  scope === "publishable" || crossOrigin === true
 
 const CROSS_ORIGIN = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers":
-    "x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after",
+  // Without credentials, `*` stands for every header there is.
+  "access-control-expose-headers": "*",
 } as const
 
 const preflightHeaders = (allow: string): Record<string, string> => ({
   "access-control-allow-origin": "*",
   "access-control-allow-methods": allow,
-  "access-control-allow-headers": "authorization, content-type, apikey, idempotency-key, x-request-id",
+  // `*` does not cover Authorization (Fetch standard, CORS-safelisting).
+  "access-control-allow-headers": "*, authorization",
   "access-control-max-age": "600",
 })
 
@@ -109,6 +118,10 @@ class HttpIncoming implements Incoming {
     return (this.#routed.request.url ?? "").split("?", 1)[0] ?? ""
   }
 
+  get target() {
+    return this.#routed.request.url ?? ""
+  }
+
   header(name: string) {
     const value = this.#routed.request.headers[name]
     return Array.isArray(value) ? value.join(", ") : value
@@ -119,8 +132,7 @@ class HttpIncoming implements Incoming {
   }
 
   stream() {
-    inviteBody(this.#routed.request, this.#routed.response)
-    return this.#routed.request
+    return this.#bodies.stream(this.#routed.request, this.#routed.response)
   }
 
   signal() {
@@ -134,7 +146,7 @@ class HttpIncoming implements Incoming {
 
 /** HTTP in front of the pipeline: routing, bytes and status lines; no rule of the platform lives here. */
 export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
-  const { pipeline, operations, log, baseUrl, clock = systemClock } = needs
+  const { pipeline, operations, log, baseUrl, clock = systemClock, renderErrors } = needs
   const clientAddress = createClientAddress(needs.trustedProxies)
   const bodies = createBodyReader(clock)
 
@@ -156,9 +168,16 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
       headers["x-request-id"] = result.requestId
       if (result.reply.headers) Object.assign(headers, result.reply.headers)
       if (isCrossOrigin(bound.operation)) Object.assign(headers, CROSS_ORIGIN)
-      if (result.reply.body instanceof Readable) {
-        await sendStream(request, response, result.reply.status, result.reply.body, headers)
-        return
+      const { status, body: payload } = result.reply
+      if (payload instanceof Readable) return await sendStream(request, response, status, payload, headers)
+      if (payload instanceof Uint8Array) return sendBytes(request, response, status, payload, headers)
+      if (status >= 400) {
+        headers["x-error-code"] = String((payload as { code?: string }).code)
+        const rendered = renderErrors?.[bound.operation.envelope]?.(payload as RefusalBody, routed.request)
+        if (rendered) {
+          headers["content-type"] = rendered.type
+          return sendBytes(request, response, status, Buffer.from(rendered.text), headers)
+        }
       }
       const body = isBodyless(result.reply) ? undefined : wrap(bound.operation, result)
       send(request, response, result.reply.status, body, headers)
@@ -184,6 +203,7 @@ const createRoutes = (
 ): Routes => {
   const refuseUrl = (_path: string, request: IncomingMessage, response: ServerResponse) =>
     refuse(request, response, fault("uri_invalid"))
+  // A rest parameter ends in `*`, whose value the router keeps under that name.
   const router = createRouter({
     maxParamLength: PARAM_LENGTH_MAX,
     onBadUrl: refuseUrl,
@@ -194,13 +214,14 @@ const createRoutes = (
       route({ request, response, params, query: query as Routed["query"] }),
     )
 
-  const byPath = Map.groupBy(operations, ({ operation }) => routePath(operation.path))
+  const byPath = Map.groupBy(operations, ({ operation }) => routePath(operation))
   for (const [url, bounds] of byPath) {
     const declared = new Set<Method>(bounds.map(({ operation }) => operation.method))
     for (const bound of bounds) {
       const { method } = bound.operation
       const alsoHead = method === "GET" && !declared.has("HEAD")
-      add(alsoHead ? ["GET", "HEAD"] : [method], url, routed => answer(bound, routed))
+      const named = bound.operation.rest ? nameRest(bound.operation) : (routed: Routed) => routed
+      add(alsoHead ? ["GET", "HEAD"] : [method], url, routed => answer(bound, named(routed)))
     }
     if (declared.has("GET")) declared.add("HEAD")
     const allow = [...declared, "OPTIONS"].sort().join(", ")
@@ -209,6 +230,15 @@ const createRoutes = (
     add(others, url, ({ request, response }) => answerOther(request, response, refuse, allow, isPublic))
   }
   return router
+}
+
+/** Gives the rest of the path the name that its operation has for it. */
+const nameRest = ({ path }: Operation) => {
+  const name = /\{(\w+)\}$/.exec(path)?.[1] ?? "*"
+  return (routed: Routed): Routed => {
+    const { "*": rest, ...params } = routed.params
+    return { ...routed, params: { ...params, [name]: rest } }
+  }
 }
 
 const answerOther = (
@@ -254,6 +284,7 @@ const createHttpServer = (listener: RequestListener, headersTimeoutMs: number): 
  * life cycle would cost a key-value read a quarter more, and the pipeline uses none of them (docs/decisions/0012).
  */
 const createPagesApp = (routes: Routes, refuse: Refuse, needs: HttpEdgeNeeds): FastifyInstance => {
+  const { reroute } = needs
   const app = Fastify({
     logger: false,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
@@ -262,7 +293,7 @@ const createPagesApp = (routes: Routes, refuse: Refuse, needs: HttpEdgeNeeds): F
     return503OnClosing: false,
     serverFactory(pages) {
       const listener: RequestListener = (request, response) => {
-        const found = routes.find(request.method as Method, request.url ?? "")
+        const found = routes.find(request.method as Method, reroute?.(request) ?? request.url ?? "")
         if (!found) return pages(request, response)
         found.handler(request, response, found.params, found.store, found.searchParams)
       }

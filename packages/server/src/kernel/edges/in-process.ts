@@ -57,9 +57,11 @@ export const createInProcessCaller = (
       ...(request.project && { "x-svc-project": request.project.id }),
       "x-request-id": request.headers?.["x-request-id"] ?? randomUUID(),
     }
+    const path = fillPath(operation, params)
     const incoming: Incoming = {
       ip: request.ip,
-      path: fillPath(operation, params),
+      path,
+      target: path,
       params,
       query: pick(operation, "query", request.input),
       header: name => headers[name],

@@ -71,7 +71,9 @@ export const send = (
   const text = body === undefined ? "" : JSON.stringify(body)
   if (text !== "") headers["content-type"] = "application/json; charset=utf-8"
   headers["cache-control"] ??= "no-store"
-  if (status !== 204 && status !== 304) headers["content-length"] = String(Buffer.byteLength(text))
+  // The answer to HEAD may tell the length of what GET would send.
+  if (status !== 204 && status !== 304 && !(request.method === "HEAD" && text === ""))
+    headers["content-length"] = String(Buffer.byteLength(text))
   if (status === 401) headers["www-authenticate"] ??= "Bearer"
   if (!awaitsBody(request)) {
     response.writeHead(status, headers)
@@ -86,6 +88,33 @@ export const send = (
     response.writeHead(status, headers)
     endBeforeBody(request, response, text)
   })
+}
+
+/** The text of a refusal in a protocol's own form, and its content type. */
+export type RenderError = (
+  refusal: RefusalBody,
+  request: IncomingMessage,
+) => { readonly type: string; readonly text: string }
+
+/** What every refusal tells. */
+export interface RefusalBody {
+  readonly code: string
+  readonly error: string
+  readonly request_id: string
+}
+
+/** Writes a whole reply that is not JSON; `headers` names its content type. */
+export const sendBytes = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  body: Uint8Array,
+  headers: Record<string, string>,
+): void => {
+  headers["cache-control"] ??= "no-store"
+  headers["content-length"] ??= String(body.length)
+  if (awaitsBody(request)) headers.connection = "close"
+  response.writeHead(status, headers).end(body)
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Principal } from "../call.ts"
 import type { Exchange, Stage } from "../exchange.ts"
 import { type Fault, fault, isFault } from "../fault.ts"
-import type { Credentials } from "../needs.ts"
+import type { Credentials, Signatures } from "../needs.ts"
 import type { Limits } from "./limit.ts"
 
 export const SESSION_COOKIES = ["__Host-svc_session", "svc_session"] as const
@@ -23,12 +23,24 @@ const accept = (exchange: Exchange, principal: Principal): undefined => {
   return undefined
 }
 
-/** Who calls: a bearer key, or the console's session cookie. A bad credential costs its address a token. */
-export const authenticate = (credentials: Credentials, limits: Limits): Stage => {
+/** Who calls: a bearer key, a signature in a key's name, or the console's session cookie. A bad credential costs its address a token. */
+export const authenticate = (
+  credentials: Credentials,
+  signatures: Signatures | undefined,
+  limits: Limits,
+): Stage => {
   const refused = (exchange: Exchange, error: unknown): Fault | unknown =>
     isFault(error) && error.status === 401 ? (limits.failedCredential(exchange) ?? error) : error
 
+  const checkSignature = async (exchange: Exchange, check: Signatures["check"]): Promise<Principal> => {
+    const { principal, signed } = await check(exchange.incoming, exchange.operation.method, exchange.nowMs)
+    exchange.signed = signed
+    return principal
+  }
+
   const look = (exchange: Exchange): Principal | Promise<Principal> => {
+    if (exchange.operation.envelope === "s3" && signatures?.claims(exchange.incoming))
+      return checkSignature(exchange, signatures.check)
     const authorization = exchange.incoming.header("authorization")
     if (authorization !== undefined) {
       const secret = BEARER.exec(authorization)?.[1]

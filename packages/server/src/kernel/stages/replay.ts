@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { createHash, hash } from "node:crypto"
 import { mutates, type Operation, type Reply } from "@svc/contract"
 import { canonicalJson } from "../canonical-json.ts"
 import type { Db } from "../db/database.ts"
@@ -27,17 +27,31 @@ export const replay =
       tenantId: exchange.organization?.id ?? principal.id,
       callerId: principal.id,
       method: operation.method,
-      path: incoming.path,
+      path: boundedPath(incoming.path),
       idempotencyKey,
     }
     return claim(replays, exchange, key)
   }
 
+const PATH_LENGTH_MAX = 512
+
+/** The path is part of a primary key, and object keys make paths longer than an index takes. */
+const boundedPath = (path: string): string =>
+  path.length <= PATH_LENGTH_MAX ? path : `sha256:${hash("sha256", path)}`
+
+/** What tells one body from another where it is no part of the input, because it is only read by the handler. */
+const bodyHeaders = ({ operation, incoming }: Exchange): readonly (string | undefined)[] => {
+  const kind = operation.content?.request ?? "json"
+  return kind === "json"
+    ? []
+    : ["content-length", "content-type", "content-md5"].map(name => incoming.header(name))
+}
+
 const inUse = () => fault("idempotency_key_in_use", undefined, { headers: { "retry-after": "1" } })
 
 const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promise<Reply | undefined> => {
   const digest = createHash("sha256")
-    .update(canonicalJson([exchange.project?.id ?? null, exchange.input]))
+    .update(canonicalJson([exchange.project?.id ?? null, exchange.input, ...bodyHeaders(exchange)]))
     .digest()
   const claimed = await replays.claim(key, digest, exchange.nowMs)
   if (claimed.state === "mismatch") throw fault("idempotency_key_mismatch")

@@ -13,7 +13,8 @@ export const restrict =
     }
     if (operation.scope === "session" && principal.type !== "session") throw fault(operation.refusals.session)
     if (principal.readOnly && mutates(operation)) throw fault("key_read_only")
-    if (principal.type === "session" && operation.method !== "GET") checkOrigin(exchange, isOwnOrigin)
+    if (principal.type === "session" && operation.method !== "GET" && operation.method !== "HEAD")
+      checkOrigin(exchange, isOwnOrigin)
     return undefined
   }
 

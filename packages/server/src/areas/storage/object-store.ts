@@ -1,0 +1,215 @@
+/** What every entrance to storage (JSON API, S3, resumable uploads, presigned URLs, other areas) is built on. */
+import type { Readable } from "node:stream"
+import type { OrganizationFacts } from "../../kernel/call.ts"
+import type { ByteRange, HashName } from "../../ports/blob/port.ts"
+
+/** Whose buckets: every statement names the project first. The organization pays. */
+export interface Place {
+  readonly organization: OrganizationFacts
+  readonly projectId: string
+}
+
+export interface BucketRecord {
+  readonly name: string
+  /** Whether anybody may read its objects without a key. */
+  readonly isPublic: boolean
+  readonly objectCount: number
+  readonly sizeBytes: number
+  readonly createdAt: Date
+}
+
+/** Headers that are kept with an object and sent with it. */
+export interface HttpMetadata {
+  readonly contentType?: string
+  readonly contentEncoding?: string
+  readonly contentDisposition?: string
+  readonly contentLanguage?: string
+  readonly cacheControl?: string
+  readonly expires?: string
+}
+
+/** Digests in base64 of the big-endian bytes, as S3 writes them. */
+export type Checksums = Readonly<Partial<Record<HashName, string>>>
+
+export interface ObjectRecord {
+  readonly bucket: string
+  readonly key: string
+  readonly size: number
+  /** MD5 in hexadecimal; of an object made of parts the MD5 of their MD5s and `-` and their number. Without quotes. */
+  readonly etag: string
+  readonly lastModified: Date
+  readonly http: HttpMetadata
+  /** Lower-case names without the `x-svc-meta-` or `x-amz-meta-`. */
+  readonly metadata: Readonly<Record<string, string>>
+  readonly checksums: Checksums
+  /** Whether the checksums are of the whole, or of the checksums of its parts. */
+  readonly checksumType: "full_object" | "composite"
+  /** How many parts it was put together from; null when it was sent whole. */
+  readonly partCount: number | null
+}
+
+/** What must hold for the object that is there (RFC 9110, 13). ETags without quotes; `*` stands for any. */
+export interface Conditions {
+  readonly ifMatch?: readonly string[]
+  readonly ifNoneMatch?: readonly string[]
+  readonly ifModifiedSince?: Date
+  readonly ifUnmodifiedSince?: Date
+}
+
+export interface ObjectAttributes {
+  readonly http: HttpMetadata
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+export interface PutObject extends ObjectAttributes {
+  readonly bucket: string
+  readonly key: string
+  readonly source: AsyncIterable<Uint8Array>
+  /** As announced; another length that arrives is refused and nothing is stored. */
+  readonly size?: number
+  /** Digests that the content must have, else `checksum_mismatch`; those named are kept with the object. */
+  readonly expected?: Readonly<Partial<Record<HashName, Buffer>>>
+  /** Digests that are only known once the source has ended (trailing checksums): asked for after the last byte. */
+  readonly trailing?: {
+    readonly hashes: readonly HashName[]
+    expected(): Readonly<Partial<Record<HashName, Buffer>>>
+  }
+  readonly conditions?: Conditions
+  readonly signal?: AbortSignal
+  readonly now: Date
+}
+
+export interface Listing {
+  readonly prefix?: string
+  readonly delimiter?: string
+  /** Keys after this one, in the order of their UTF-8 bytes. */
+  readonly startAfter?: string
+  /** As a page before gave it. */
+  readonly cursor?: string
+  /** Objects and prefixes together, 1 to 1,000. */
+  readonly limit: number
+}
+
+export interface ListedObjects {
+  readonly objects: readonly ObjectRecord[]
+  readonly prefixes: readonly string[]
+  /** Null at the end. */
+  readonly cursor: string | null
+}
+
+export interface UploadRecord extends ObjectAttributes {
+  readonly id: string
+  readonly bucket: string
+  readonly key: string
+  readonly createdAt: Date
+  readonly checksumAlgorithm: HashName | null
+  readonly checksumType: "full_object" | "composite"
+}
+
+export interface PartRecord {
+  readonly number: number
+  readonly size: number
+  readonly etag: string
+  readonly checksums: Checksums
+  readonly lastModified: Date
+}
+
+/** Uploads in parts of 5 MiB to 5 GiB (the last may be smaller), at most 10,000, numbered from 1: S3's limits. */
+export interface MultipartUploads {
+  create(
+    place: Place,
+    upload: ObjectAttributes & {
+      readonly bucket: string
+      readonly key: string
+      readonly checksumAlgorithm?: HashName
+      readonly checksumType?: "full_object" | "composite"
+      readonly now: Date
+    },
+  ): Promise<UploadRecord>
+  find(place: Place, uploadId: string): Promise<UploadRecord>
+  /** A number that was sent before is replaced. */
+  putPart(
+    place: Place,
+    part: Pick<PutObject, "source" | "size" | "expected" | "trailing" | "signal" | "now"> & {
+      readonly uploadId: string
+      readonly number: number
+    },
+  ): Promise<PartRecord>
+  /** Parts with higher numbers than `after`, in order. */
+  listParts(
+    place: Place,
+    uploadId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<{ readonly parts: readonly PartRecord[]; readonly isTruncated: boolean }>
+  /** Uploads under way, by key and then id. */
+  list(
+    place: Place,
+    bucket: string,
+    page: {
+      readonly prefix?: string
+      readonly afterKey?: string
+      readonly afterId?: string
+      readonly limit: number
+    },
+  ): Promise<{ readonly uploads: readonly UploadRecord[]; readonly isTruncated: boolean }>
+  /** Puts the named parts together, without copying a byte. Asked again after it succeeded, it gives the same object. */
+  complete(
+    place: Place,
+    completion: {
+      readonly uploadId: string
+      readonly parts: readonly {
+        readonly number: number
+        readonly etag: string
+        readonly checksums?: Checksums
+      }[]
+      readonly conditions?: Conditions
+      readonly now: Date
+    },
+  ): Promise<ObjectRecord>
+  abort(place: Place, uploadId: string): Promise<void>
+}
+
+/**
+ * Promises: what resolved survives `kill -9`; a read that starts after a write resolved sees it; no reader ever sees a
+ * torn object; of writers that race with conditions exactly one wins. Refusals are faults: `bucket_not_found`,
+ * `object_not_found`, `precondition_failed`, `checksum_mismatch`, `payload_too_large`, the plan's quota.
+ */
+export interface ObjectStore {
+  createBucket(place: Place, bucket: { name: string; isPublic: boolean; now: Date }): Promise<BucketRecord>
+  findBucket(place: Place, name: string): Promise<BucketRecord>
+  listBuckets(
+    place: Place,
+    page: { limit: number; offset: number },
+  ): Promise<{ rows: BucketRecord[]; total: number }>
+  removeBucket(place: Place, name: string): Promise<void>
+
+  put(place: Place, object: PutObject): Promise<ObjectRecord>
+  /** Throws `object_not_found`; conditions are the caller's to judge with `conditions.ts`. */
+  find(place: Place, bucket: string, key: string): Promise<ObjectRecord>
+  /** The object as `find` saw it, and its bytes from then: a write in between changes nothing of what is read. */
+  open(
+    place: Place,
+    bucket: string,
+    key: string,
+    choose: (object: ObjectRecord) => ByteRange | "all" | "none",
+  ): Promise<{ readonly object: ObjectRecord; readonly body: Readable | null }>
+  list(place: Place, bucket: string, listing: Listing): Promise<ListedObjects>
+  /** At most 1,000 keys; tells which were there. */
+  remove(
+    place: Place,
+    bucket: string,
+    keys: readonly string[],
+    conditions?: Conditions,
+  ): Promise<ReadonlySet<string>>
+  /** Copies without copying a byte. Without `attributes` the source's are kept. */
+  copy(
+    place: Place,
+    copy: {
+      readonly from: { readonly bucket: string; readonly key: string; readonly conditions?: Conditions }
+      readonly to: { readonly bucket: string; readonly key: string; readonly conditions?: Conditions }
+      readonly attributes?: ObjectAttributes
+      readonly now: Date
+    },
+  ): Promise<ObjectRecord>
+  readonly multipart: MultipartUploads
+}
