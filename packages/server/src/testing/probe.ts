@@ -58,6 +58,38 @@ export const probe = area(
       body: T.Object({ text: T.String() }),
       replies: { 200: Echo },
     },
+    upload: {
+      id: "probeUpload",
+      http: "PUT /v1/probe/folders/{folder}/files/{name}",
+      summary: "Send bytes under a name with slashes",
+      scope: "kv:write",
+      effect: "write",
+      audit: "rollup",
+      rest: true,
+      crossOrigin: true,
+      content: { request: "bytes" },
+      params: T.Object({ folder: T.String(), name: T.String() }),
+      replies: { 200: T.Object({ folder: T.String(), name: T.String(), bytes: T.Integer() }) },
+    },
+    download: {
+      id: "probeDownload",
+      http: "GET /v1/probe/bytes",
+      summary: "Receive bytes",
+      scope: "kv:read",
+      effect: "read",
+      content: { reply: "bytes" },
+      replies: { 200: T.Unknown() },
+    },
+    look: {
+      id: "probeLook",
+      http: "HEAD /v1/probe/bytes",
+      summary: "Receive the headers of those bytes",
+      scope: "kv:read",
+      effect: "read",
+      query: T.Object({ missing: T.Optional(T.Boolean()) }),
+      replies: { 200: null },
+      faults: ["object_not_found"],
+    },
     broken: {
       id: "probeBroken",
       http: "POST /v1/probe/broken",
@@ -87,6 +119,22 @@ export const createProbeArea = (effects: string[], wait: () => Promise<void> = a
       return { text }
     }),
     open: ({ text }) => ({ text }),
+    async upload({ folder, name }, { stream }) {
+      let bytes = 0
+      for await (const chunk of stream) {
+        bytes += chunk.length
+        effects.push(`${bytes} bytes`)
+      }
+      return { folder, name, bytes }
+    },
+    download(_input, { setHeader }) {
+      setHeader("content-type", "text/x-probe")
+      return Buffer.from("these bytes")
+    },
+    look({ missing }, { setHeader }) {
+      if (missing) throw fault("object_not_found")
+      setHeader("content-length", "11")
+    },
     broken: async () => {
       throw new Error("the internal text that must not leave the server")
     },
