@@ -64,7 +64,8 @@ const preflightHeaders = (allow: string): Record<string, string> => ({
   "access-control-max-age": "600",
 })
 
-const isBodyless = ({ status }: Reply): boolean => status === 204 || status === 304
+const isBodyless = ({ replies }: Operation, { status }: Reply): boolean =>
+  status === 204 || status === 304 || replies[status] === null
 
 /** The payload in the operation's envelope. */
 const wrap = (operation: Operation, { reply, requestId }: Answer): unknown => {
@@ -179,7 +180,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
           return sendBytes(request, response, status, Buffer.from(rendered.text), headers)
         }
       }
-      const body = isBodyless(result.reply) ? undefined : wrap(bound.operation, result)
+      const body = isBodyless(bound.operation, result.reply) ? undefined : wrap(bound.operation, result)
       send(request, response, result.reply.status, body, headers)
     } catch (error) {
       refuse(request, response, error)
