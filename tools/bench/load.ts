@@ -7,7 +7,10 @@ import { promisify } from "node:util"
 export interface Target {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: unknown
+  /** Sent as JSON by POST, where the requests are nothing else. */
+  readonly body?: unknown
+  /** Lines of Lua that make the requests: wrk's `request` function, or fields of `wrk`. */
+  readonly lua?: readonly string[]
 }
 
 export interface Load {
@@ -16,11 +19,15 @@ export interface Load {
   readonly p99Ms: number
 }
 
-const script = ({ headers, body }: Target): string =>
+const jsonPost = (body: unknown): string[] => [
+  'wrk.method = "POST"',
+  `wrk.body = ${JSON.stringify(JSON.stringify(body))}`,
+  'wrk.headers["content-type"] = "application/json"',
+]
+
+const script = ({ headers, body, lua }: Target): string =>
   [
-    'wrk.method = "POST"',
-    `wrk.body = ${JSON.stringify(JSON.stringify(body))}`,
-    'wrk.headers["content-type"] = "application/json"',
+    ...(lua ?? jsonPost(body)),
     ...Object.entries(headers).map(([name, value]) => `wrk.headers["${name}"] = ${JSON.stringify(value)}`),
     "done = function(summary, latency)",
     "  local failed = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout",
@@ -39,6 +46,7 @@ export const load = async (target: Target, connections: number, seconds: number)
       "-t1",
       `-c${connections}`,
       `-d${seconds}`,
+      "--timeout=30",
       "-s",
       file,
       target.url,

@@ -63,14 +63,17 @@ export const takeWords = (line: readonly string[], isWhole: (word: string) => bo
   }
 }
 
-/** Flags that only one command has, all of which take a text. */
-export type OwnFlags = Readonly<Record<string, { readonly type: "string"; readonly about: string }>>
+/** Flags that only one command has. */
+export type OwnFlags = Readonly<Record<string, Omit<Flag, "multiple"> & { readonly about: string }>>
+
+/** Those that were given: a text, or true. */
+export type Flags = Readonly<Record<string, string | true>>
 
 /** The arguments of a command that is no operation: global flags, its own, and words. */
 export const takeGlobals = (line: readonly string[], about?: string, own: OwnFlags = {}) => {
   const { values, positionals } = parseStrictly(line, { ...globalFlags, ...own }, about)
   const flags = Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(own, name)))
-  return { globals: values as Globals, words: positionals, flags: flags as Record<string, string> }
+  return { globals: values as Globals, words: positionals, flags: flags as Flags }
 }
 
 const parseStrictly = (line: readonly string[], flags: Record<string, Flag>, about?: string) => {

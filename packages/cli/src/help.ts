@@ -44,7 +44,7 @@ const globalRows = (): readonly string[] =>
     }),
   )
 
-export const areaHelp = (area: Area): string =>
+export const areaHelp = (area: Area, extras: readonly Row[]): string =>
   [
     `${area.title}: ${area.summary}`,
     "",
@@ -52,6 +52,7 @@ export const areaHelp = (area: Area): string =>
     "",
     "Operations",
     ...layOut(operationsOf(area).map(operation => [operationWord(operation), operation.summary])),
+    ...(extras.length > 0 ? ["", "Other commands", ...layOut(extras)] : []),
   ].join("\n")
 
 export const operationHelp = (operation: Operation): string => {

@@ -22,6 +22,7 @@ interface ExtraCommand {
   readonly usage?: string
 }
 
+/** By their words: one, or an area's and one that is none of its operations. */
 const extras: Readonly<Record<string, ExtraCommand>> = {
   db: {
     about: "Databases by name: list, create, branch, restore, psql",
@@ -59,11 +60,19 @@ const run = async (line: readonly string[], terminal: Terminal): Promise<number 
   if (globals.version) return void terminal.out.line(cli.version)
   if (first === undefined) return void terminal.out.line(generalHelp(extraRows()))
   if (first === "help") return void terminal.out.line(helpOn(takeGlobals(rest).words))
-  const extra = Object.hasOwn(extras, first) ? extras[first] : undefined
-  if (extra) return runExtra(first, extra, globals, rest, terminal)
+  const extra = findExtra(words)
+  if (extra) return runExtra(extra.name, extra.command, globals, rest, terminal)
   const operation = second === undefined ? undefined : operationOf(first, second)
   if (!operation || globals.help || asksHelp(rest)) return void terminal.out.line(helpOn(words))
   await invoke(operation, globals, rest, terminal)
+  return undefined
+}
+
+const findExtra = ([first = "", second = ""]: readonly string[]) => {
+  for (const name of [first, `${first} ${second}`]) {
+    const command = Object.hasOwn(extras, name) ? extras[name] : undefined
+    if (command) return { name, command }
+  }
   return undefined
 }
 
@@ -87,13 +96,19 @@ const asksHelp = (rest: readonly string[]): boolean => {
 const extraHelp = (name: string, about: string, usage = ""): string =>
   `usage: svc ${name}\n\n${about}${usage && `\n\n${usage}`}`
 
-const extraRows = () => Object.entries(extras).map(([name, { about }]) => [name, about] as const)
+const extraRows = (area = "") =>
+  Object.entries(extras)
+    .filter(([name]) => name.startsWith(area))
+    .map(([name, { about }]) => [name, about] as const)
 
-const helpOn = ([first, second]: readonly string[]): string => {
+const helpOn = (words: readonly string[]): string => {
+  const [first, second] = words
   if (first === undefined) return generalHelp(extraRows())
-  const extra = Object.hasOwn(extras, first) ? extras[first] : undefined
-  if (extra) return extraHelp(first, extra.about, extra.usage)
-  return second === undefined ? areaHelp(areaOf(first)) : operationHelp(operationOf(first, second))
+  const extra = findExtra(words)
+  if (extra) return extraHelp(extra.name, extra.command.about, extra.command.usage)
+  if (second !== undefined) return operationHelp(operationOf(first, second))
+  const area = areaOf(first)
+  return areaHelp(area, extraRows(`${areaWord(area)} `))
 }
 
 const areaOf = (word: string) => {

@@ -123,8 +123,8 @@ const psql = async (svc: Svc, [database]: readonly string[], { branch }: Flags, 
 export const db: Extra = async (globals, [action = "list", ...words], terminal, flags) => {
   const { svc, hasKey } = await connect(globals, terminal)
   if (!hasKey) throw new UsageError(NO_KEY)
-  if (action === "psql") return psql(svc, words, flags, terminal)
-  const reply = await answer(svc, action, words, flags)
+  if (action === "psql") return psql(svc, words, flags as Flags, terminal)
+  const reply = await answer(svc, action, words, flags as Flags)
   if (globals.json) printJson(reply, terminal.out)
   else printReply(reply, terminal.out, terminal.err)
   return undefined

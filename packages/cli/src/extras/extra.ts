@@ -1,4 +1,4 @@
-import type { Globals } from "../arguments.ts"
+import type { Flags, Globals } from "../arguments.ts"
 import type { Terminal } from "../terminal.ts"
 
 /** A command that is no operation of the contract. Gives the exit code; nothing where it succeeded. */
@@ -6,5 +6,5 @@ export type Extra = (
   globals: Globals,
   words: readonly string[],
   terminal: Terminal,
-  flags: Readonly<Record<string, string>>,
+  flags: Flags,
 ) => Promise<number | undefined>
