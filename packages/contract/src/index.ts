@@ -2,19 +2,26 @@
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { approvals } from "./approvals.ts"
+import { cron } from "./cron.ts"
 import { databases } from "./databases.ts"
 import type { Area, Operation } from "./dsl.ts"
+import { email } from "./email.ts"
 import { encryption } from "./encryption.ts"
+import { events } from "./events.ts"
 import { identity } from "./identity.ts"
+import { integrations } from "./integrations.ts"
 import { keys } from "./keys.ts"
 import { kv } from "./kv.ts"
+import { notifications } from "./notifications.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { schema } from "./schema.ts"
 import { search } from "./search.ts"
 import { sql } from "./sql.ts"
 import { storage } from "./storage.ts"
+import { support } from "./support.ts"
 import { vectors } from "./vectors.ts"
+import { webhooks } from "./webhooks.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
@@ -50,6 +57,16 @@ export {
   SQL_TIMEOUT_MS_DEFAULT,
 } from "./sql.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
+export {
+  VECTOR_DIMENSION_MAX,
+  VECTOR_EF_MAX,
+  VECTOR_ID_BYTES_MAX,
+  VECTOR_INDEX_TYPES,
+  VECTOR_METADATA_BYTES_MAX,
+  VECTOR_METRICS,
+  VECTOR_TOP_K_MAX,
+  VECTORS_MAX,
+} from "./vectors.ts"
 
 export const areas = {
   identity,
@@ -58,10 +75,17 @@ export const areas = {
   advice,
   schema,
   encryption,
+  email,
   storage,
   kv,
+  cron,
+  events,
+  integrations,
   vectors,
+  webhooks,
   search,
+  notifications,
+  support,
   account,
   organizations,
   projects,

@@ -3,17 +3,24 @@
 import { isIPv6 } from "node:net"
 import { fileURLToPath } from "node:url"
 import { areas as contract } from "@svc/contract"
+import { cronArea } from "./areas/cron/area.ts"
 import { databasesArea } from "./areas/databases/area.ts"
+import { emailArea } from "./areas/email/area.ts"
 import { encryptionArea } from "./areas/encryption/area.ts"
+import { eventsArea } from "./areas/events/area.ts"
+import { integrationsArea } from "./areas/integrations/area.ts"
 import { kvArea } from "./areas/kv/area.ts"
+import { notificationsArea } from "./areas/notifications/area.ts"
 import { searchArea } from "./areas/search/area.ts"
 import { storageArea } from "./areas/storage/area.ts"
+import { supportArea } from "./areas/support/area.ts"
 import { vectorsArea } from "./areas/vectors/area.ts"
+import { webhooksArea } from "./areas/webhooks/area.ts"
 import { type Config, configAt, type Settings } from "./config.ts"
-import { coreMigrations, createCore } from "./core/core.ts"
+import { coreMigrations, createCore, secretsMigrations } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
-import { loadMasterKey } from "./core/secrets/secret-box.ts"
+import { loadMasterKey } from "./core/secrets/master-key.ts"
 import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import { type Changes, listenForChanges } from "./kernel/db/changes.ts"
@@ -35,6 +42,7 @@ import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
+import { openSecrets } from "./ports/secrets/index.ts"
 import type { PostgresSettings, Services } from "./services.ts"
 
 /** The areas that the core serves itself. */
@@ -50,10 +58,17 @@ const coreAreas = [
 export const areaDefinitions: readonly AreaDefinition<Services>[] = [
   databasesArea,
   encryptionArea,
+  emailArea,
   storageArea,
   kvArea,
+  cronArea,
+  eventsArea,
+  integrationsArea,
   vectorsArea,
+  webhooksArea,
   searchArea,
+  notificationsArea,
+  supportArea,
 ]
 
 const kernelMigrations: MigrationSource = {
@@ -63,7 +78,10 @@ const kernelMigrations: MigrationSource = {
 
 export const migrationSources = (
   areas: readonly AreaDefinition<Services>[] = areaDefinitions,
-): MigrationSource[] => [kernelMigrations, coreMigrations, ...areas.flatMap(area => area.migrations ?? [])]
+): MigrationSource[] => [
+  ...[kernelMigrations, coreMigrations, secretsMigrations],
+  ...areas.flatMap(area => area.migrations ?? []),
+]
 
 /** What tests put in the place of the platform's own. */
 export interface Overrides {
@@ -161,27 +179,26 @@ const openEngines = async (start: Start, lock: DataDirLock) => {
     openKv(config.kv).then(kv => opened.use(kv)),
     loadMasterKey(config.dataDir, config.masterKey),
   ])
-  const database = opened.use(
-    openDatabase({
-      connectionString,
-      connectionsMax: config.databaseConnectionsMax,
-      onError: error => log.warn({ reason: error.message }, "a database connection broke"),
-    }),
-  )
+  const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
+  const { databaseConnectionsMax: connectionsMax } = config
+  const database = opened.use(openDatabase({ connectionString, connectionsMax, onError }))
+  const keysDatabase = opened.use(openDatabase({ connectionString, connectionsMax: 1, onError }))
   if (config.databaseUrl !== undefined) await checkExternalDatabase(database)
   const [changes] = await allOf([
     listenForChanges(connectionString, log).then(changes => opened.use(changes)),
     migrate(database.pool, migrationSources(definitions)),
   ])
   await checkMasterKey(database.db, masterKey)
-  return { database, changes, engine, kv, masterKey }
+  const warn = (line: string) => log.warn({ secrets: line })
+  const secrets = opened.use(await openSecrets({ ...config.secrets, masterKey, warn }))
+  return { database, keysDatabase, changes, engine, kv, masterKey, secrets }
 }
 
 type Engines = Awaited<ReturnType<typeof openEngines>>
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
-  const { database, changes, engine, kv, masterKey } = engines
+  const { database, keysDatabase, changes, engine, kv, masterKey, secrets } = engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
@@ -202,14 +219,14 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     ])
   const core = opened.use(
     createCore({
-      ...{ config, masterKey, clock, log, database, changes, limits, areaStates },
+      ...{ config, masterKey, secrets, clock, log, database, keysDatabase, changes, limits, areaStates },
       inProcess: () => inProcess ?? unavailable(),
     }),
   )
-  const { box, meters } = core
+  const { box, tenantKeys, meters } = core
   const metrics = opened.use(createMetrics())
   const services = {
-    ...{ database, changes, clock, log, kv, engine, box, meters, metrics },
+    ...{ database, changes, clock, log, kv, engine, box, tenantKeys, meters, metrics },
     postgres: postgresSettings(config),
     ai:
       config.aiUrl === undefined

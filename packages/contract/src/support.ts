@@ -1,0 +1,7 @@
+import { area } from "./dsl.ts"
+
+export const support = area(
+  "support",
+  { title: "Support", summary: "Tickets and chats with whoever runs the platform", project: "none" },
+  {},
+)
