@@ -9,6 +9,9 @@ import { doctor } from "./extras/doctor.ts"
 import type { Extra } from "./extras/extra.ts"
 import { login, logout, whoami } from "./extras/login.ts"
 import { selftest } from "./extras/selftest.ts"
+import { copy, copyFlags, copyUsage } from "./extras/storage/copy.ts"
+import { list, listFlags, listUsage } from "./extras/storage/list.ts"
+import { remove, removeFlags, removeUsage } from "./extras/storage/remove.ts"
 import { reportFailure } from "./failure.ts"
 import { areaHelp, generalHelp, operationHelp } from "./help.ts"
 import { invoke } from "./invoke.ts"
@@ -29,6 +32,19 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     run: db,
     flags: dbFlags,
     usage: dbUsage,
+  },
+  "storage cp": {
+    about: "Copy files and folders into buckets, out of them and between them",
+    run: copy,
+    flags: copyFlags,
+    usage: copyUsage,
+  },
+  "storage ls": { about: "List buckets, or what is in one", run: list, flags: listFlags, usage: listUsage },
+  "storage rm": {
+    about: "Delete an object, or all under a prefix",
+    run: remove,
+    flags: removeFlags,
+    usage: removeUsage,
   },
   login: { about: "Check a key and keep it for later commands", run: login },
   logout: { about: "Forget the key of a platform", run: logout },

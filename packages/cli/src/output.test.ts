@@ -5,7 +5,12 @@ import type { Writer } from "./terminal.ts"
 
 const sheet = (columns?: number) => {
   const lines: string[] = []
-  const writer: Writer = { columns, line: text => void lines.push(text), bytes: async () => {} }
+  const writer: Writer = {
+    columns,
+    line: text => void lines.push(text),
+    status: () => {},
+    bytes: async () => {},
+  }
   return { lines, writer }
 }
 

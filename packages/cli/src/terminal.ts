@@ -10,6 +10,8 @@ export interface Writer {
   /** Columns of the screen; undefined when nobody looks at one. */
   readonly columns: number | undefined
   line(text: string): void
+  /** Writes over what it wrote before, where somebody looks; an empty text takes it away. */
+  status(text: string): void
   /** Bytes as they are; resolves when more can be taken. */
   bytes(chunk: Uint8Array): Promise<void>
 }
@@ -23,6 +25,9 @@ export const createWriter = (stream: NodeJS.WriteStream): Writer => {
   return {
     columns: stream.isTTY ? stream.columns : undefined,
     line: text => void stream.write(`${text}\n`),
+    status(text) {
+      if (stream.isTTY) stream.write(`\r\x1b[2K${text}`)
+    },
     bytes: chunk =>
       new Promise((resolve, reject) => stream.write(chunk, error => (error ? reject(error) : resolve()))),
   }
