@@ -27,14 +27,19 @@ const places: readonly Place[] = [
   { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
   { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
-  { name: "platform", files: s("(platform|main|run|services|config)\\.ts$"), may: [s("")], packages: [any] },
+  {
+    name: "platform",
+    files: s("(platform|main|run|services|config|config-parsers)\\.ts$"),
+    may: [s("")],
+    packages: [any],
+  },
   { name: "kernel", files: s("kernel/"), may: [], packages: [any] },
   { name: "driver list", files: s("ports/[^/]+/index\\.ts$"), may: [s("ports/")], packages: [] },
   {
     name: "driver",
     files: s("ports/[^/]+/drivers/"),
     // The local engine of tenant databases runs the same programs as the control database.
-    may: [s("ports/"), s("kernel/(fault|call|clock|startup-error)\\.ts$"), s("kernel/db/embedded/")],
+    may: [s("ports/"), s("kernel/(aead|fault|call|clock|startup-error)\\.ts$"), s("kernel/db/embedded/")],
     packages: [any],
   },
   { name: "port", files: s("ports/"), may: [s("kernel/(fault|call|clock)\\.ts$")], packages: [] },

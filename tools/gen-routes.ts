@@ -4,6 +4,7 @@ import {
   faultCodes,
   faultSpec,
   isList,
+  isOurs,
   mutates,
   type Operation,
   type TObject,
@@ -16,9 +17,9 @@ const transientStatuses: readonly number[] = [429, 502, 503, 504]
 /** The text of packages/sdk/src/routes.gen.ts. */
 export const renderRoutes = (): string => {
   const tables = Object.entries(areas).map(([area, { operations }]) => {
-    const rows = Object.entries(operations).map(
-      ([key, operation]) => `    ${key}: ${renderRoute(operation)},`,
-    )
+    const rows = Object.entries(operations)
+      .filter(([, operation]) => isOurs(operation))
+      .map(([key, operation]) => `    ${key}: ${renderRoute(operation)},`)
     return `  ${area}: {\n${rows.join("\n")}\n  },`
   })
   return `// Made from the contract by \`npm run gen\`. Changes belong there.

@@ -24,6 +24,7 @@ const SELECTED: Readonly<Record<string, string>> = {
   timestamptz: "Date",
   json: "Json",
   jsonb: "Json",
+  tsvector: "string",
 }
 
 const typeOf = ({ udt_name }: Column): string => {

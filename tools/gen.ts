@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import pg from "pg"
+import { operationsOf } from "../packages/cli/src/commands.ts"
 import { operationHelp } from "../packages/cli/src/help.ts"
 import { allAreas, allOperations, scopes } from "../packages/contract/src/index.ts"
 import { settings } from "../packages/server/src/config.ts"
@@ -52,7 +53,7 @@ const contents = (): string =>
 const commands = (): string =>
   `# svc\n\n${allAreas
     .map(area => {
-      const operations = Object.values(area.operations).map(
+      const operations = operationsOf(area).map(
         operation => `\`\`\`\n${operationHelp(operation)}\n\`\`\``,
       )
       return `## ${area.title}\n\n${area.summary}\n\n${operations.join("\n\n")}`

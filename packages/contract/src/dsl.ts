@@ -157,6 +157,9 @@ export const area = <const Ops extends Record<string, OperationSpec>>(
 
 export const mutates = ({ effect }: { effect: Effect }): boolean => effect === "write" || effect === "destroy"
 
+/** Whether our own clients and documents have the operation: S3's protocol has clients and documents of its own. */
+export const isOurs = ({ envelope }: { readonly envelope: Envelope }): boolean => envelope !== "s3"
+
 type Fields<S> = S extends TSchema ? Static<S> : unknown
 type Simplify<A> = { [K in keyof A]: A[K] } & {}
 

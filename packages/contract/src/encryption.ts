@@ -1,7 +1,194 @@
-import { area } from "./dsl.ts"
+import { area, MIB, T, type TSchema } from "./dsl.ts"
+import { Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+
+/** Bytes of one plaintext. */
+export const ENCRYPTION_PLAINTEXT_BYTES_MAX = MIB
+/** Characters of all plaintexts, or of all ciphertexts, of one request. */
+export const ENCRYPTION_BATCH_MAX = 4 * MIB
+
+const ITEMS_MAX = 500
+const CONTEXT_FIELDS_MAX = 32
+/** In base64: its nonce, its tag and a byte for the encoding beside the plaintext; and `svc:v999999999:`. */
+const CIPHERTEXT_LENGTH_MAX = Math.ceil((ENCRYPTION_PLAINTEXT_BYTES_MAX + 29) / 3) * 4 + 15
+const BASE64_LENGTH_MAX = Math.ceil(ENCRYPTION_PLAINTEXT_BYTES_MAX / 3) * 4
+/** A plaintext of 1 MiB may come with every character escaped, and a batch is larger than its plaintexts. */
+const BODY_BYTES_MAX = 8 * MIB
+
+const Context = T.Record(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 1024 }), {
+  maxProperties: CONTEXT_FIELDS_MAX,
+  description:
+    "What the text belongs to, as `{ invoice: 42 }` in strings. It is not part of the ciphertext and not secret; " +
+    "only who gives the same fields and values decrypts. Their order does not matter; none is the same as `{}`",
+})
+const Encoding = OneOf(["utf8", "base64"])
+const KeyVersion = T.Integer({ minimum: 1, maximum: 999_999_999 })
+const Reference = T.String({ maxLength: 256, description: "Comes back with the item's result" })
+const Ciphertext = T.String({ maxLength: CIPHERTEXT_LENGTH_MAX, description: "As `svc:v3:…`" })
+
+const toEncrypt = {
+  plaintext: T.String({
+    maxLength: BASE64_LENGTH_MAX,
+    description: "Text, or bytes in base64 if `encoding` says so; at most 1 MiB as bytes",
+  }),
+  encoding: T.Optional(Encoding),
+  context: T.Optional(Context),
+  key_version: T.Optional(
+    T.Integer({ minimum: 1, maximum: 999_999_999, description: "Another version than the newest" }),
+  ),
+}
+const toDecrypt = { ciphertext: Ciphertext, context: T.Optional(Context) }
+
+const Encrypted = { ciphertext: T.String(), key_version: KeyVersion }
+const Decrypted = { plaintext: T.String(), encoding: Encoding, key_version: KeyVersion }
+
+/** The fields of one item, or `items` with those fields: a request has one or the other. */
+const oneOrMany = <const Fields extends Record<string, TSchema>>(fields: Fields) =>
+  T.Object({
+    ...T.Partial(T.Object(fields)).properties,
+    items: T.Optional(
+      T.Array(T.Object({ ...fields, reference: T.Optional(Reference) }, { additionalProperties: false }), {
+        minItems: 1,
+        maxItems: ITEMS_MAX,
+        description: "Several at once, in place of the fields above",
+      }),
+    ),
+  })
+
+const ItemResult = { reference: T.Optional(T.String()) }
+const Failure = T.Object({ ...ItemResult, error: T.Object({ code: T.String(), message: T.String() }) })
+
+const oneOrManyOf = <const Fields extends Record<string, TSchema>>(fields: Fields) =>
+  T.Union([
+    T.Object(fields),
+    T.Object({ items: T.Array(T.Union([T.Object({ ...fields, ...ItemResult }), Failure])) }),
+  ])
+
+const MANY =
+  "With `items`, up to 500 in one request and 4 MiB in all, the reply has an entry for each, in order, under its " +
+  "`reference`: a result, or an `error` that leaves the others as they are."
+
+const READS = "It changes nothing, so a read-only key may do it, and no copy of the text is kept anywhere."
 
 export const encryption = area(
   "encryption",
   { title: "Encryption", summary: "Encrypt and decrypt with a key of the tenant's own", project: "none" },
-  {},
+  {
+    encrypt: {
+      id: "encryptData",
+      allowsNul: true,
+      http: "POST /api/v1/encryption/encrypt",
+      summary: "Encrypt a text with the tenant's key",
+      description:
+        "AES-256-GCM under the newest version of the organization's key, bound to the organization, the version and " +
+        `the context. ${MANY} ${READS}`,
+      scope: "encryption:use",
+      effect: "read",
+      body: oneOrMany(toEncrypt),
+      bodyBytesMax: BODY_BYTES_MAX,
+      replies: { 200: oneOrManyOf(Encrypted) },
+      faults: ["invalid_parameter", "missing_parameter"],
+      meters: ["encryption_ops"],
+      example: { plaintext: "hello", context: { invoice: "42" } },
+    },
+    decrypt: {
+      id: "decryptData",
+      allowsNul: true,
+      http: "POST /api/v1/encryption/decrypt",
+      summary: "Decrypt what was encrypted with the tenant's key",
+      description:
+        "Every reason not to decrypt is the one answer `decryption_failed`: another tenant's text, another context, a " +
+        `version that is no longer accepted, a changed character. ${MANY} ${READS}`,
+      scope: "encryption:use",
+      effect: "read",
+      body: oneOrMany(toDecrypt),
+      bodyBytesMax: BODY_BYTES_MAX,
+      replies: { 200: oneOrManyOf(Decrypted) },
+      faults: ["decryption_failed", "invalid_parameter", "missing_parameter"],
+      meters: ["encryption_ops"],
+      example: { ciphertext: "svc:v1:…", context: { invoice: "42" } },
+    },
+    rewrap: {
+      beyond: true,
+      id: "rewrapData",
+      allowsNul: true,
+      http: "POST /api/v1/encryption/rewrap",
+      summary: "Encrypt a ciphertext anew with the newest version of the key",
+      description: `The plaintext is not shown, and the context stays. ${MANY} ${READS}`,
+      scope: "encryption:use",
+      effect: "read",
+      body: oneOrMany(toDecrypt),
+      bodyBytesMax: BODY_BYTES_MAX,
+      replies: { 200: oneOrManyOf(Encrypted) },
+      faults: ["decryption_failed", "invalid_parameter", "missing_parameter"],
+      meters: ["encryption_ops"],
+      example: { ciphertext: "svc:v1:…", context: { invoice: "42" } },
+    },
+    rotateKey: {
+      id: "rotateEncryptionKey",
+      http: "POST /api/v1/encryption/rotate-key",
+      summary: "Give the tenant's key a new version",
+      description:
+        "What is encrypted from now on has the new version; what was encrypted before still decrypts. A key also " +
+        "rotates by itself, after 2^30 encryptions.",
+      scope: "encryption:rotate",
+      effect: "write",
+      risk: "high",
+      replies: {
+        200: T.Object({
+          key_version: KeyVersion,
+          previous_version: KeyVersion,
+          min_decryption_version: KeyVersion,
+          rotated_at: Time,
+        }),
+      },
+    },
+    key: {
+      beyond: true,
+      id: "getEncryptionKey",
+      http: "GET /api/v1/encryption/key",
+      summary: "Show the versions of the tenant's key in use",
+      scope: ["encryption:use", "encryption:rotate"],
+      effect: "read",
+      replies: {
+        200: T.Object({
+          key_version: Nullable(KeyVersion),
+          min_decryption_version: KeyVersion,
+          rotated_at: Nullable(Time),
+        }),
+      },
+    },
+    updateKey: {
+      beyond: true,
+      id: "updateEncryptionKey",
+      http: "PATCH /api/v1/encryption/key",
+      summary: "Say which versions of the tenant's key still decrypt",
+      description:
+        "Rewrap what is older first: below `min_decryption_version` nothing decrypts, until it is set lower again.",
+      scope: "encryption:rotate",
+      effect: "write",
+      idempotent: "naturally",
+      body: T.Object({ min_decryption_version: KeyVersion }),
+      replies: { 200: T.Object({ key_version: KeyVersion, min_decryption_version: KeyVersion }) },
+      faults: ["invalid_parameter"],
+      example: { min_decryption_version: 1 },
+    },
+    keyVersions: {
+      beyond: true,
+      id: "listEncryptionKeyVersions",
+      http: "GET /api/v1/encryption/key/versions",
+      summary: "List the versions of the tenant's key",
+      scope: ["encryption:use", "encryption:rotate"],
+      effect: "read",
+      query: PageQuery,
+      replies: {
+        200: Page(
+          T.Object({
+            version: KeyVersion,
+            state: OneOf(["current", "active", "retired", "destroyed"]),
+            created_at: Time,
+          }),
+        ),
+      },
+    },
+  },
 )

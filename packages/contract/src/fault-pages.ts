@@ -20,6 +20,7 @@ export const statusPhrases = {
   415: "Unsupported Media Type",
   416: "Range Not Satisfiable",
   429: "Too Many Requests",
+  460: "Checksum Mismatch",
   500: "Internal Server Error",
   501: "Not Implemented",
   502: "Bad Gateway",
@@ -32,6 +33,7 @@ export const statusPhrases = {
 const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | number>> = {
   actual: 384,
   address: "198.51.100.7",
+  algorithm: "sha256",
   bytes: 1_048_576,
   decision: "rejected",
   domain: "mail.example.com",
@@ -51,6 +53,7 @@ const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | num
   name: "photos",
   names: "first_name",
   path: "/etc/passwd",
+  number: 7,
   plan: "free",
   provider: "acme",
   resource: "bucket",

@@ -15,6 +15,7 @@ import { kv } from "./kv.ts"
 import { notifications } from "./notifications.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
+import { s3 } from "./s3.ts"
 import { schema } from "./schema.ts"
 import { search } from "./search.ts"
 import { sql } from "./sql.ts"
@@ -34,6 +35,7 @@ export {
   SUSPEND_TIMEOUT_SECONDS_DEFAULT,
 } from "./databases-fields.ts"
 export * from "./dsl.ts"
+export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"
 export { type KeyType, keyTypes } from "./identity.ts"
@@ -42,6 +44,7 @@ export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./k
 export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
 export * from "./meters.ts"
 export * from "./plans.ts"
+export * from "./platform-events.ts"
 export {
   PII_CONFIDENCE_DEFAULT,
   SCHEMA_COLUMNS_MAX,
@@ -56,6 +59,14 @@ export {
   SQL_ROWS_MAX,
   SQL_TIMEOUT_MS_DEFAULT,
 } from "./sql.ts"
+export {
+  LISTED_OBJECTS_DEFAULT,
+  OBJECT_BYTES_MAX,
+  OBJECT_KEY_BYTES_MAX,
+  OBJECT_METADATA_BYTES_MAX,
+  PARTS_MAX,
+  PUT_BYTES_MAX,
+} from "./storage-fields.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 export {
   VECTOR_DIMENSION_MAX,
@@ -77,6 +88,7 @@ export const areas = {
   encryption,
   email,
   storage,
+  s3,
   kv,
   cron,
   events,

@@ -27,6 +27,7 @@ export const meters = {
   kv_reads: { kind: "count", unit: "entry", description: "Key-value entries read" },
   kv_writes: { kind: "count", unit: "entry", description: "Key-value entries written or deleted" },
   kv_bytes: { kind: "level", unit: "byte", description: "Keys and values kept" },
+  encryption_ops: { kind: "count", unit: "text", description: "Texts encrypted, decrypted or rewrapped" },
   storage_gb: { kind: "level", unit: "GB", description: "Objects kept in buckets" },
   vector_ops: { kind: "count", unit: "vector", description: "Vectors written, and searches made" },
   searches: { kind: "count", unit: "search", description: "Queries of the search index" },

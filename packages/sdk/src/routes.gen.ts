@@ -46,6 +46,64 @@ export const routes = {
     relationships: { method: "GET", path: "/api/v1/schema/relationships", query: ["database_id","branch_id","schema"], effect: "read", project: true },
     table: { method: "GET", path: "/api/v1/schema/table/{name}", params: ["name"], query: ["database_id","branch_id","schema"], effect: "read", project: true },
   },
+  encryption: {
+    encrypt: { method: "POST", path: "/api/v1/encryption/encrypt", body: "json", effect: "read" },
+    decrypt: { method: "POST", path: "/api/v1/encryption/decrypt", body: "json", effect: "read" },
+    rewrap: { method: "POST", path: "/api/v1/encryption/rewrap", body: "json", effect: "read" },
+    rotateKey: { method: "POST", path: "/api/v1/encryption/rotate-key", effect: "write", keyed: true },
+    key: { method: "GET", path: "/api/v1/encryption/key", effect: "read" },
+    updateKey: { method: "PATCH", path: "/api/v1/encryption/key", body: "json", effect: "write" },
+    keyVersions: { method: "GET", path: "/api/v1/encryption/key/versions", query: ["limit","offset"], effect: "read", list: true },
+  },
+  email: {
+
+  },
+  storage: {
+    listBuckets: { method: "GET", path: "/v1/storage/buckets", query: ["limit","offset"], effect: "read", list: true, project: true },
+    createBucket: { method: "POST", path: "/v1/storage/buckets", body: "json", effect: "write", keyed: true, project: true },
+    getBucket: { method: "GET", path: "/v1/storage/buckets/{name}", params: ["name"], effect: "read", project: true },
+    updateBucket: { method: "PATCH", path: "/v1/storage/buckets/{name}", params: ["name"], body: "json", effect: "write", project: true },
+    deleteBucket: { method: "DELETE", path: "/v1/storage/buckets/{name}", params: ["name"], effect: "destroy", keyed: true, project: true },
+    listObjects: { method: "GET", path: "/v1/storage/buckets/{bucket}/objects", params: ["bucket"], query: ["prefix","delimiter","start_after","cursor","limit"], effect: "read", list: true, project: true },
+    putObject: { method: "PUT", path: "/v1/storage/buckets/{bucket}/objects/{key}", params: ["bucket","key"], body: "bytes", effect: "write", project: true },
+    getObject: { method: "GET", path: "/v1/storage/buckets/{bucket}/objects/{key}", params: ["bucket","key"], reply: "bytes", effect: "read", project: true },
+    headObject: { method: "HEAD", path: "/v1/storage/buckets/{bucket}/objects/{key}", params: ["bucket","key"], effect: "read", project: true },
+    deleteObject: { method: "DELETE", path: "/v1/storage/buckets/{bucket}/objects/{key}", params: ["bucket","key"], effect: "destroy", project: true },
+    deleteObjects: { method: "POST", path: "/v1/storage/buckets/{bucket}/delete", params: ["bucket"], body: "json", effect: "destroy", project: true },
+    copyObject: { method: "POST", path: "/v1/storage/copy", body: "json", effect: "write", project: true },
+    moveObject: { method: "POST", path: "/v1/storage/move", body: "json", effect: "destroy", keyed: true, project: true },
+    usage: { method: "GET", path: "/v1/storage/usage", effect: "read", project: true },
+    presign: { method: "POST", path: "/v1/storage/presign", body: "json", effect: "by-statement", once: true, project: true },
+    getSigned: { method: "GET", path: "/v1/storage/signed/{token}/{key}", params: ["token","key"], reply: "bytes", effect: "read" },
+    headSigned: { method: "HEAD", path: "/v1/storage/signed/{token}/{key}", params: ["token","key"], effect: "read" },
+    putSigned: { method: "PUT", path: "/v1/storage/signed/{token}/{key}", params: ["token","key"], body: "bytes", effect: "write" },
+    getPublic: { method: "GET", path: "/v1/storage/public/{project_id}/{bucket}/{key}", params: ["project_id","bucket","key"], reply: "bytes", effect: "read" },
+    headPublic: { method: "HEAD", path: "/v1/storage/public/{project_id}/{bucket}/{key}", params: ["project_id","bucket","key"], effect: "read" },
+    createMultipart: { method: "POST", path: "/v1/storage/multipart", body: "json", effect: "write", keyed: true, project: true },
+    listMultipart: { method: "GET", path: "/v1/storage/multipart", query: ["bucket","prefix","after_key","after_id","limit"], effect: "read", list: true, project: true },
+    putPart: { method: "PUT", path: "/v1/storage/multipart/{upload_id}/parts/{part_number}", params: ["upload_id","part_number"], body: "bytes", effect: "write", project: true },
+    listParts: { method: "GET", path: "/v1/storage/multipart/{upload_id}/parts", params: ["upload_id"], query: ["after","limit"], effect: "read", list: true, project: true },
+    completeMultipart: { method: "POST", path: "/v1/storage/multipart/{upload_id}/complete", params: ["upload_id"], body: "json", effect: "write", project: true },
+    abortMultipart: { method: "DELETE", path: "/v1/storage/multipart/{upload_id}", params: ["upload_id"], effect: "destroy", project: true },
+    createUpload: { method: "POST", path: "/v1/storage/uploads", body: "bytes", effect: "write", keyed: true, project: true },
+    headUpload: { method: "HEAD", path: "/v1/storage/uploads/{upload_id}", params: ["upload_id"], effect: "read", project: true },
+    patchUpload: { method: "PATCH", path: "/v1/storage/uploads/{upload_id}", params: ["upload_id"], body: "bytes", effect: "write", project: true },
+    deleteUpload: { method: "DELETE", path: "/v1/storage/uploads/{upload_id}", params: ["upload_id"], effect: "destroy", project: true },
+  },
+  s3: {
+    credentials: { method: "POST", path: "/v1/storage/s3-credentials", effect: "read", project: true },
+    listBuckets: { method: "GET", path: "/s3", effect: "read", envelope: "s3", project: true },
+    getBucket: { method: "GET", path: "/s3/{bucket}", params: ["bucket"], effect: "read", envelope: "s3", project: true },
+    headBucket: { method: "HEAD", path: "/s3/{bucket}", params: ["bucket"], effect: "read", envelope: "s3", project: true },
+    putBucket: { method: "PUT", path: "/s3/{bucket}", params: ["bucket"], body: "bytes", effect: "write", envelope: "s3", project: true },
+    deleteBucket: { method: "DELETE", path: "/s3/{bucket}", params: ["bucket"], effect: "destroy", envelope: "s3", project: true },
+    postBucket: { method: "POST", path: "/s3/{bucket}", params: ["bucket"], body: "bytes", effect: "destroy", envelope: "s3", project: true },
+    getObject: { method: "GET", path: "/s3/{bucket}/{key}", params: ["bucket","key"], reply: "bytes", effect: "read", envelope: "s3", project: true },
+    headObject: { method: "HEAD", path: "/s3/{bucket}/{key}", params: ["bucket","key"], effect: "read", envelope: "s3", project: true },
+    putObject: { method: "PUT", path: "/s3/{bucket}/{key}", params: ["bucket","key"], body: "bytes", effect: "write", envelope: "s3", project: true },
+    deleteObject: { method: "DELETE", path: "/s3/{bucket}/{key}", params: ["bucket","key"], effect: "destroy", envelope: "s3", project: true },
+    postObject: { method: "POST", path: "/s3/{bucket}/{key}", params: ["bucket","key"], body: "bytes", effect: "write", envelope: "s3", project: true },
+  },
   kv: {
     set: { method: "POST", path: "/v1/kv/set", body: "json", effect: "write", envelope: "bare", project: true },
     get: { method: "POST", path: "/v1/kv/get", body: "json", effect: "read", envelope: "bare", project: true },
@@ -53,6 +111,52 @@ export const routes = {
     del: { method: "POST", path: "/v1/kv/del", body: "json", effect: "destroy", envelope: "bare", project: true },
     keys: { method: "POST", path: "/v1/kv/keys", body: "json", effect: "read", envelope: "bare", project: true },
     batch: { method: "POST", path: "/v1/kv/batch", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+  },
+  cron: {
+
+  },
+  events: {
+
+  },
+  integrations: {
+
+  },
+  vectors: {
+    createCollection: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/collections", params: ["tenant_id"], body: "json", effect: "write", keyed: true, project: true },
+    listCollections: { method: "GET", path: "/api/v1/tenants/{tenant_id}/vectors/collections", params: ["tenant_id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    getCollection: { method: "GET", path: "/api/v1/tenants/{tenant_id}/vectors/collections/{name}", params: ["tenant_id","name"], effect: "read", project: true },
+    deleteCollection: { method: "DELETE", path: "/api/v1/tenants/{tenant_id}/vectors/collections/{name}", params: ["tenant_id","name"], effect: "destroy", keyed: true, project: true },
+    list: { method: "GET", path: "/api/v1/tenants/{tenant_id}/vectors/collections/{name}/vectors", params: ["tenant_id","name"], query: ["limit","cursor","include_metadata"], effect: "read", list: true, project: true },
+    upsert: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/upsert", params: ["tenant_id"], body: "json", effect: "write", project: true },
+    batchUpsert: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/batch/upsert", params: ["tenant_id"], body: "json", effect: "write", project: true },
+    search: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/search", params: ["tenant_id"], body: "json", effect: "read", project: true },
+    get: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/get", params: ["tenant_id"], body: "json", effect: "read", project: true },
+    delete: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/delete", params: ["tenant_id"], body: "json", effect: "destroy", project: true },
+    count: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/count", params: ["tenant_id"], body: "json", effect: "read", project: true },
+  },
+  webhooks: {
+
+  },
+  search: {
+    query: { method: "GET", path: "/v1/search", query: ["q","limit","offset","source","filter","facets","language","highlight"], effect: "read", project: true },
+    suggest: { method: "GET", path: "/v1/search/suggest", query: ["prefix","limit"], effect: "read", project: true },
+    runIngest: { method: "POST", path: "/v1/search/ingest/run", effect: "write", keyed: true, project: true },
+    listSources: { method: "GET", path: "/v1/search/sources", query: ["limit","offset"], effect: "read", list: true, project: true },
+    upsertSource: { method: "POST", path: "/v1/search/sources", body: "json", effect: "write", keyed: true, project: true },
+    getSource: { method: "GET", path: "/v1/search/sources/{id}", params: ["id"], effect: "read", project: true },
+    deleteSource: { method: "DELETE", path: "/v1/search/sources/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
+    runSource: { method: "POST", path: "/v1/search/sources/{id}/run", params: ["id"], effect: "write", keyed: true, project: true },
+    listRuns: { method: "GET", path: "/v1/search/sources/{id}/runs", params: ["id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    getRun: { method: "GET", path: "/v1/search/runs/{id}", params: ["id"], effect: "read", project: true },
+    putDocuments: { method: "POST", path: "/v1/search/sources/{id}/documents", params: ["id"], body: "json", effect: "write", project: true },
+    deleteDocuments: { method: "POST", path: "/v1/search/sources/{id}/documents/delete", params: ["id"], body: "json", effect: "destroy", project: true },
+    stats: { method: "GET", path: "/v1/search/stats", effect: "read", project: true },
+  },
+  notifications: {
+
+  },
+  support: {
+
   },
   account: {
     signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },

@@ -3,7 +3,9 @@ import type { areas, Input, OperationSpec, Output } from "@svc/contract"
 import type { ServerSentEvent } from "./sse.ts"
 
 type Areas = typeof areas
-type Specs<A extends keyof Areas> = Areas[A]["specs"]
+/** Operations of S3's protocol have clients of their own. */
+type Ours<S> = { [K in keyof S as S[K] extends { readonly envelope: "s3" } ? never : K]: S[K] }
+type Specs<A extends keyof Areas> = Ours<Areas[A]["specs"]>
 
 /** `kv.set`, and so on for every operation. */
 export type OperationName = {

@@ -1,10 +1,10 @@
 /** Every setting: its variable, type, default and meaning. Read once, at start, by `main.ts`. */
-import { readFileSync } from "node:fs"
 import { isIP } from "node:net"
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
-import { parseCidrs } from "./kernel/edges/client-address.ts"
+import { bucketUrl, cidrs, cluster, integer, optional, transitKey, url, word } from "./config-parsers.ts"
 import { StartupError } from "./kernel/startup-error.ts"
+import type { BlobProvider } from "./ports/blob/index.ts"
 
 export interface Setting<Value> {
   readonly variable: string
@@ -14,54 +14,6 @@ export interface Setting<Value> {
   readonly secret?: true
   /** Throws a RangeError that says what the value must be. */
   readonly parse: (text: string | undefined) => Value
-}
-
-const integer =
-  (min: number, max: number, otherwise: number) =>
-  (text = String(otherwise)): number => {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < min || value > max)
-      throw new RangeError(`must be a whole number from ${min} to ${max}`)
-    return value
-  }
-
-const word =
-  <const Words extends readonly [string, ...string[]]>(...words: Words) =>
-  (text: string = words[0]): Words[number] => {
-    if (!words.includes(text)) throw new RangeError(`must be one of ${words.join(", ")}`)
-    return text
-  }
-
-const optional = (text: string | undefined): string | undefined => text
-
-const url =
-  (...protocols: string[]) =>
-  (text: string | undefined): string | undefined => {
-    if (text === undefined) return undefined
-    const protocol = URL.canParse(text) ? new URL(text).protocol : ""
-    if (!protocols.includes(protocol))
-      throw new RangeError(`must be a URL that starts with ${protocols.join(" or ")}//`)
-    return text.replace(/\/+$/, "")
-  }
-
-const cidrs = (text = ""): string[] => {
-  const list = text.split(",").flatMap(part => part.trim() || [])
-  parseCidrs(list)
-  return list
-}
-
-/** Where tenant databases run when not on this machine. What the fields mean is the driver's to say. */
-const cluster = (path: string | undefined): (object & { apiUrl: string; namespace: string }) | undefined => {
-  if (path === undefined) return undefined
-  try {
-    const options = JSON.parse(readFileSync(path, "utf8"))
-    if (typeof options.apiUrl === "string" && typeof options.namespace === "string") return options
-  } catch (error) {
-    throw new RangeError(
-      `must name a JSON file that can be read: ${error instanceof Error ? error.message : error}`,
-    )
-  }
-  throw new RangeError("must name a JSON file with at least apiUrl and namespace")
 }
 
 export const settings = {
@@ -129,12 +81,100 @@ export const settings = {
     secret: true,
     parse: optional,
   },
+  vaultAddress: {
+    variable: "SVC_VAULT_ADDR",
+    otherwise: "none: the master key wraps the keys of tenants",
+    meaning: "A HashiCorp Vault or OpenBao whose transit engine wraps the keys of tenants.",
+    parse: url("http:", "https:"),
+  },
+  vaultToken: {
+    variable: "SVC_VAULT_TOKEN",
+    otherwise: "none",
+    meaning: "Token for Vault; it is renewed while Vault allows it.",
+    secret: true,
+    parse: optional,
+  },
+  vaultTokenFile: {
+    variable: "SVC_VAULT_TOKEN_FILE",
+    otherwise: "none",
+    meaning: "File that holds the token in place of SVC_VAULT_TOKEN, kept fresh by a Vault agent.",
+    parse: optional,
+  },
+  vaultNamespace: {
+    variable: "SVC_VAULT_NAMESPACE",
+    otherwise: "none",
+    meaning: "Namespace of Vault in which the transit engine is.",
+    parse: optional,
+  },
+  vaultKey: {
+    variable: "SVC_VAULT_KEY",
+    otherwise: "transit/keys/svc",
+    meaning: "Path of the transit key: the engine's mount, `keys`, and the key's name.",
+    parse: transitKey,
+  },
+  vaultCaFile: {
+    variable: "SVC_VAULT_CA_FILE",
+    otherwise: "the authorities that Node.js trusts",
+    meaning: "File with the certificates (PEM) that Vault's own is checked against.",
+    parse: optional,
+  },
   kvUrl: {
     variable: "SVC_KV_URL",
     otherwise: "LMDB in the data folder",
     meaning: "Key-value engine: a Valkey or Redis.",
     secret: true,
     parse: url("redis:", "rediss:", "unix:"),
+  },
+  blobUrl: {
+    variable: "SVC_BLOB_S3_URL",
+    otherwise: "files in the data folder",
+    meaning:
+      "Bucket of an S3-compatible server that keeps the bytes of objects: `https://host/bucket/prefix`.",
+    parse: bucketUrl,
+  },
+  blobRegion: {
+    variable: "SVC_BLOB_S3_REGION",
+    otherwise: "us-east-1",
+    meaning: "Region of that bucket.",
+    parse: (text = "us-east-1") => text,
+  },
+  blobAccessKey: {
+    variable: "SVC_BLOB_S3_ACCESS_KEY",
+    otherwise: "what the AWS SDK finds by itself, such as the role of this machine",
+    meaning: "Access key id for that server.",
+    parse: optional,
+  },
+  blobSecretKey: {
+    variable: "SVC_BLOB_S3_SECRET_KEY",
+    otherwise: "none",
+    meaning: "Secret access key of that id.",
+    secret: true,
+    parse: optional,
+  },
+  blobAddressing: {
+    variable: "SVC_BLOB_S3_ADDRESSING",
+    otherwise: "path",
+    meaning: "Where requests name the bucket: in the `path`, or before the `host` name.",
+    parse: word("path", "host"),
+  },
+  vectorsMemoryMb: {
+    variable: "SVC_VECTORS_MEMORY_MB",
+    otherwise: "1024",
+    meaning: "Memory for the vector collections in use; those not searched for longest make room.",
+    parse: integer(16, 4_194_304, 1024),
+  },
+  qdrantUrl: {
+    variable: "SVC_QDRANT_URL",
+    otherwise: "none: vectors are searched in this process",
+    meaning: "A Qdrant to search vectors in; the vectors themselves stay in the database.",
+    parse: url("http:", "https:"),
+  },
+  qdrantKey: {
+    variable: "SVC_QDRANT_KEY",
+    otherwise: "none",
+    meaning: "API key of that Qdrant.",
+    secret: true,
+    parse: optional,
   },
   postgresPort: {
     variable: "SVC_POSTGRES_PORT",
@@ -276,7 +316,27 @@ export type KvDriver =
   | { readonly driver: "redis"; readonly url: string }
 
 /** The settings as the operator gave them. */
-export type Settings = Omit<Parsed, "kvUrl"> & { readonly kv: KvDriver }
+export type Settings = Omit<Parsed, "kvUrl" | BlobSetting> & {
+  readonly kv: KvDriver
+  readonly blob: BlobProvider
+}
+
+type BlobSetting = "blobUrl" | "blobRegion" | "blobAccessKey" | "blobSecretKey" | "blobAddressing"
+
+const blobProvider = (dataDir: string, settings: Pick<Parsed, BlobSetting>): BlobProvider => {
+  const { blobUrl, blobRegion, blobAccessKey, blobSecretKey, blobAddressing } = settings
+  if (blobUrl === undefined) return { driver: "disk", path: resolve(dataDir, "blobs") }
+  const credentials =
+    blobAccessKey === undefined || blobSecretKey === undefined
+      ? undefined
+      : { accessKeyId: blobAccessKey, secretAccessKey: blobSecretKey }
+  if (credentials === undefined && blobAccessKey !== blobSecretKey)
+    throw new StartupError(
+      "One of SVC_BLOB_S3_ACCESS_KEY and SVC_BLOB_S3_SECRET_KEY is missing.",
+      "Set both, or neither.",
+    )
+  return { driver: "s3", ...blobUrl, region: blobRegion, credentials, addressing: blobAddressing }
+}
 
 /** The settings of a running platform, whose address is known. */
 export type Config = Settings & { readonly baseUrl: string; readonly postgresPort: number }
@@ -304,9 +364,12 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>>): S
       "See docs/generated/configuration.md.",
     )
 
-  const { kvUrl, ...config } = Object.fromEntries(parsed) as Parsed
+  const { kvUrl, blobUrl, blobRegion, blobAccessKey, blobSecretKey, blobAddressing, ...config } =
+    Object.fromEntries(parsed) as Parsed
+  const blob = { blobUrl, blobRegion, blobAccessKey, blobSecretKey, blobAddressing }
   return {
     ...config,
+    blob: blobProvider(config.dataDir, blob),
     kv:
       kvUrl === undefined
         ? { driver: "lmdb", path: resolve(config.dataDir, "kv") }

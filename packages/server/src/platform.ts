@@ -13,6 +13,8 @@ import { kvArea } from "./areas/kv/area.ts"
 import { notificationsArea } from "./areas/notifications/area.ts"
 import { searchArea } from "./areas/search/area.ts"
 import { storageArea } from "./areas/storage/area.ts"
+import { rerouteS3 } from "./areas/storage/s3/addressing.ts"
+import { renderS3Error } from "./areas/storage/s3/errors.ts"
 import { supportArea } from "./areas/support/area.ts"
 import { vectorsArea } from "./areas/vectors/area.ts"
 import { webhooksArea } from "./areas/webhooks/area.ts"
@@ -34,15 +36,19 @@ import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
 import { addPages, type Readiness } from "./kernel/edges/pages.ts"
+import { openJobs } from "./kernel/jobs/open.ts"
 import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
+import { StartupError } from "./kernel/startup-error.ts"
+import { openBlobs } from "./ports/blob/index.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
-import { openSecrets } from "./ports/secrets/index.ts"
+import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
+import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
 import type { PostgresSettings, Services } from "./services.ts"
 
 /** The areas that the core serves itself. */
@@ -171,12 +177,35 @@ const postgresSettings = (config: Config): PostgresSettings => ({
   graceSeconds: config.databaseGraceSeconds,
 })
 
+const secretsProvider = ({ config, log }: Start, masterKey: Buffer): SecretsProvider => {
+  const { vaultAddress: address, vaultToken: token, vaultTokenFile: tokenFile, vaultKey } = config
+  if (address === undefined) return { driver: "local", masterKey }
+  if (token === undefined && tokenFile === undefined) {
+    throw new StartupError(
+      "SVC_VAULT_ADDR names a Vault, and there is no token for it.",
+      "Set SVC_VAULT_TOKEN or SVC_VAULT_TOKEN_FILE.",
+    )
+  }
+  return {
+    ...{ driver: "vault", masterKey, address, token, tokenFile, ...vaultKey },
+    ...{ namespace: config.vaultNamespace, caFile: config.vaultCaFile },
+    warn: line => log.warn({ secrets: line }),
+  }
+}
+
+const vectorProvider = ({ config, clock }: Start): VectorProvider =>
+  config.qdrantUrl === undefined
+    ? { driver: "usearch", memoryBytes: config.vectorsMemoryMb * 2 ** 20, clock }
+    : { driver: "qdrant", url: config.qdrantUrl, key: config.qdrantKey }
+
 const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
-  const [connectionString, engine, kv, masterKey] = await allOf([
+  const [connectionString, engine, kv, blob, vectors, masterKey] = await allOf([
     openControlDatabase(start, lock),
     openEngine(engineProvider(start)).then(engine => opened.use(engine)),
     openKv(config.kv).then(kv => opened.use(kv)),
+    openBlobs(config.blob).then(blob => opened.use(blob)),
+    openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),
     loadMasterKey(config.dataDir, config.masterKey),
   ])
   const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
@@ -189,16 +218,15 @@ const openEngines = async (start: Start, lock: DataDirLock) => {
     migrate(database.pool, migrationSources(definitions)),
   ])
   await checkMasterKey(database.db, masterKey)
-  const warn = (line: string) => log.warn({ secrets: line })
-  const secrets = opened.use(await openSecrets({ ...config.secrets, masterKey, warn }))
-  return { database, keysDatabase, changes, engine, kv, masterKey, secrets }
+  const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
+  return { database, keysDatabase, changes, engine, kv, blob, vectors, masterKey, secrets }
 }
 
 type Engines = Awaited<ReturnType<typeof openEngines>>
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
-  const { database, keysDatabase, changes, engine, kv, masterKey, secrets } = engines
+  const { database, keysDatabase, changes, engine, kv, blob, vectors, masterKey, secrets } = engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
@@ -223,10 +251,14 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
       inProcess: () => inProcess ?? unavailable(),
     }),
   )
-  const { box, tenantKeys, meters } = core
+  const { box, tenantKeys, meters, platformEvents } = core
   const metrics = opened.use(createMetrics())
+  const work = opened.use(openJobs({ database, changes, clock, log, metrics }))
+  const { jobs } = work
   const services = {
-    ...{ database, changes, clock, log, kv, engine, box, tenantKeys, meters, metrics },
+    ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
+    accessKeys: core.signatures,
+    platformEvents,
     postgres: postgresSettings(config),
     ai:
       config.aiUrl === undefined
@@ -250,7 +282,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     isOwnOrigin: origin => origins.has(origin),
   })
   inProcess = createInProcessCaller(pipeline, operations)
-  return { pipeline, operations, inProcess, metrics, passwords: core.passwords }
+  return { pipeline, operations, inProcess, metrics, work, passwords: core.passwords }
 }
 
 type Assembled = Awaited<ReturnType<typeof assemble>>
@@ -258,11 +290,15 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, operations, metrics }: Assembled,
+  { pipeline, operations, metrics, work }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
-  const app = createHttpEdge({ pipeline, operations, log, baseUrl, trustedProxies, clock })
+  const app = createHttpEdge({
+    ...{ pipeline, operations, log, baseUrl, trustedProxies, clock },
+    renderErrors: { s3: renderS3Error },
+    reroute: rerouteS3,
+  })
   const declarations = operations.map(({ operation }) => operation)
   addPages(app, {
     baseUrl,
@@ -273,7 +309,10 @@ const serve = async (
   })
   await app.ready()
   await listener.handOver(app.server)
-  opened.defer(() => drain(app))
+  opened.defer(async () => {
+    await Promise.all([drain(app), work.drain(DRAIN_MS_MAX)])
+  })
+  await work.start()
 }
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */

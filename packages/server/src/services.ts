@@ -1,15 +1,21 @@
 /** Everything that an area may ask for by name in its `needs`. */
 
+import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
+import type { PlatformEvents } from "./core/platform-events/platform-events.ts"
 import type { SecretBox } from "./core/secrets/secret-box.ts"
+import type { TenantKeys } from "./core/secrets/tenant-keys.ts"
 import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database } from "./kernel/db/database.ts"
+import type { Jobs } from "./kernel/jobs/jobs.ts"
 import type { Logger } from "./kernel/log.ts"
 import type { MetricSources } from "./kernel/metrics.ts"
+import type { BlobPort } from "./ports/blob/port.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
+import type { VectorIndexPort } from "./ports/vectors/port.ts"
 
 /** How tenant databases are reached and kept. */
 export interface PostgresSettings {
@@ -40,12 +46,21 @@ export interface Services {
   readonly clock: Clock
   readonly log: Logger
   readonly kv: KvPort
+  readonly vectors: VectorIndexPort
+  readonly blob: BlobPort
   readonly engine: EnginePort
   readonly changes: Changes
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox
+  /** The keys under which tenants encrypt what they keep themselves. */
+  readonly tenantKeys: TenantKeys
+  /** For clients that sign their requests in the name of a key. */
+  readonly accessKeys: AccessKeys
   readonly meters: BackgroundMeters
+  /** Tells webhooks and notices what happened to a tenant. */
+  readonly platformEvents: PlatformEvents
   readonly metrics: MetricSources
+  readonly jobs: Jobs
   readonly postgres: PostgresSettings
   /** Undefined where none is configured. */
   readonly ai: AiUpstream | undefined

@@ -22,6 +22,21 @@ export const credentialFaults = {
     text: "the API key has expired",
     help: "Keys live 90 days unless another period was chosen, and a rotated key's old secret dies after its grace time. Create a new key, or use the one that replaced it.",
   },
+  signature_invalid: {
+    status: 401,
+    text: "the signature does not match the request",
+    help: "The secret access key is wrong, or something changed the request after it was signed: a proxy that rewrites the path or the host, or a tool that escapes the key differently. Fetch the credentials anew with `POST /v1/storage/s3-credentials`, and sign for the host that is in the request.",
+  },
+  signature_expired: {
+    status: 401,
+    text: "the signed URL has expired",
+    help: "A presigned URL is good for as long as it says, at most seven days. Make a new one.",
+  },
+  request_time_skewed: {
+    status: 401,
+    text: "the time of the request is too far from the server's",
+    help: "A signed request is good for 15 minutes. Set the clock of the client, or sign again before sending it.",
+  },
   session_expired: {
     status: 401,
     text: "the session has ended",
@@ -135,6 +150,11 @@ export const permissionFaults = {
     text: "this operation requires a signed-in user session",
     help: "People, organizations and decisions are not for keys. Sign in to the console and do it there.",
   },
+  key_required: {
+    status: 403,
+    text: "this operation requires an API key",
+    help: "What it gives is derived from the API key that calls, and a signed-in session has none. Call it with a key.",
+  },
   key_session_required: {
     status: 403,
     code: "session_required",
@@ -210,6 +230,11 @@ export const permissionFaults = {
     status: 403,
     text: "this model is not part of your plan[: {model}]",
     help: "`GET /v1/ai/models` lists the models you can call. The default model is part of every plan.",
+  },
+  signed_url_invalid: {
+    status: 403,
+    text: "the signed URL does not allow this[: {reason}]",
+    help: "A signed URL admits one method for one object until it expires, with the headers that were named when it was made, and only while the key that made it lives. Ask for a new one with `POST /v1/storage/presign`.",
   },
   terms_not_accepted: {
     status: 403,

@@ -27,11 +27,6 @@ export const badInputFaults = {
     text: "the database cannot be restored to this point[: {reason}]",
     help: "Name a time or a log position inside the window that `GET /v1/databases/{id}/recovery-window` gives, and only one of the two.",
   },
-  invalid_ciphertext: {
-    status: 400,
-    text: "the ciphertext is not in a form this service wrote",
-    help: "A ciphertext looks like `svc:v3:…`. Send the whole string as `encrypt` returned it, without line breaks.",
-  },
   decryption_failed: {
     status: 400,
     text: "the ciphertext could not be decrypted",
@@ -96,6 +91,26 @@ export const badInputFaults = {
     status: 400,
     text: "this sandbox is not running[: it is {state}]",
     help: "Commands need a running sandbox. Wait until it has started; one that reached its time limit is gone for good, so create a new one.",
+  },
+  checksum_mismatch: {
+    status: 400,
+    text: "the content does not have the checksum that was sent with it[: {algorithm}]",
+    help: "It was changed on its way, or the checksum is of something else. Nothing was stored; send it again.",
+  },
+  upload_checksum_mismatch: {
+    status: 460,
+    text: "these bytes do not have the checksum that was sent with them",
+    help: "They were changed on their way and none of them was kept. Send them again from the same offset. The status is that of the tus protocol.",
+  },
+  upload_part_invalid: {
+    status: 400,
+    text: "a part of the upload is not the one that was sent[: part {number}]",
+    help: "The upload has no part of this number, or one with another ETag or checksum. List its parts and complete it with what is there, or send the part again.",
+  },
+  upload_part_too_small: {
+    status: 400,
+    text: "a part of the upload is too small[: part {number} has less than {bytes} bytes]",
+    help: "Every part but the last has at least 5 MiB. Send it again with more in it.",
   },
   upload_empty: {
     status: 400,

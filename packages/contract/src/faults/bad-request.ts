@@ -57,6 +57,11 @@ export const badRequestFaults = {
     text: "the requested resources are not valid[: {reason}]",
     help: "Memory, vCPUs, disk or instances are outside the range this workload allows. Choose values inside the range; ranges can be raised by the operator.",
   },
+  signature_malformed: {
+    status: 400,
+    text: "the signature of the request cannot be understood[: {reason}]",
+    help: "Requests are signed with AWS Signature Version 4 for the service `s3`, in the Authorization header or in the query. Let an S3 client or an AWS SDK do it.",
+  },
   path_required: {
     status: 400,
     text: "the query parameter path is required",

@@ -80,6 +80,11 @@ export const notFoundFaults = {
     text: "object not found[: {key}]",
     help: "The bucket has no object with this key. Keys are case-sensitive and have no leading slash unless one was written.",
   },
+  upload_not_found: {
+    status: 404,
+    text: "upload not found[: {id}]",
+    help: "It was completed, aborted, or has expired: an upload has seven days. Begin a new one.",
+  },
   function_not_found: {
     status: 404,
     text: "function not found[: {id}]",

@@ -10,6 +10,7 @@ import type { InProcessCaller } from "../kernel/edges/in-process.ts"
 import type { BoundOperation } from "../kernel/implement.ts"
 import type { Logger } from "../kernel/log.ts"
 import type { Limits } from "../kernel/stages/limit.ts"
+import type { SecretsPort } from "../ports/secrets/port.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
 import { createPasswords } from "./accounts/passwords.ts"
 import { createSessions } from "./accounts/sessions.ts"
@@ -19,15 +20,23 @@ import { createAudit } from "./audit/audit.ts"
 import { type AreaReport, identityHandlers } from "./identity/handlers.ts"
 import { keysHandlers } from "./keys/handlers.ts"
 import { createKeyring } from "./keys/keyring.ts"
+import { createSignatures } from "./keys/signatures.ts"
 import { createMeters } from "./meters/meters.ts"
 import { createProjectDirectory } from "./organizations/directory.ts"
 import { organizationsHandlers } from "./organizations/organizations-handlers.ts"
 import { projectsHandlers } from "./organizations/projects-handlers.ts"
+import { createPlatformEvents } from "./platform-events/platform-events.ts"
 import { createSecretBox } from "./secrets/secret-box.ts"
+import { createTenantKeys } from "./secrets/tenant-keys.ts"
 
 export const coreMigrations: MigrationSource = {
   schema: "core",
   folder: fileURLToPath(new URL("migrations", import.meta.url)),
+}
+
+export const secretsMigrations: MigrationSource = {
+  schema: "encryption",
+  folder: fileURLToPath(new URL("secrets/migrations", import.meta.url)),
 }
 
 const FLUSH_EVERY_MS = 1_000
@@ -38,9 +47,12 @@ const PRUNE_EVERY_MS = 3_600_000
 export interface CoreNeeds {
   readonly config: Config
   readonly masterKey: Buffer
+  readonly secrets: SecretsPort
   readonly clock: Clock
   readonly log: Logger
   readonly database: Database
+  /** For the keys of tenants alone. */
+  readonly keysDatabase: Database
   readonly changes: Changes
   readonly limits: Limits
   /** Given late: these are made from what the core gives. */
@@ -51,21 +63,25 @@ export interface CoreNeeds {
 export const createCore = (needs: CoreNeeds) => {
   const { config, clock, log, database, changes, limits, inProcess } = needs
   const { db } = database
-  const box = createSecretBox(needs.masterKey)
+  const { masterKey, secrets, keysDatabase } = needs
+  const tenantKeys = createTenantKeys({ database: keysDatabase, secrets, changes, clock, log })
+  const box = createSecretBox({ tenantKeys, masterKey })
   const audit = createAudit(database)
   const meters = createMeters(db)
+  const platformEvents = createPlatformEvents(clock.now)
   const keyring = createKeyring(db, changes)
   const sessions = createSessions(db)
   const projects = createProjectDirectory(db, changes)
+  const signatures = createSignatures({ keyring, projects, masterKey })
   const passwords = createPasswords(PASSWORD_HASHES_MAX)
   const approvals = createApprovals({ database, box, audit, keyring, projects })
 
   const operations: BoundOperation[] = [
     ...identityHandlers({ limits, areaStates: needs.areaStates }),
     ...accountHandlers({ passwords, baseUrl: config.baseUrl, signup: config.signup }),
-    ...organizationsHandlers({ changes }),
+    ...organizationsHandlers({ changes, tenantKeys }),
     ...projectsHandlers({ changes }),
-    ...keysHandlers({ changes }),
+    ...keysHandlers({ changes, platformEvents }),
     ...approvalsHandlers({ approvals, inProcess }),
   ]
 
@@ -87,6 +103,7 @@ export const createCore = (needs: CoreNeeds) => {
       PRUNE_EVERY_MS,
       logged("ended sessions stay for now", () => sessions.prune(clock.now())),
     ),
+    clock.every(PRUNE_EVERY_MS, logged("old wraps of keys stay for now", tenantKeys.renewWraps)),
     clock.every(
       SWEEP_EVERY_MS,
       logged("approvals are not swept", () => approvals.sweep(inProcess(), clock.now())),
@@ -96,12 +113,15 @@ export const createCore = (needs: CoreNeeds) => {
   return {
     operations,
     box,
+    tenantKeys,
     passwords,
     credentials: { key: keyring.find, session: sessions.find },
+    signatures,
     projects,
     approvals,
     audit,
     meters,
+    platformEvents,
     // Credit and quota come with the billing area; until then nothing is refused for them.
     admission: { admit: () => undefined },
     async [Symbol.asyncDispose]() {

@@ -106,6 +106,8 @@ export interface Call {
   readonly userAgent: string | null
   /** A header of the request, by its lower-case name; callers inside the process send few. */
   header(name: string): string | undefined
+  /** The names of all its headers, in lower case: for those that only share a beginning. */
+  headerNames(): readonly string[]
   readonly log: Logger
   /** The pool; in a mutation, its transaction. Audit entry and replay record commit with it. */
   readonly db: Db

@@ -82,6 +82,10 @@ class ExchangeCall implements Call {
     const { incoming } = this.#exchange
     return name => incoming.header(name)
   }
+  get headerNames(): Call["headerNames"] {
+    const { incoming } = this.#exchange
+    return () => incoming.headerNames()
+  }
   get signal(): AbortSignal {
     return this.#exchange.incoming.signal()
   }

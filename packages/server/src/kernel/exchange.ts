@@ -8,6 +8,8 @@ import type { Logger } from "./log.ts"
 /** A request as an edge hands it in: HTTP, or a caller inside the process. */
 export interface Incoming {
   header(name: string): string | undefined
+  /** The names of all its headers, in lower case. */
+  headerNames(): readonly string[]
   readonly ip: string
   /** The concrete path, for the audit entry and the replay record. */
   readonly path: string

@@ -20,7 +20,7 @@ export interface Family {
 
 /** Where an area adds its own figures; they are asked for when somebody reads the metrics. */
 export interface MetricSources {
-  collect(source: () => readonly Family[]): void
+  collect(source: () => readonly Family[] | Promise<readonly Family[]>): void
 }
 
 export interface Metrics extends MetricSources, Disposable {
@@ -143,7 +143,7 @@ const familyText = ({ name, type, help, samples }: Family): string =>
   )
 
 export const createMetrics = (): Metrics => {
-  const sources: (() => readonly Family[])[] = []
+  const sources: Parameters<MetricSources["collect"]>[0][] = []
   const observed = new Map<string, Observed>()
   const loop = createLoopWatch()
 
@@ -165,6 +165,7 @@ export const createMetrics = (): Metrics => {
     collect: source => void sources.push(source),
 
     async text() {
+      const collected = await Promise.all(sources.map(source => source()))
       return [
         family(
           "svc_requests_total",
@@ -178,7 +179,7 @@ export const createMetrics = (): Metrics => {
           "Time from request to reply.",
           durationLines(observed),
         ),
-        ...sources.flatMap(source => source().map(familyText)),
+        ...collected.flat().map(familyText),
         processText(),
         loop.text(),
       ].join("")

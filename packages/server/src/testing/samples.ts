@@ -100,6 +100,11 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   },
   "databases.resetBranch": newBranch,
   "schema.table": newTable,
+  "encryption.rotateKey": async () => ({}),
+  "encryption.updateKey": async ({ key }) => {
+    await key.encryption.encrypt({ plaintext: "for the first key" })
+    return { min_decryption_version: 1 }
+  },
   "kv.set": async () => ({ key: uniqueName(), value: { text: "hello" } }),
   "kv.del": async () => ({ key: uniqueName() }),
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),

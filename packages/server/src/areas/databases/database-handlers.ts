@@ -189,7 +189,11 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       call.describe({ targets: [databaseTarget({ id, name: branch.databaseName })] })
       const credentials = newCredentials()
       await served(() => engine.setCredentials(branch.volume, credentials))
-      const sealed = box.seal(branch.organizationId, sealedFor(branch.branchId), JSON.stringify(credentials))
+      const sealed = await box.seal(
+        branch.organizationId,
+        sealedFor(branch.branchId),
+        JSON.stringify(credentials),
+      )
       await databaseStore(call.db).updateBranch(branch.organizationId, branch.branchId, {
         credentials: sealed,
         updated_at: call.now,

@@ -40,6 +40,9 @@ const readyBranches = (db: Db) =>
     .selectFrom("databases.branches as branch")
     .innerJoin("databases.databases as database", "database.id", "branch.database_id")
     .innerJoin("databases.volumes as volume", "volume.id", "branch.volume_id")
+    // With a deleted organization the keys went that its credentials are sealed under.
+    .innerJoin("core.organizations as organization", "organization.id", "database.organization_id")
+    .where("organization.deleted_at", "is", null)
     .select([
       "branch.id as branch_id",
       "branch.name as branch_name",
@@ -60,7 +63,7 @@ const readyBranches = (db: Db) =>
 type Row = Awaited<ReturnType<ReturnType<typeof readyBranches>["executeTakeFirstOrThrow"]>>
 
 export const createDirectory = (db: Db, changes: Changes, box: SecretBox): Directory => {
-  const toBranch = (row: Row): ReadyBranch =>
+  const toBranch = async (row: Row): Promise<ReadyBranch> =>
     Object.freeze({
       organizationId: row.organization_id,
       projectId: row.project_id,
@@ -75,7 +78,7 @@ export const createDirectory = (db: Db, changes: Changes, box: SecretBox): Direc
       branchName: row.branch_name,
       suspendTimeoutSeconds: row.suspend_timeout_seconds,
       historyRetentionSeconds: row.history_retention_seconds,
-      credentials: JSON.parse(box.open(row.organization_id, sealedFor(row.branch_id), row.credentials)),
+      credentials: JSON.parse(await box.open(row.organization_id, sealedFor(row.branch_id), row.credentials)),
     })
 
   const read = async (key: string): Promise<ReadyBranch | undefined> => {

@@ -77,7 +77,7 @@ export const createMaking = (needs: {
   const { database, changes, engine, box } = needs
   const store = databaseStore(database.db)
 
-  const seal = (organizationId: string, branchId: string, credentials: VolumeCredentials): string =>
+  const seal = (organizationId: string, branchId: string, credentials: VolumeCredentials): Promise<string> =>
     box.seal(organizationId, sealedFor(branchId), JSON.stringify(credentials))
 
   const announce = async (id: string) => {
@@ -111,6 +111,7 @@ export const createMaking = (needs: {
       const [id, branchId] = [newId(now.getTime()), newId(now.getTime())]
       const volume = { id: newId(now.getTime()), pgVersion: asked.pgVersion, tier: asked.tier }
       const credentials = newCredentials()
+      const sealed = await seal(organizationId, branchId, credentials)
       await database
         .transaction(async tx => {
           const rows = databaseStore(tx)
@@ -126,7 +127,7 @@ export const createMaking = (needs: {
               created_at: now,
               updated_at: now,
             },
-            credentials: seal(organizationId, branchId, credentials),
+            credentials: sealed,
           })
         })
         .catch(error => {
@@ -158,11 +159,12 @@ export const createMaking = (needs: {
       const id = newId(now.getTime())
       const volume = { ...source, id: newId(now.getTime()) }
       const credentials = newCredentials()
+      const sealed = await seal(organizationId, id, credentials)
       await database
         .transaction(async tx => {
           const rows = databaseStore(tx)
           await rows.insertVolume(volumeRow(volume, organizationId, databaseId, now))
-          await rows.insertBranch(branchRow(asked, id, volume.id, seal(organizationId, id, credentials)))
+          await rows.insertBranch(branchRow(asked, id, volume.id, sealed))
         })
         .catch(error => {
           if (!isUniqueViolation(error, "branches_name")) throw error

@@ -53,7 +53,7 @@ export const createSwap = (needs: {
       protected: false,
       state: "ready",
       volume_id: branch.volume.id,
-      credentials: box.seal(branch.organizationId, sealedFor(id), JSON.stringify(credentials)),
+      credentials: await box.seal(branch.organizationId, sealedFor(id), JSON.stringify(credentials)),
       expires_at: null,
       created_at: now,
       updated_at: now,

@@ -14,14 +14,17 @@ export const sweepStore = (db: Db) => ({
       .limit(limit)
       .execute(),
 
-  /** Active databases of projects that were deleted. */
+  /** Active databases of projects that were deleted, by themselves or with their organization. */
   orphaned: (limit: number): Promise<DatabaseRow[]> =>
     db
       .selectFrom("databases.databases as database")
       .innerJoin("core.projects as project", "project.id", "database.project_id")
+      .innerJoin("core.organizations as organization", "organization.id", "database.organization_id")
       .selectAll("database")
       .where("database.state", "=", "active")
-      .where("project.deleted_at", "is not", null)
+      .where(({ or, eb }) =>
+        or([eb("project.deleted_at", "is not", null), eb("organization.deleted_at", "is not", null)]),
+      )
       .limit(limit)
       .execute(),
 

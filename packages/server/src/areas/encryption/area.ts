@@ -1,17 +1,23 @@
-import { areas } from "@svc/contract"
-import { implement } from "../../kernel/implement.ts"
 import { defineArea } from "../../services.ts"
-
-const handlers = implement(areas.encryption, () => ({}))
+import { encryptionHandlers } from "./handlers.ts"
 
 export const encryptionArea = defineArea({
   name: "encryption",
   title: "Encryption",
-  needs: [],
-  start() {
+  needs: ["tenantKeys"],
+  start({ tenantKeys }) {
     return {
-      operations: handlers(undefined),
-      state: () => ({ status: "available" as const }),
+      operations: encryptionHandlers({ tenantKeys }),
+      async state() {
+        const health = await tenantKeys.health()
+        if (health.ok) return { status: "available" }
+        // Every tenant may read this; what the engine says of itself is for the log alone.
+        return {
+          status: "degraded",
+          reason: "the secrets engine does not answer; keys in use go on working",
+          setting: "SVC_VAULT_ADDR",
+        }
+      },
     }
   },
 })

@@ -1,17 +1,33 @@
-import { areas } from "@svc/contract"
-import { implement } from "../../kernel/implement.ts"
+import { fileURLToPath } from "node:url"
+import type { AreaState } from "../../kernel/area.ts"
+import type { VectorIndexPort } from "../../ports/vectors/port.ts"
 import { defineArea } from "../../services.ts"
-
-const handlers = implement(areas.vectors, () => ({}))
+import { vectorHandlers } from "./handlers.ts"
+import { createKeeper } from "./keeper.ts"
+import { createVectorSweeper } from "./sweeper.ts"
 
 export const vectorsArea = defineArea({
   name: "vectors",
   title: "Vectors",
-  needs: [],
-  start() {
+  needs: ["database", "vectors", "clock", "log"],
+  migrations: { schema: "vectors", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  start({ database, vectors: index, clock, log }) {
+    const keeper = createKeeper({ index, database, log })
+    const sweeper = createVectorSweeper({ database, index, clock, log })
     return {
-      operations: handlers(undefined),
-      state: () => ({ status: "available" as const }),
+      operations: vectorHandlers({ database, index, keeper }),
+      state: () => stateOf(index),
+      async [Symbol.asyncDispose]() {
+        sweeper[Symbol.dispose]()
+      },
     }
   },
 })
+
+const stateOf = async (index: VectorIndexPort): Promise<AreaState> => {
+  const capabilities = { ...index.capabilities, in_memory: index.usage() }
+  if ((await index.health()).ok) return { status: "available", capabilities }
+  // Every tenant may read this; what the engine says of itself is for the log alone.
+  const reason = "the vector engine does not answer"
+  return { status: "degraded", reason, setting: "SVC_QDRANT_URL", capabilities }
+}

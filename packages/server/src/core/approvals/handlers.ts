@@ -62,10 +62,8 @@ export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProc
         status: input.status,
         ...pageOf(input),
       })
-      return page(
-        { rows: listed.rows.map(row => approvals.toApproval(row, now)), total: listed.total },
-        input,
-      )
+      const rows = await Promise.all(listed.rows.map(row => approvals.toApproval(row, now)))
+      return page({ rows, total: listed.total }, input)
     },
 
     get: ({ id }, call) => show(call, id),

@@ -34,7 +34,7 @@ const resultContext = (id: string) => `approval-result:${id}`
 
 /** Requests that wait for a person, and their one execution after the yes. */
 export const createApprovals = ({ database, box, audit, keyring, projects }: Needs) => {
-  const toApproval = (row: ApprovalRecord, now: Date): ApprovalPayload => ({
+  const toApproval = async (row: ApprovalRecord, now: Date): Promise<ApprovalPayload> => ({
     id: row.id,
     status: row.status === "pending" && row.expires_at <= now ? "expired" : (row.status as ApprovalStatus),
     operation: row.operation,
@@ -57,11 +57,11 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
             status: row.result_status,
             body:
               row.result_body &&
-              JSON.parse(box.open(row.organization_id, resultContext(row.id), row.result_body)),
+              JSON.parse(await box.open(row.organization_id, resultContext(row.id), row.result_body)),
           },
   })
 
-  const toRow = (exchange: Exchange, id: string, now: Date): ApprovalRow => {
+  const toRow = async (exchange: Exchange, id: string, now: Date): Promise<ApprovalRow> => {
     const { operation, incoming, principal, project, input } = exchange
     const organizationId = exchange.organization?.id ?? ""
     const request = canonicalJson({
@@ -81,7 +81,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
       path: incoming.path,
       summary: operation.summary,
       request_digest: `sha256:${createHash("sha256").update(request).digest("hex")}`,
-      sealed_request: box.seal(
+      sealed_request: await box.seal(
         organizationId,
         requestContext(id),
         JSON.stringify({ operation: operation.name, input }),
@@ -101,10 +101,10 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
 
   const request = async (exchange: Exchange): Promise<Reply> => {
     const now = new Date(exchange.nowMs)
-    const row = toRow(exchange, newId(exchange.nowMs), now)
+    const row = await toRow(exchange, newId(exchange.nowMs), now)
     const answer = reply(
       202,
-      { status: "pending_approval", approval: toApproval({ ...row, decider_email: null }, now) },
+      { status: "pending_approval", approval: await toApproval({ ...row, decider_email: null }, now) },
       { location: `/v1/approvals/${row.id}`, "retry-after": String(POLL_SECONDS) },
     )
     await database.transaction(async tx => {
@@ -127,7 +127,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
 
   /** Everything is checked again: the key may have been revoked or narrowed since it asked. */
   const carryOut = async (row: ApprovalRow, call: InProcessCaller, nowMs: number): Promise<Reply> => {
-    const sealed = box.open(row.organization_id, requestContext(row.id), row.sealed_request)
+    const sealed = await box.open(row.organization_id, requestContext(row.id), row.sealed_request)
     const { operation, input } = JSON.parse(sealed) as { operation: string; input: Record<string, unknown> }
     const principal = await keyring.byId(row.key_id, nowMs)
     const project = row.project_id
@@ -157,7 +157,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
       result_body:
         result.body === undefined
           ? null
-          : box.seal(row.organization_id, resultContext(id), JSON.stringify(result.body)),
+          : await box.seal(row.organization_id, resultContext(id), JSON.stringify(result.body)),
     })
   }
 

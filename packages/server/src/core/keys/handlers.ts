@@ -15,6 +15,7 @@ import { implement } from "../../kernel/implement.ts"
 import { approvalStore } from "../approvals/store.ts"
 import { projectStore } from "../organizations/project-store.ts"
 import { organizationStore } from "../organizations/store.ts"
+import type { PlatformEvents } from "../platform-events/platform-events.ts"
 import { mintKey } from "./mint.ts"
 import {
   checkCidrs,
@@ -72,7 +73,21 @@ const checkPlan = async ({ db, organization, now }: Call) => {
   }
 }
 
-export const keysHandlers = implement(areas.keys, ({ changes }: { changes: Changes }) => {
+interface KeysNeeds {
+  readonly changes: Changes
+  readonly platformEvents: PlatformEvents
+}
+
+export const keysHandlers = implement(areas.keys, ({ changes, platformEvents }: KeysNeeds) => {
+  const emit = (
+    { db, organization }: Call,
+    type: "key.created" | "key.rotated" | "key.revoked",
+    { id, name, prefix, project_id, expires_at }: KeyRow,
+  ) => {
+    const data = { key_id: id, name, prefix, expires_at: expires_at?.toISOString() ?? null }
+    return platformEvents.emit(db, { organizationId: organization.id, projectId: project_id, type, data })
+  }
+
   /** Tells every process that what it knows of this key is old. */
   const announce = async (call: Call, id: string) => {
     await changes.announce(call.db, "key", id)
@@ -89,6 +104,7 @@ export const keysHandlers = implement(areas.keys, ({ changes }: { changes: Chang
       await approvalStore(db).cancelOfKey(id)
       await announce(call, id)
     }
+    await emit(call, "key.revoked", key)
     const others = pair.map(id => ({ type: "api_key", id }))
     call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
     return toKey({ ...key, revoked_at: now }, now)
@@ -138,6 +154,7 @@ export const keysHandlers = implement(areas.keys, ({ changes }: { changes: Chang
         grace_expires_at: null,
         revoked_at: null,
       })
+      await emit(call, "key.created", row)
       call.describe({ action: "api_key_created", targets: [target(row)] })
       return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
     },
@@ -199,6 +216,7 @@ export const keysHandlers = implement(areas.keys, ({ changes }: { changes: Chang
         grace_expires_at: new Date(now.getTime() + graceMs),
       })
       await announce(call, old.id)
+      await emit(call, "key.rotated", row)
       call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
       return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
     },

@@ -19,7 +19,7 @@ import { type KeyWithTenant, keyStore } from "./store.ts"
 const CACHED_MAX = 20_000
 
 /** What is known of a secret: a principal until a moment, or the fault that it earns. */
-interface Known {
+export interface Known {
   readonly id: string | undefined
   readonly principal: Principal | undefined
   readonly refusal: FaultCode
@@ -74,14 +74,33 @@ const toKnown = (row: KeyWithTenant | undefined): Known => {
   return { id: row.id, principal: toPrincipal(row), refusal: "api_key_expired", endsAtMs: Math.min(...ends) }
 }
 
+/** A key as the one that signs in its name knows it. */
+export interface Signer {
+  readonly known: Known
+  /** SHA-256 of the key's secret. */
+  readonly secretHash: Buffer
+}
+
+const TOPICS = { key: "one", organization: "all", project: "all" } as const
+
 /** Keys by secret. A revocation, rotation or change of scopes anywhere is heard of at once. */
 export const createKeyring = (db: Db, changes: Changes) => {
   const usedAtMs = new Map<string, number>()
   const known = createPushedCache<Known>({
     changes,
-    topics: { key: "one", organization: "all", project: "all" },
+    topics: TOPICS,
     read: async hash => toKnown(await keyStore(db).findBySecretHash(Buffer.from(hash, "base64"))),
     idOf: ({ id }) => id,
+    entriesMax: CACHED_MAX,
+  })
+  const signers = createPushedCache<Signer | null>({
+    changes,
+    topics: TOPICS,
+    read: async id => {
+      const row = await keyStore(db).findWithTenant(id)
+      return row ? { known: toKnown(row), secretHash: row.secret_hash } : null
+    },
+    idOf: signer => signer?.known.id,
     entriesMax: CACHED_MAX,
   })
 
@@ -98,6 +117,12 @@ export const createKeyring = (db: Db, changes: Changes) => {
       const found = known.find(secretHash(secret))
       return found instanceof Promise ? found.then(value => admit(value, nowMs)) : admit(found, nowMs)
     },
+
+    /** What signatures in the name of a key are checked with; null when there is no such key. */
+    signer: (id: string): Signer | null | Promise<Signer | null> => signers.find(id),
+
+    /** The principal of a key whose signature was found right; throws the 401 that fits. */
+    admitSigner: ({ known }: Signer, nowMs: number): Principal => admit(known, nowMs),
 
     /** The principal of a key by its id, from the database: for work that was put off, and must be allowed still. */
     async byId(id: string, nowMs: number): Promise<Principal> {

@@ -5,6 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
 import { accountStore } from "../accounts/store.ts"
+import type { TenantKeys } from "../secrets/tenant-keys.ts"
 import { invitationHandlers } from "./invitation-handlers.ts"
 import { memberHandlers } from "./member-handlers.ts"
 import { getMembership, lockMembership, organizationTarget, toOrganization } from "./membership.ts"
@@ -15,7 +16,12 @@ import { organizationStore } from "./store.ts"
 /** What the Free plan limits, a person with any number of Free organizations would not feel. */
 const FREE_ORGANIZATIONS_MAX = 10
 
-export const organizationsHandlers = implement(areas.organizations, ({ changes }: { changes: Changes }) => {
+interface Needs {
+  readonly changes: Changes
+  readonly tenantKeys: TenantKeys
+}
+
+export const organizationsHandlers = implement(areas.organizations, ({ changes, tenantKeys }: Needs) => {
   /** Tells every process that what it knows of this organization, its keys and projects is old. */
   const announce = async (call: Call, id: string) => {
     await changes.announce(call.db, "organization", id)
@@ -58,6 +64,9 @@ export const organizationsHandlers = implement(areas.organizations, ({ changes }
       if (organization.role !== "owner") throw fault("role_insufficient", { roles: "owner" })
       checkStepUp(call)
       await organizationStore(call.db).update(organization.id, { deleted_at: call.now })
+      // Nothing brings a deleted organization back, so what was sealed for it goes with it.
+      await tenantKeys.erase(call.db, organization.id)
+      call.committed(() => tenantKeys.erased(organization.id))
       await announce(call, organization.id)
     },
 

@@ -1,110 +1,102 @@
 import assert from "node:assert/strict"
 import { randomBytes } from "node:crypto"
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { type TestContext, test } from "node:test"
+import { test } from "node:test"
 import fc from "fast-check"
-import { createSecretBox, loadMasterKey } from "./secret-box.ts"
+import { openLocalSecrets } from "../../ports/secrets/drivers/local/driver.ts"
+import { erase, keysWorld, OTHER, rotate, TENANT } from "./testing/keys.ts"
 
-const TENANT = "00000000-0000-7000-8000-000000000001"
-const OTHER = "00000000-0000-7000-8000-000000000002"
-const PREFIX = "svc:box1:"
+const FORM = /^svc:box2:v1:[\w-]+$/
 
-const box = createSecretBox(randomBytes(32))
-
-test("what was sealed opens again, whatever it says", () => {
+test("what was sealed opens again, whatever it says", async t => {
+  const { box } = await (await keysWorld(t)).process()
   const text = fc.string({ unit: "grapheme", maxLength: 2000 })
-  fc.assert(
-    fc.property(text, plaintext => {
-      assert.equal(box.open(TENANT, "a", box.seal(TENANT, "a", plaintext)), plaintext)
+  await fc.assert(
+    fc.asyncProperty(text, async plaintext => {
+      assert.equal(await box.open(TENANT, "a", await box.seal(TENANT, "a", plaintext)), plaintext)
     }),
   )
 })
 
-test("two seals of one text differ, and neither shows it", () => {
-  const [one, other] = [box.seal(TENANT, "a", "the plain words"), box.seal(TENANT, "a", "the plain words")]
+test("two seals of one text differ, and neither shows it", async t => {
+  const { box } = await (await keysWorld(t)).process()
+  const seal = () => box.seal(TENANT, "a", "the plain words")
+  const [one, other] = [await seal(), await seal()]
   assert.notEqual(one, other)
   for (const sealed of [one, other]) {
-    assert.ok(sealed.startsWith(PREFIX))
-    assert.ok(!Buffer.from(sealed.slice(PREFIX.length), "base64url").includes("plain"))
+    assert.match(sealed, FORM)
+    assert.ok(!Buffer.from(sealed.split(":")[3] ?? "", "base64url").includes("plain"))
   }
 })
 
-test("a sealed text opens for its tenant, its purpose and its platform only", () => {
-  const sealed = box.seal(TENANT, "approval:1", "text")
-  assert.throws(() => box.open(OTHER, "approval:1", sealed))
-  assert.throws(() => box.open(TENANT, "approval:2", sealed))
-  assert.throws(() => createSecretBox(randomBytes(32)).open(TENANT, "approval:1", sealed))
-  assert.equal(box.open(TENANT, "approval:1", sealed), "text")
+test("a sealed text opens for its tenant, its purpose and its platform only", async t => {
+  const world = await keysWorld(t)
+  const { box } = await world.process()
+  const sealed = await box.seal(TENANT, "approval:1", "text")
+  await box.seal(OTHER, "approval:1", "text")
+
+  await assert.rejects(box.open(OTHER, "approval:1", sealed))
+  await assert.rejects(box.open(TENANT, "approval:2", sealed))
+  const stranger = await world.process(openLocalSecrets({ masterKey: randomBytes(32) }))
+  await assert.rejects(stranger.box.open(TENANT, "approval:1", sealed))
+  assert.equal(await (await world.process()).box.open(TENANT, "approval:1", sealed), "text")
 })
 
-test("a sealed text with one bit changed anywhere does not open", () => {
-  const sealed = Buffer.from(box.seal(TENANT, "a", "some text").slice(PREFIX.length), "base64url")
-  for (let bit = 0; bit < sealed.length * 8; bit++) {
-    const changed = Buffer.from(sealed)
+test("a sealed text with one bit changed anywhere, cut off, or of another kind does not open", async t => {
+  const { box } = await (await keysWorld(t)).process()
+  const sealed = await box.seal(TENANT, "a", "some text")
+  const bytes = Buffer.from(sealed.split(":")[3] ?? "", "base64url")
+  const form = (changed: Buffer) => `svc:box2:v1:${changed.toString("base64url")}`
+  assert.equal(await box.open(TENANT, "a", form(bytes)), "some text")
+
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const changed = Buffer.from(bytes)
     changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-    assert.throws(() => box.open(TENANT, "a", PREFIX + changed.toString("base64url")), `bit ${bit}`)
+    await assert.rejects(box.open(TENANT, "a", form(changed)), `bit ${bit}`)
   }
+  for (let length = 0; length < sealed.length; length++)
+    await assert.rejects(box.open(TENANT, "a", sealed.slice(0, length)), `length ${length}`)
+  const { length } = "svc:box2:v1:"
+  for (const beginning of ["svc:box2:v2:", "svc:box2:v0:", "svc:box2:v01:", "svc:box1:", "svc:v1:", ""])
+    await assert.rejects(box.open(TENANT, "a", beginning + sealed.slice(length)), beginning)
 })
 
-test("a text that was cut off, or is no sealed text at all, does not open", () => {
-  const sealed = box.seal(TENANT, "a", "some text")
-  for (let length = 0; length < sealed.length; length++) {
-    assert.throws(() => box.open(TENANT, "a", sealed.slice(0, length)), `length ${length}`)
-  }
-  for (const text of ["some text", "svc:box2:AAAA", PREFIX]) assert.throws(() => box.open(TENANT, "a", text))
+test("what was sealed before a rotation opens after it, and though users' ciphertexts of that time do not", async t => {
+  const one = await (await keysWorld(t)).process()
+  const sealed = await one.box.seal(TENANT, "a", "text")
+  await rotate(one, TENANT)
+  await one.tenantKeys.setMinDecryption(one.database.db, TENANT, 2)
+  one.tenantKeys.changed(TENANT)
+
+  assert.equal(await one.box.open(TENANT, "a", sealed), "text")
+  assert.match(await one.box.seal(TENANT, "a", "text"), /^svc:box2:v2:/)
+  assert.equal(await one.tenantKeys.forOpening(TENANT, "data", 1), undefined)
 })
 
-const temporaryDir = async (t: TestContext): Promise<string> => {
-  const directory = await mkdtemp(join(tmpdir(), "svc-test-"))
-  t.after(() => rm(directory, { recursive: true }))
-  return directory
-}
+/** Made with another implementation (pyca/cryptography), from the same master key. */
+const OLD = "svc:box1:MjM0NTY3ODk6Ozw9ZntRUeL2Y1eJL7nbyxpdTZd5_8xNEg9FmbFLCl_kFw"
 
-test("a master key is made once, for its owner's eyes only, and is the same ever after", async t => {
-  const directory = await temporaryDir(t)
+test("a text from before tenants had keys opens, until its tenant is erased", async t => {
+  const one = await (await keysWorld(t)).process()
+  assert.equal(await one.box.open(TENANT, "database:1", OLD), "an old password")
+  await assert.rejects(one.box.open(OTHER, "database:1", OLD))
+  await assert.rejects(one.box.open(TENANT, "database:2", OLD))
 
-  const made = await loadMasterKey(directory, undefined)
+  await erase(one, TENANT)
 
-  assert.equal(made.length, 32)
-  assert.equal((await stat(join(directory, "master.key"))).mode & 0o777, 0o600)
-  assert.deepEqual(await loadMasterKey(directory, undefined), made)
-  assert.deepEqual(await readdir(directory), ["master.key"])
+  await assert.rejects(one.box.open(TENANT, "database:1", OLD))
 })
 
-test("of several processes that start at once one makes the key and all have the same", async t => {
-  for (let round = 0; round < 10; round++) {
-    const directory = await temporaryDir(t)
-    const keys = await Promise.all(Array.from({ length: 8 }, () => loadMasterKey(directory, undefined)))
-    assert.equal(new Set(keys.map(key => key.toString("hex"))).size, 1)
-    assert.deepEqual(await readdir(directory), ["master.key"])
-  }
-})
-
-test("a master key that is given is used, and leaves no file", async t => {
-  const directory = await temporaryDir(t)
-  const key = randomBytes(32)
-
-  assert.deepEqual(await loadMasterKey(directory, key.toString("base64")), key)
-  assert.deepEqual(await readdir(directory), [])
-})
-
-test("a master key that is none is refused, and a file that holds none is left as it is", async t => {
-  const directory = await temporaryDir(t)
-  for (const setting of [
-    "",
-    "short",
-    randomBytes(31).toString("base64"),
-    randomBytes(33).toString("base64"),
-  ]) {
-    await assert.rejects(loadMasterKey(directory, setting), {
-      name: "StartupError",
-      message: "The master key in SVC_MASTER_KEY is not 32 bytes of base64.",
+test("the format is the one that is documented: a text that another implementation sealed opens", async t => {
+  const one = await (await keysWorld(t)).process()
+  await one.database.db
+    .insertInto("encryption.keys")
+    .values({
+      ...{ tenant_id: TENANT, version: 7, state: "active", uses_reserved: 0, created_at: new Date() },
+      wrapped_key:
+        "svc:wrap1:AAECAwQFBgcICQoLFnwGjA+lbMVrZI/HdgKQzLn83MYTEs0GH9tv9OFRLiYAGEWQSL8R9cSBUIGlMteq",
     })
-  }
-  const path = join(directory, "master.key")
-  await writeFile(path, "not a key")
-  await assert.rejects(loadMasterKey(directory, undefined), { name: "StartupError" })
-  assert.equal(await readFile(path, "utf8"), "not a key")
+    .execute()
+
+  const sealed = "svc:box2:v7:yMnKy8zNzs_Q0dLTrl4kTHvfFvjbYlIzqBFUxohi9LL5W77cTDg"
+  assert.equal(await one.box.open(TENANT, "database:1", sealed), "a password")
 })

@@ -52,13 +52,33 @@ export const openDatabase = (options: {
   return {
     db,
     pool,
-    transaction: work => db.transaction().execute(work),
+    async transaction(work) {
+      const acts: (() => void)[] = []
+      const result = await db.transaction().execute(tx => {
+        waiting.set(tx, acts)
+        return work(tx)
+      })
+      for (const act of acts) act()
+      return result
+    },
     async [Symbol.asyncDispose]() {
       // The pool does not wait until its connections have ended, and the server may end them first.
       closing = true
       await pool.end()
     },
   }
+}
+
+/** What waits for the commit of a transaction. */
+const waiting = new WeakMap<Db, (() => void)[]>()
+
+/**
+ * Acts once what is done on `db` is committed: at the end of its `transaction`, or now on the pool. The act must not
+ * throw. It is a shortcut and no promise: transactions that Kysely began without us, and crashes, leave it out.
+ */
+export const afterCommit = (db: Db, act: () => void): void => {
+  if (db.isTransaction) waiting.get(db)?.push(act)
+  else act()
 }
 
 const UNIQUE_VIOLATION = "23505"

@@ -211,6 +211,52 @@ export interface Tables {
     ended_at: Date | null
     wake_ms: number
   }
+  "encryption.keys": {
+    tenant_id: string
+    version: number
+    state: string
+    wrapped_key: string | null
+    uses_reserved: number
+    created_at: Date
+  }
+  "kernel.dead_jobs": {
+    id: number
+    queue: string
+    tenant_id: string
+    target_key: string
+    ordering_key: string | null
+    dedupe_key: string | null
+    priority: number
+    attempts: number
+    error: string
+    enqueued_at: Date
+    died_at: Date
+    payload: ColumnType<unknown, string>
+  }
+  "kernel.job_workers": {
+    id: string
+    queue: string
+    leased_until: Date
+  }
+  "kernel.jobs": {
+    id: Generated<number>
+    queue: string
+    tenant_id: string
+    target_key: string
+    ordering_key: string | null
+    dedupe_key: string | null
+    state: string
+    priority: number
+    run_at: Date
+    due_at: Date
+    attempts: Generated<number>
+    worker_id: string | null
+    claim_token: string | null
+    again_at: Date | null
+    last_error: string | null
+    enqueued_at: Date
+    payload: ColumnType<unknown, string>
+  }
   "kernel.migrations": {
     schema: string
     name: string
@@ -230,5 +276,33 @@ export interface Tables {
     status: number | null
     headers: ColumnType<unknown, string | null>
     body: ColumnType<unknown, string | null>
+  }
+  "vectors.collections": {
+    id: string
+    organization_id: string
+    owner_id: string
+    name: string
+    dimension: number
+    metric: string
+    index_type: string
+    m: number
+    ef_construction: number
+    vector_count: number
+    last_seq: number
+    forgotten_seq: number
+    created_at: Date
+    updated_at: Date
+  }
+  "vectors.dropped": {
+    collection_id: string
+    dropped_at: Date
+  }
+  "vectors.vectors": {
+    collection_id: string
+    id: string
+    seq: number
+    values: Buffer | null
+    metadata: ColumnType<unknown, string | null>
+    deleted_at: Date | null
   }
 }

@@ -18,7 +18,16 @@ import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
 import { type BodyReader, createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
-import { type RefusalBody, type RenderError, requestIdOf, send, sendBytes, sendStream } from "./reply.ts"
+import {
+  NO_STORE,
+  type RefusalBody,
+  type RenderError,
+  requestIdOf,
+  send,
+  sendBytes,
+  sendStream,
+  sendText,
+} from "./reply.ts"
 
 export interface HttpEdgeNeeds {
   readonly pipeline: Pipeline
@@ -128,6 +137,10 @@ class HttpIncoming implements Incoming {
     return Array.isArray(value) ? value.join(", ") : value
   }
 
+  headerNames() {
+    return Object.keys(this.#routed.request.headers)
+  }
+
   json(bytesMax: number) {
     return this.#bodies.json(this.#routed.request, this.#routed.response, bytesMax)
   }
@@ -157,7 +170,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     if (known.status >= 500) log.error({ request_id: requestId, err: error }, "http edge")
     if (response.headersSent) return void response.destroy()
     const { status, body, headers } = refusal(known, baseUrl, requestId)
-    send(request, response, status, body, { "x-request-id": requestId, ...headers, ...extra })
+    send(request, response, status, body, { ...NO_STORE, "x-request-id": requestId, ...headers, ...extra })
   }
 
   const answer = async (bound: BoundOperation, routed: Routed) => {
@@ -169,6 +182,8 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
       headers["x-request-id"] = result.requestId
       if (result.reply.headers) Object.assign(headers, result.reply.headers)
       if (isCrossOrigin(bound.operation)) Object.assign(headers, CROSS_ORIGIN)
+      // To S3's clients the header is part of the object.
+      if (bound.operation.envelope !== "s3") headers["cache-control"] ??= NO_STORE["cache-control"]
       const { status, body: payload } = result.reply
       if (payload instanceof Readable) return await sendStream(request, response, status, payload, headers)
       if (payload instanceof Uint8Array) return sendBytes(request, response, status, payload, headers)
@@ -177,7 +192,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
         const rendered = renderErrors?.[bound.operation.envelope]?.(payload as RefusalBody, routed.request)
         if (rendered) {
           headers["content-type"] = rendered.type
-          return sendBytes(request, response, status, Buffer.from(rendered.text), headers)
+          return sendText(request, response, rendered.status ?? status, rendered.text, headers)
         }
       }
       const body = isBodyless(bound.operation, result.reply) ? undefined : wrap(bound.operation, result)
@@ -252,7 +267,7 @@ const answerOther = (
   if (request.method !== "OPTIONS") {
     return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow })
   }
-  const headers = { allow, "x-request-id": requestIdOf(request), ...(isPublic && preflightHeaders(allow)) }
+  const headers = { ...NO_STORE, allow, "x-request-id": requestIdOf(request), ...(isPublic && preflightHeaders(allow)) }
   send(request, response, 204, undefined, headers)
 }
 

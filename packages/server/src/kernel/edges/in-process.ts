@@ -65,6 +65,7 @@ export const createInProcessCaller = (
       params,
       query: pick(operation, "query", request.input),
       header: name => headers[name],
+      headerNames: () => Object.keys(headers),
       // A copy: validation completes and renames fields in place.
       json: async () => structuredClone(bodyOf(operation, request.input)),
       stream: () => Readable.from([]),

@@ -6,6 +6,7 @@ import {
   faultCodes,
   faultExample,
   faultSpec,
+  isOurs,
   isScoped,
   type Operation,
   PendingApproval,
@@ -157,7 +158,8 @@ export interface OpenApiOptions {
 }
 
 /** The OpenAPI 3.1.0 document of these operations, as a value to be written as JSON. */
-export const renderOpenApi = (operations: readonly Operation[], { baseUrl }: OpenApiOptions): object => {
+export const renderOpenApi = (declared: readonly Operation[], { baseUrl }: OpenApiOptions): object => {
+  const operations = declared.filter(isOurs)
   const replies = createSchemaShelf(replyUses(operations))
   const bodies = createSchemaShelf(bodyUses(operations), schema => close(schema) as JsonSchema)
   const refusals: SharedRefusals = {}

@@ -4,6 +4,8 @@ import { pipeline } from "node:stream/promises"
 import { requestIdFor } from "../pipeline.ts"
 import { hasBody } from "./body.ts"
 
+export const NO_STORE = { "cache-control": "no-store" } as const
+
 /** How much and how long is still read of a body that nobody wants, so that its sender gets to see the answer. */
 const LINGER_MS = 2000
 const LINGER_BYTES_MAX = 16 * 1024 * 1024
@@ -60,7 +62,7 @@ const writeSoon = (response: ServerResponse, text: string) => {
   if (ready.push({ response, text }) === 1) setImmediate(writeReady)
 }
 
-/** Writes a whole reply; `headers` is completed in place. */
+/** Writes a whole reply of JSON; `headers` is completed in place. */
 export const send = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -70,11 +72,21 @@ export const send = (
 ): void => {
   const text = body === undefined ? "" : JSON.stringify(body)
   if (text !== "") headers["content-type"] = "application/json; charset=utf-8"
-  headers["cache-control"] ??= "no-store"
+  if (status === 401) headers["www-authenticate"] ??= "Bearer"
+  sendText(request, response, status, text, headers)
+}
+
+/** Writes a whole reply of text; `headers` names its content type. */
+export const sendText = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Record<string, string>,
+): void => {
   // The answer to HEAD may tell the length of what GET would send.
   if (status !== 204 && status !== 304 && !(request.method === "HEAD" && text === ""))
     headers["content-length"] = String(Buffer.byteLength(text))
-  if (status === 401) headers["www-authenticate"] ??= "Bearer"
   if (!awaitsBody(request)) {
     response.writeHead(status, headers)
     writeSoon(response, text)
@@ -90,11 +102,11 @@ export const send = (
   })
 }
 
-/** The text of a refusal in a protocol's own form, and its content type. */
+/** The text of a refusal in a protocol's own form, its content type, and its status where that differs from ours. */
 export type RenderError = (
   refusal: RefusalBody,
   request: IncomingMessage,
-) => { readonly type: string; readonly text: string }
+) => { readonly type: string; readonly text: string; readonly status?: number }
 
 /** What every refusal tells. */
 export interface RefusalBody {
@@ -111,7 +123,6 @@ export const sendBytes = (
   body: Uint8Array,
   headers: Record<string, string>,
 ): void => {
-  headers["cache-control"] ??= "no-store"
   headers["content-length"] ??= String(body.length)
   if (awaitsBody(request)) headers.connection = "close"
   response.writeHead(status, headers).end(body)
@@ -128,7 +139,6 @@ export const sendStream = async (
   body: Readable,
   headers: Record<string, string>,
 ): Promise<void> => {
-  headers["cache-control"] ??= "no-store"
   if (awaitsBody(request)) headers.connection = "close"
   response.writeHead(status, headers)
   await pipeline(body, response).catch(() => response.destroy())

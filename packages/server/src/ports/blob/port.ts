@@ -24,7 +24,8 @@ export interface BlobPort extends AsyncDisposable {
 
   /**
    * Reads the source to its end into a place where nobody finds it. Refused when it is longer than `bytesMax`, before
-   * more than a chunk too much was read. An aborted signal leaves nothing behind.
+   * more than a chunk too much was read. When the signal aborts it is `unavailable`, even if the source hangs, and
+   * leaves nothing behind. A source that is not at its end is closed. Its chunks must not change once they were given.
    */
   stage(
     owner: string,
@@ -36,19 +37,29 @@ export interface BlobPort extends AsyncDisposable {
     },
   ): Promise<StagedBlob>
 
-  /** Bytes `start` to `end`, both inclusive, or all of them. Resolves once the blob is known to be there. */
+  /**
+   * Bytes `start` to `end`, both inclusive, or all of them. Resolves once the blob is known to be there, with a stream
+   * that must be read or destroyed. A range that the blob does not have in full is refused, now or by the stream; who
+   * names the range even of a whole blob is told when its end was lost, and spares the engine the search for it.
+   */
   read(owner: string, address: string, range?: ByteRange): Promise<Readable>
 
-  /** Addresses that are not there are passed over. */
+  /** Addresses that are not there are passed over. After a power cut a removed blob may be there again. */
   remove(owner: string, addresses: readonly string[]): Promise<void>
 
-  /** Reads the blob again and compares it with what was written. */
+  /** Reads the whole blob again and compares its SHA-256 with that of what was written. */
   verify(owner: string, address: string): Promise<BlobCondition>
 
-  /** Everything published, in no particular order: for finding what nobody refers to any more. */
+  /**
+   * Everything published, in no particular order: for finding what nobody refers to any more. What was published a
+   * moment ago is there too, whether or not its caller has come to noting it down.
+   */
   list(): AsyncIterable<ListedBlob>
 
-  /** Removes what was staged before `before` (milliseconds since the epoch) and never published, and tells how many. */
+  /**
+   * Removes what was staged before `before` (milliseconds since the epoch) and never published, and tells how many. Who
+   * publishes such a blob later is told that it is `missing`.
+   */
   sweep(before: number): Promise<number>
 
   health(): Promise<BlobHealth>
@@ -70,7 +81,13 @@ export interface StagedBlob {
   readonly bytes: number
   /** Of the hashes asked for, as raw digests (CRCs big-endian). */
   readonly hashes: Readonly<Partial<Record<HashName, Buffer>>>
-  /** Makes it readable, for good. May be called again after it failed. */
+  /**
+   * Makes it readable, for good. May be called again after it failed.
+   *
+   * Where `contentAddressed`, the caller keeps `publish` and `remove` of one address from happening at the same time, for
+   * instance by a lock on its row of that address: else the removal of bytes that nobody needed any more takes those
+   * that somebody has just published. Elsewhere an address is used once, and needs no lock.
+   */
   publish(): Promise<void>
   /** Forgets it; nothing happens after `publish`. Never rejects. */
   discard(): Promise<void>

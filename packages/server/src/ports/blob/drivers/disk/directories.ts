@@ -4,8 +4,8 @@ import { dirname } from "node:path"
 import { LRUCache } from "lru-cache"
 import { codeOf } from "./failures.ts"
 
-/** Directories that need no looking after, because they were made and synced; beyond this many the oldest is again. */
-const KNOWN_MAX = 20_000
+/** Directories that need no looking after, because they were made and synced; beyond this many the oldest is looked after again. */
+const KNOWN_MAX = 10_000
 
 export interface Directories {
   /** Makes a directory of a level or two below one that is there, durably. */
@@ -38,7 +38,12 @@ const createSync = () => {
   return (path: string): Promise<void> => {
     const before = running.get(path)
     if (!before) return start(path)
-    const waiting = next.get(path) ?? before.then(() => start(path), () => start(path))
+    const waiting =
+      next.get(path) ??
+      before.then(
+        () => start(path),
+        () => start(path),
+      )
     next.set(path, waiting)
     return waiting
   }

@@ -1,0 +1,176 @@
+/** S3's protocol over the buckets of storage. Its operations share method and path, and tell themselves apart by query. */
+import { area, T } from "./dsl.ts"
+import { Nullable, Time } from "./types.ts"
+
+/** Which of them is meant stands in the query, with names and values that S3 defines. */
+const Query = T.Object({}, { additionalProperties: true })
+
+const bucket = T.String({ minLength: 1, maxLength: 255 })
+const InBucket = T.Object({ bucket })
+const AtKey = T.Object({ bucket, key: T.String({ minLength: 1, maxLength: 4096 }) })
+
+/** XML, or an object's bytes. */
+const Foreign = T.Unknown()
+
+const reads = { envelope: "s3", beyond: true, scope: "storage:read", effect: "read", query: Query } as const
+const writes = {
+  envelope: "s3",
+  beyond: true,
+  scope: "storage:write",
+  effect: "write",
+  query: Query,
+  audit: "rollup",
+  idempotent: "naturally",
+} as const
+
+export const s3 = area(
+  "s3",
+  {
+    title: "S3",
+    summary: "The same buckets for programs that speak S3",
+    project: "required",
+    refusals: { project: "storage_project_required" },
+  },
+  {
+    credentials: {
+      id: "createS3Credentials",
+      http: "POST /v1/storage/s3-credentials",
+      summary: "Get the access key that signs S3 requests in the name of the calling API key",
+      description:
+        "The same key always gets the same pair. It can do in storage what the API key can, and ends when that is " +
+        "revoked, rotated or expires.",
+      scope: ["storage:read", "storage:write"],
+      effect: "read",
+      beyond: true,
+      replies: {
+        200: T.Object({
+          access_key_id: T.String(),
+          secret_access_key: T.String(),
+          endpoint: T.String({ description: "The URL that S3 clients take as their endpoint" }),
+          region: T.String({ description: "Any other is accepted as well" }),
+          addressing: T.String({ description: "`path`: the bucket is in the path, never in the host name" }),
+          expires_at: Nullable(Time),
+        }),
+      },
+      faults: ["key_required"],
+    },
+    listBuckets: {
+      ...reads,
+      id: "s3ListBuckets",
+      http: "GET /s3",
+      summary: "List the buckets of the project",
+      replies: { 200: Foreign },
+    },
+    getBucket: {
+      ...reads,
+      id: "s3GetBucket",
+      http: "GET /s3/{bucket}",
+      summary: "List objects, or read what is set on the bucket",
+      params: InBucket,
+      replies: { 200: Foreign },
+      faults: ["bucket_not_found", "invalid_parameter"],
+    },
+    headBucket: {
+      ...reads,
+      id: "s3HeadBucket",
+      http: "HEAD /s3/{bucket}",
+      summary: "Tell whether the bucket exists",
+      params: InBucket,
+      replies: { 200: null },
+      faults: ["bucket_not_found"],
+    },
+    putBucket: {
+      ...writes,
+      id: "s3PutBucket",
+      http: "PUT /s3/{bucket}",
+      summary: "Create the bucket",
+      audit: "each",
+      params: InBucket,
+      content: { request: "bytes" },
+      replies: { 200: null },
+      faults: ["name_taken", "not_implemented"],
+    },
+    deleteBucket: {
+      ...writes,
+      id: "s3DeleteBucket",
+      http: "DELETE /s3/{bucket}",
+      summary: "Delete the bucket, once it is empty",
+      effect: "destroy",
+      audit: "each",
+      params: InBucket,
+      replies: { 204: null },
+      faults: ["bucket_not_found", "bucket_not_empty"],
+    },
+    postBucket: {
+      ...writes,
+      id: "s3PostBucket",
+      http: "POST /s3/{bucket}",
+      summary: "Delete several objects",
+      effect: "destroy",
+      params: InBucket,
+      content: { request: "bytes" },
+      replies: { 200: Foreign },
+      faults: ["bucket_not_found", "not_implemented"],
+    },
+    getObject: {
+      ...reads,
+      id: "s3GetObject",
+      http: "GET /s3/{bucket}/{key}",
+      summary: "Read an object, its attributes or the parts of an upload",
+      rest: true,
+      params: AtKey,
+      content: { reply: "bytes" },
+      replies: { 200: Foreign, 206: Foreign, 304: null },
+      faults: [
+        ...(["bucket_not_found", "object_not_found", "upload_not_found", "precondition_failed"] as const),
+        ...(["range_not_satisfiable", "not_implemented"] as const),
+      ],
+    },
+    headObject: {
+      ...reads,
+      id: "s3HeadObject",
+      http: "HEAD /s3/{bucket}/{key}",
+      summary: "Read the headers of an object",
+      rest: true,
+      params: AtKey,
+      replies: { 200: null, 206: null, 304: null },
+      faults: ["bucket_not_found", "object_not_found", "precondition_failed", "range_not_satisfiable"],
+    },
+    putObject: {
+      ...writes,
+      id: "s3PutObject",
+      http: "PUT /s3/{bucket}/{key}",
+      summary: "Store an object or a part of one, from the body or from another object",
+      rest: true,
+      params: AtKey,
+      content: { request: "bytes" },
+      replies: { 200: Foreign },
+      faults: [
+        ...(["bucket_not_found", "object_not_found", "upload_not_found", "precondition_failed"] as const),
+        ...(["checksum_mismatch", "not_implemented"] as const),
+      ],
+    },
+    deleteObject: {
+      ...writes,
+      id: "s3DeleteObject",
+      http: "DELETE /s3/{bucket}/{key}",
+      summary: "Delete an object, or give up an upload",
+      effect: "destroy",
+      rest: true,
+      params: AtKey,
+      replies: { 204: null },
+      faults: ["bucket_not_found", "upload_not_found", "not_implemented"],
+    },
+    postObject: {
+      ...writes,
+      id: "s3PostObject",
+      http: "POST /s3/{bucket}/{key}",
+      summary: "Begin or complete an upload in parts",
+      rest: true,
+      params: AtKey,
+      content: { request: "bytes" },
+      replies: { 200: Foreign },
+      faults: ["bucket_not_found", "upload_not_found", "not_implemented"],
+    },
+  },
+)

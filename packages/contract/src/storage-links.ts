@@ -1,0 +1,120 @@
+/** Objects for those who have no key: by signed URL, and in public buckets. */
+import { type OperationSpec, T } from "./dsl.ts"
+import { Key, NamedBucket, PresignInput, SignedUrl, StoredObject } from "./storage-fields.ts"
+import { Id } from "./types.ts"
+
+const SignedParams = T.Object({ token: T.String({ minLength: 1, maxLength: 4096 }), key: Key })
+const PublicParams = T.Object({ project_id: Id, bucket: NamedBucket, key: Key })
+
+const Bytes = T.Unknown()
+const bytesReplies = { 200: Bytes, 206: Bytes, 304: null } as const
+const headReplies = { 200: null, 304: null } as const
+
+/** Signed URLs may replace headers of the reply, which are then part of what is signed. */
+const SIGNED_FAULTS = [
+  "signed_url_invalid",
+  "bucket_not_found",
+  "object_not_found",
+  "precondition_failed",
+] as const
+const PUBLIC_FAULTS = ["object_not_found", "precondition_failed"] as const
+
+export const linkOperations = {
+  presign: {
+    id: "presignObject",
+    http: "POST /v1/storage/presign",
+    summary: "Make a URL that reads or writes one object without a key",
+    description:
+      "`PUT` takes `storage:write`. The URL admits what is named here and nothing else, until it expires or the key " +
+      "that made it ends.",
+    scope: "storage:read",
+    effect: "by-statement",
+    body: PresignInput,
+    replies: { 200: SignedUrl },
+    faults: ["bucket_not_found", "invalid_parameter", "missing_scope", "key_read_only"],
+    example: { bucket: "photos", key: "a.jpg", method: "GET", expires_in: 600 },
+  },
+  getSigned: {
+    id: "getSignedObject",
+    http: "GET /v1/storage/signed/{token}/{key}",
+    summary: "Read an object by a signed URL",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    rest: true,
+    crossOrigin: true,
+    content: { reply: "bytes" },
+    params: SignedParams,
+    replies: bytesReplies,
+    faults: [...SIGNED_FAULTS, "range_not_satisfiable"],
+  },
+  headSigned: {
+    id: "headSignedObject",
+    http: "HEAD /v1/storage/signed/{token}/{key}",
+    summary: "Read the headers of an object by a signed URL",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    rest: true,
+    crossOrigin: true,
+    params: SignedParams,
+    replies: headReplies,
+    faults: SIGNED_FAULTS,
+  },
+  putSigned: {
+    id: "putSignedObject",
+    http: "PUT /v1/storage/signed/{token}/{key}",
+    summary: "Store an object by a signed URL",
+    scope: "public",
+    effect: "write",
+    project: "none",
+    idempotent: "naturally",
+    audit: "rollup",
+    beyond: true,
+    rest: true,
+    crossOrigin: true,
+    content: { request: "bytes" },
+    params: SignedParams,
+    replies: { 200: StoredObject },
+    faults: [
+      "signed_url_invalid",
+      "bucket_not_found",
+      "invalid_parameter",
+      "invalid_request",
+      "precondition_failed",
+      "checksum_mismatch",
+      "plan_limit_reached",
+    ],
+  },
+  getPublic: {
+    id: "getPublicObject",
+    http: "GET /v1/storage/public/{project_id}/{bucket}/{key}",
+    summary: "Read an object of a public bucket",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    rest: true,
+    crossOrigin: true,
+    content: { reply: "bytes" },
+    params: PublicParams,
+    replies: bytesReplies,
+    faults: [...PUBLIC_FAULTS, "range_not_satisfiable"],
+  },
+  headPublic: {
+    id: "headPublicObject",
+    http: "HEAD /v1/storage/public/{project_id}/{bucket}/{key}",
+    summary: "Read the headers of an object of a public bucket",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    rest: true,
+    crossOrigin: true,
+    params: PublicParams,
+    replies: headReplies,
+    faults: PUBLIC_FAULTS,
+  },
+} as const satisfies Record<string, OperationSpec>

@@ -1,0 +1,58 @@
+import { areas, type Input, page, pageOf } from "@svc/contract"
+import type { Call } from "../../kernel/call.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import { bucketPayload, placeOf } from "./payloads.ts"
+import type { Quota } from "./quota.ts"
+import { checkBucketName } from "./rules/names.ts"
+import { bucketStore } from "./store/buckets.ts"
+
+type Operations = typeof areas.storage.specs
+
+export interface BucketHandlerNeeds {
+  readonly database: Database
+  readonly quota: Quota
+}
+
+const note = (call: Call, name: string) => call.describe({ targets: [{ type: "bucket", id: name, name }] })
+
+/** The statements run on the call's transaction: a bucket and its audit entry exist together or not at all. */
+export const bucketHandlers = ({ quota }: BucketHandlerNeeds) => ({
+  async listBuckets(input: Input<Operations["listBuckets"]>, { db, owner }: Call) {
+    const { rows, total } = await bucketStore(db).list(owner, pageOf(input))
+    return page({ rows: rows.map(bucketPayload), total }, input)
+  },
+
+  async createBucket({ name, public: isPublic = false }: Input<Operations["createBucket"]>, call: Call) {
+    checkBucketName(name)
+    note(call, name)
+    return bucketPayload(await bucketStore(call.db).create(placeOf(call), { name, isPublic, now: call.now }))
+  },
+
+  async getBucket({ name }: Input<Operations["getBucket"]>, { db, owner }: Call) {
+    return bucketPayload(await bucketStore(db).find(owner, name))
+  },
+
+  async updateBucket({ name, public: isPublic }: Input<Operations["updateBucket"]>, call: Call) {
+    const buckets = bucketStore(call.db)
+    call.describe({ targets: [{ type: "bucket", id: name, name }], metadata: { public: isPublic } })
+    await buckets.setPublic(call.owner, name, isPublic)
+    return bucketPayload(await buckets.find(call.owner, name))
+  },
+
+  async deleteBucket({ name }: Input<Operations["deleteBucket"]>, call: Call) {
+    note(call, name)
+    await bucketStore(call.db).remove(call.owner, name, call.now)
+    return { name, deleted: true as const }
+  },
+
+  async usage(_input: Input<Operations["usage"]>, { db, owner, organization }: Call) {
+    const buckets = bucketStore(db)
+    const included = quota.included(organization)
+    return {
+      ...(await buckets.usage(owner)),
+      organization_bytes: await buckets.bytesOf(organization.id),
+      included_bytes: included.bytes,
+      can_exceed: included.canExceed,
+    }
+  },
+})

@@ -1,0 +1,158 @@
+/** The store of objects: rows in the control database, bytes in the blob store. */
+import { PUT_BYTES_MAX } from "@svc/contract"
+import { LRUCache } from "lru-cache"
+import type { Clock } from "../../kernel/clock.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import { fault, isFault } from "../../kernel/fault.ts"
+import type { BlobPort, HashName } from "../../ports/blob/port.ts"
+import type { Claims } from "./claims.ts"
+import { createMultipart } from "./multipart.ts"
+import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
+import type { Quota } from "./quota.ts"
+import { openParts } from "./reading.ts"
+import { createReceiver, type Received } from "./receive.ts"
+import { checkAttributes } from "./rules/attributes.ts"
+import { storedChecksums } from "./rules/checksums.ts"
+import { admitsWrite, judgeRead } from "./rules/conditions.ts"
+import { checkBucketName, checkKey } from "./rules/names.ts"
+import { bucketStore } from "./store/buckets.ts"
+import { findObject, listObjects, type NewObject, putObject, removeObjects } from "./store/objects.ts"
+import { toBlobParts } from "./store/rows.ts"
+
+export interface ObjectStoreNeeds {
+  readonly database: Database
+  readonly blob: BlobPort
+  readonly claims: Claims
+  readonly quota: Quota
+  readonly clock: Clock
+}
+
+const SEEN_MAX = 10_000
+
+/**
+ * A write is refused before its body is read where that is known already. That a bucket is there is remembered: the
+ * statement that stores the row decides anyway, and a wrong memory costs no more than an upload in vain.
+ */
+const createDoorkeeper = ({ database: { db, pool } }: ObjectStoreNeeds) => {
+  const seen = new LRUCache<string, true>({ max: SEEN_MAX })
+  return async (projectId: string, { bucket, key, conditions }: Omit<PutObject, "source">): Promise<void> => {
+    checkKey(key)
+    const name = `${projectId}/${bucket}`
+    if (conditions) {
+      const found = await findObject(pool, projectId, bucket, key).catch(error => {
+        if (isFault(error, "object_not_found")) return undefined
+        throw error
+      })
+      if (!admitsWrite(conditions, found?.object)) throw fault("precondition_failed")
+    } else if (!seen.has(name)) await bucketStore(db).find(projectId, bucket)
+    seen.set(name, true)
+  }
+}
+
+const toRecord = (put: PutObject, received: Received): ObjectRecord => {
+  const { http, metadata } = checkAttributes(put)
+  const named = [...Object.keys(put.expected ?? {}), ...(put.trailing?.hashes ?? [])] as HashName[]
+  return {
+    bucket: put.bucket,
+    key: put.key,
+    size: received.size,
+    etag: received.etag,
+    lastModified: put.now,
+    http,
+    metadata,
+    checksums: storedChecksums(named, received.digests),
+    checksumType: "full_object",
+    partCount: null,
+  }
+}
+
+/** Publishes what was received and commits the row that refers to it, with a hand on the blob in between. */
+const createKeeper =
+  ({ database: { pool }, claims }: ObjectStoreNeeds) =>
+  async (received: Received, put: Omit<NewObject, "isPublished" | "parts">): Promise<void> => {
+    const addresses = received.parts.map(({ address }) => address)
+    using _held = await claims.hold(put.projectId, addresses)
+    await received.publish()
+    await putObject(pool, { ...put, parts: received.parts, isPublished: true })
+  }
+
+const createCopy =
+  ({ database: { pool }, quota }: ObjectStoreNeeds): ObjectStore["copy"] =>
+  async ({ organization, projectId }, { from, to, attributes, now }) => {
+    checkKey(to.key)
+    const source = await findObject(pool, projectId, from.bucket, from.key)
+    if (judgeRead(from.conditions, source.object) !== "go_on") throw fault("precondition_failed")
+    await quota.admit(organization, source.object.size)
+    const object = {
+      ...source.object,
+      ...(attributes && checkAttributes(attributes)),
+      ...{ bucket: to.bucket, key: to.key, lastModified: now },
+    }
+    // The source may be overwritten now. Its blobs then wait to be collected, far longer than this statement takes.
+    await putObject(pool, {
+      ...{ projectId, object, parts: toBlobParts(source.stored), conditions: to.conditions },
+      isPublished: false,
+    })
+    quota.stored(organization, object.size)
+    return object
+  }
+
+const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
+  const buckets = bucketStore(db)
+  return {
+    async createBucket(place, bucket) {
+      checkBucketName(bucket.name)
+      return buckets.create(place, bucket)
+    },
+    findBucket: ({ projectId }, name) => buckets.find(projectId, name),
+    listBuckets: ({ projectId }, page) => buckets.list(projectId, page),
+    removeBucket: ({ projectId }, name) => buckets.remove(projectId, name, new Date(clock.now())),
+  } satisfies Partial<ObjectStore>
+}
+
+export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
+  const { quota, clock } = needs
+  const { pool } = needs.database
+  const receive = createReceiver(needs)
+  const keep = createKeeper(needs)
+  const checkWrite = createDoorkeeper(needs)
+
+  const put = async (place: Place, object: PutObject): Promise<ObjectRecord> => {
+    const { projectId, organization } = place
+    checkAttributes(object)
+    await checkWrite(projectId, object)
+    const received = await receive(place, { ...object, bytesMax: PUT_BYTES_MAX })
+    try {
+      const record = toRecord(object, received)
+      await keep(received, { projectId, object: record, conditions: object.conditions })
+      quota.stored(organization, record.size)
+      return record
+    } catch (error) {
+      await received.discard()
+      throw error
+    }
+  }
+
+  return {
+    ...createBuckets(needs),
+    put,
+    async find({ projectId }, bucket, key) {
+      checkKey(key)
+      return (await findObject(pool, projectId, bucket, key)).object
+    },
+    async open({ projectId }, bucket, key, choose) {
+      checkKey(key)
+      const { object, stored } = await findObject(pool, projectId, bucket, key)
+      const chosen = choose(object)
+      if (chosen === "none") return { object, body: null }
+      return { object, body: await openParts(needs, projectId, toBlobParts(stored), chosen) }
+    },
+    list: ({ projectId }, bucket, listing) => listObjects(pool, projectId, bucket, listing),
+    remove({ projectId }, bucket, keys, conditions) {
+      keys.forEach(checkKey)
+      return removeObjects(pool, { projectId, bucket, keys, now: new Date(clock.now()), conditions })
+    },
+    copy: createCopy(needs),
+    multipart: createMultipart({ ...needs, receive }),
+  }
+}

@@ -1,0 +1,96 @@
+/** Bytes from a caller into the blob store: bounded, hashed, compared with what was announced. */
+import { fault, isFault } from "../../kernel/fault.ts"
+import type { BlobPort, HashName, StagedBlob } from "../../ports/blob/port.ts"
+import type { Place, PutObject } from "./object-store.ts"
+import type { Quota } from "./quota.ts"
+import { checkDigests, type Digests } from "./rules/checksums.ts"
+import { served } from "./served.ts"
+import type { BlobPart } from "./store/rows.ts"
+
+export interface Incoming extends Pick<PutObject, "source" | "size" | "expected" | "trailing" | "signal"> {
+  readonly bytesMax: number
+  /** Digests to compute beside MD5 and those expected. */
+  readonly hashes?: readonly HashName[]
+  /** What a source that breaks off leaves behind is kept. */
+  readonly keepsTorn?: boolean
+}
+
+export interface Received {
+  readonly size: number
+  /** Hexadecimal MD5. */
+  readonly etag: string
+  readonly digests: Digests
+  /** None when there are no bytes: then nothing is kept of them. */
+  readonly parts: readonly BlobPart[]
+  /** What the source broke off with, where that does not matter. */
+  readonly torn: unknown
+  publish(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** Why an upload ended early: its sender stopped, whatever the socket says about it. */
+const asFault = (error: unknown) =>
+  isFault(error) ? error : fault("request_timeout", undefined, { internal: error })
+
+interface Passing {
+  bytes: number
+  torn: unknown
+}
+
+/** Refuses what is too long as soon as it is, and counts. */
+async function* watch(
+  { source, bytesMax, keepsTorn }: Incoming,
+  passing: Passing,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of source) {
+      passing.bytes += chunk.length
+      if (passing.bytes > bytesMax) throw fault("payload_too_large", { bytes: bytesMax })
+      yield chunk
+    }
+  } catch (error) {
+    if (!keepsTorn || isFault(error, "payload_too_large")) throw asFault(error)
+    passing.torn = error
+  }
+}
+
+const checkLength = ({ size }: Incoming, { bytes }: Passing) => {
+  if (size !== undefined && bytes !== size)
+    throw fault("invalid_request", { reason: `${size} bytes were announced and ${bytes} arrived` })
+}
+
+export const createReceiver =
+  ({ blob, quota }: { readonly blob: BlobPort; readonly quota: Quota }) =>
+  async ({ organization, projectId }: Place, incoming: Incoming): Promise<Received> => {
+    const { size = 0, expected = {}, trailing, hashes = [], signal } = incoming
+    if (size > incoming.bytesMax) throw fault("payload_too_large", { bytes: incoming.bytesMax })
+    const bytesMax = Math.min(incoming.bytesMax, await quota.admit(organization, size))
+
+    const passing: Passing = { bytes: 0, torn: undefined }
+    const source = watch({ ...incoming, bytesMax }, passing)
+    const names: HashName[] = ["md5", ...hashes, ...(trailing?.hashes ?? [])]
+    for (const name of Object.keys(expected) as HashName[]) names.push(name)
+    const staged: StagedBlob = await served(() =>
+      blob.stage(projectId, source, { bytesMax, hashes: [...new Set(names)], ...(signal && { signal }) }),
+    )
+    try {
+      if (passing.torn === undefined) checkLength(incoming, passing)
+      checkDigests({ ...expected, ...trailing?.expected() }, staged.hashes)
+    } catch (error) {
+      await staged.discard()
+      throw error
+    }
+    const isEmpty = staged.bytes === 0
+    if (isEmpty) await staged.discard()
+    return {
+      size: staged.bytes,
+      etag: staged.hashes.md5?.toString("hex") ?? "",
+      digests: staged.hashes,
+      parts: isEmpty ? [] : [{ address: staged.address, size: staged.bytes }],
+      torn: passing.torn,
+      publish: () => (isEmpty ? Promise.resolve() : served(() => staged.publish())),
+      discard: () => staged.discard(),
+    }
+  }
+
+export type Receive = ReturnType<typeof createReceiver>

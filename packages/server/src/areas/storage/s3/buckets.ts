@@ -1,0 +1,94 @@
+/** Buckets, and what can be set on them elsewhere. */
+import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"
+import { readBody } from "./body.ts"
+import { type S3Code, s3Fault } from "./errors.ts"
+import { checkSupported } from "./headers.ts"
+import { type S3Handler, type S3Request, valueOf, xml } from "./request.ts"
+import { element, text } from "./xml.ts"
+import { parseXml } from "./xml-body.ts"
+
+export const listBuckets: S3Handler = async request => {
+  const { store, place, query } = request
+  const prefix = valueOf(query, "prefix") ?? ""
+  const { rows } = await store.listBuckets(place, { limit: BUCKETS_LISTED_MAX, offset: 0 })
+  return xml("ListAllMyBucketsResult", [
+    element("Owner", [text("ID", place.projectId), text("DisplayName", place.organization.name)]),
+    element(
+      "Buckets",
+      rows
+        .filter(({ name }) => name.startsWith(prefix))
+        .map(({ name, createdAt }) =>
+          element("Bucket", [text("Name", name), text("CreationDate", createdAt.toISOString())]),
+        ),
+    ),
+  ])
+}
+
+export const headBucket: S3Handler = async ({ store, place, bucket }) => {
+  await store.findBucket(place, bucket)
+  return { status: 200, body: undefined, headers: { "x-amz-bucket-region": s3Region } }
+}
+
+export const createBucket: S3Handler = async ({ call, store, place, bucket }) => {
+  checkSupported(call)
+  // Wherever it is to be located, it is here.
+  const configuration = call.header("content-length") === undefined ? "" : await readBody(call)
+  if (configuration !== "") parseXml(configuration, "CreateBucketConfiguration")
+  await store.createBucket(place, { name: bucket, isPublic: false, now: call.now })
+  return { status: 200, body: undefined, headers: { location: `/${bucket}` } }
+}
+
+export const deleteBucket: S3Handler = async ({ store, place, bucket }) => {
+  await store.removeBucket(place, bucket)
+  return { status: 204, body: undefined }
+}
+
+const of =
+  (root: string, children: (request: S3Request) => readonly string[] = () => []): S3Handler =>
+  async request => {
+    await request.store.findBucket(request.place, request.bucket)
+    return xml(root, children(request))
+  }
+
+/** What nobody has set, because nobody can. */
+export const unset =
+  (code: S3Code): S3Handler =>
+  async ({ store, place, bucket }) => {
+    await store.findBucket(place, bucket)
+    throw s3Fault(code)
+  }
+
+/** Taking away what cannot be set leaves things as they are. */
+export const clearSetting: S3Handler = async ({ store, place, bucket }) => {
+  await store.findBucket(place, bucket)
+  return { status: 204, body: undefined }
+}
+
+/** S3 names its oldest region by saying nothing. */
+export const getLocation = of("LocationConstraint")
+export const getVersioning = of("VersioningConfiguration")
+export const getLogging = of("BucketLoggingStatus")
+export const getNotification = of("NotificationConfiguration")
+export const getAccelerate = of("AccelerateConfiguration")
+export const getRequestPayment = of("RequestPaymentConfiguration", () => [text("Payer", "BucketOwner")])
+
+const aclOf = ({ place }: S3Request): readonly string[] => {
+  const owner = [text("ID", place.projectId), text("DisplayName", place.organization.name)]
+  const grantee = `<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser">${owner.join("")}</Grantee>`
+  return [
+    element("Owner", owner),
+    element("AccessControlList", [element("Grant", [grantee, text("Permission", "FULL_CONTROL")])]),
+  ]
+}
+
+export const getAcl = of("AccessControlPolicy", aclOf)
+
+export const getObjectAcl: S3Handler = async request => {
+  await request.store.find(request.place, request.bucket, request.key)
+  return xml("AccessControlPolicy", aclOf(request))
+}
+
+export const getObjectTagging: S3Handler = async ({ store, place, bucket, key }) => {
+  await store.find(place, bucket, key)
+  return xml("Tagging", [element("TagSet", [])])
+}

@@ -1,0 +1,100 @@
+/** Objects and parts whose content comes from another object. */
+import { Readable } from "node:stream"
+import { fault } from "../../../kernel/fault.ts"
+import type { ByteRange } from "../../../ports/blob/port.ts"
+import type { ObjectRecord } from "../object-store.ts"
+import { judgeRead, parseConditions } from "../rules/conditions.ts"
+import { s3Fault } from "./errors.ts"
+import { checkKey, checkSupported, checksumElements, readAttributes } from "./headers.ts"
+import { partAddress } from "./multipart.ts"
+import { checkVersion, quoted, type S3Handler, type S3Request, xml } from "./request.ts"
+import { text } from "./xml.ts"
+
+interface Source {
+  readonly bucket: string
+  readonly key: string
+}
+
+/** `x-amz-copy-source: /bucket/key?versionId=null`, escaped like a path. */
+const readSource = ({ call }: S3Request): Source => {
+  const [path = "", query = ""] = (call.header("x-amz-copy-source") ?? "").split("?")
+  checkVersion(Object.fromEntries(new URLSearchParams(query)))
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(path)
+  } catch {
+    throw s3Fault("InvalidArgument", "x-amz-copy-source is not escaped as a path")
+  }
+  const [, bucket = "", key = ""] = /^\/?([^/]+)\/(.+)$/s.exec(decoded) ?? []
+  if (key === "") throw s3Fault("InvalidArgument", "x-amz-copy-source is not of the form bucket/key")
+  return { bucket, key }
+}
+
+const sourceConditions = ({ call }: S3Request) =>
+  parseConditions(name => call.header(`x-amz-copy-source-${name}`))
+
+const copied = (root: string, object: Pick<ObjectRecord, "etag" | "lastModified" | "checksums">) =>
+  xml(root, [
+    text("LastModified", object.lastModified.toISOString()),
+    text("ETag", quoted(object.etag)),
+    ...checksumElements(object.checksums),
+  ])
+
+const directive = ({ call }: S3Request): "COPY" | "REPLACE" => {
+  const given = call.header("x-amz-metadata-directive") ?? "COPY"
+  if (given !== "COPY" && given !== "REPLACE")
+    throw s3Fault("InvalidArgument", "x-amz-metadata-directive must be COPY or REPLACE")
+  return given
+}
+
+export const copyObject: S3Handler = async request => {
+  const { call, store, place, bucket, key } = request
+  checkKey(key)
+  checkSupported(call)
+  const source = readSource(request)
+  const replaces = directive(request) === "REPLACE"
+  if (!replaces && source.bucket === bucket && source.key === key)
+    throw s3Fault("InvalidRequest", "an object can be copied to itself only to change its metadata")
+  const from = sourceConditions(request)
+  const to = parseConditions(call.header)
+  const object = await store.copy(place, {
+    from: { ...source, ...(from && { conditions: from }) },
+    to: { bucket, key, ...(to && { conditions: to }) },
+    ...(replaces && { attributes: readAttributes(call) }),
+    now: call.now,
+  })
+  return copied("CopyObjectResult", object)
+}
+
+/** `bytes=0-5242879`: both ends, inside the object. */
+const sourceRange = (header: string | undefined, { size }: ObjectRecord): ByteRange | "all" => {
+  if (header === undefined) return "all"
+  const [, from, to] = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(header) ?? []
+  const range = { start: Number(from), end: Number(to) }
+  if (from === undefined || range.start > range.end || range.end >= size)
+    throw s3Fault("InvalidArgument", "x-amz-copy-source-range must be a range inside the object")
+  return range
+}
+
+export const copyPart: S3Handler = async request => {
+  const { call, store, place } = request
+  const source = readSource(request)
+  const part = await partAddress(request)
+  const conditions = sourceConditions(request)
+  let bytes = 0
+  const { body } = await store.open(place, source.bucket, source.key, object => {
+    // Of a copy nothing is answered but that it was made, so a condition that does not hold refuses it.
+    if (judgeRead(conditions, object) !== "go_on") throw fault("precondition_failed")
+    const range = sourceRange(call.header("x-amz-copy-source-range"), object)
+    bytes = range === "all" ? object.size : range.end - range.start + 1
+    return range
+  })
+  const stored = await store.multipart.putPart(place, {
+    ...part,
+    source: body ?? Readable.from([]),
+    size: bytes,
+    signal: call.signal,
+    now: call.now,
+  })
+  return copied("CopyPartResult", stored)
+}

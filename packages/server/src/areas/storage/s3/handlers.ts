@@ -1,0 +1,151 @@
+/** S3's operations over the object store, by method, path and query. */
+import { areas, type Reply } from "@svc/contract"
+import type { AccessKeys } from "../../../core/keys/signatures.ts"
+import type { Call } from "../../../kernel/call.ts"
+import { fault } from "../../../kernel/fault.ts"
+import { implement, outsideTransaction } from "../../../kernel/implement.ts"
+import type { ObjectStore } from "../object-store.ts"
+import * as buckets from "./buckets.ts"
+import { copyObject, copyPart } from "./copying.ts"
+import { s3Region } from "./facts.ts"
+import { listObjects, listVersions } from "./listing.ts"
+import { deleteObjects } from "./multi-delete.ts"
+import * as multipart from "./multipart.ts"
+import * as objects from "./objects.ts"
+import { notImplemented, type Query, type S3Handler } from "./request.ts"
+
+/** The first row whose field the query has; `otherwise` when there is none. */
+interface Table {
+  readonly rows: Readonly<Record<string, S3Handler>>
+  readonly otherwise: S3Handler
+}
+
+const { unset } = buckets
+
+/** What S3 can set on buckets and objects, and this cannot. */
+const refused = (...fields: string[]): Record<string, S3Handler> =>
+  Object.fromEntries(fields.map(field => [field, notImplemented]))
+
+const settings = [
+  ...["accelerate", "acl", "analytics", "cors", "encryption", "intelligent-tiering", "inventory", "lifecycle"],
+  ...["logging", "metadataConfiguration", "metadataTable", "metrics", "notification", "object-lock"],
+  ...["ownershipControls", "policy", "publicAccessBlock", "replication", "requestPayment", "tagging"],
+  ...["versioning", "website", "policyStatus", "session"],
+]
+
+const objectSettings = ["acl", "tagging", "retention", "legal-hold", "torrent", "restore", "select", "renameObject"]
+
+const tables = {
+  getBucket: {
+    rows: {
+      location: buckets.getLocation,
+      versioning: buckets.getVersioning,
+      versions: listVersions,
+      uploads: multipart.listUploads,
+      acl: buckets.getAcl,
+      cors: unset("NoSuchCORSConfiguration"),
+      encryption: unset("ServerSideEncryptionConfigurationNotFoundError"),
+      lifecycle: unset("NoSuchLifecycleConfiguration"),
+      "object-lock": unset("ObjectLockConfigurationNotFoundError"),
+      ownershipControls: unset("OwnershipControlsNotFoundError"),
+      policy: unset("NoSuchBucketPolicy"),
+      policyStatus: unset("NoSuchBucketPolicy"),
+      publicAccessBlock: unset("NoSuchPublicAccessBlockConfiguration"),
+      replication: unset("ReplicationConfigurationNotFoundError"),
+      tagging: unset("NoSuchTagSet"),
+      website: unset("NoSuchWebsiteConfiguration"),
+      accelerate: buckets.getAccelerate,
+      logging: buckets.getLogging,
+      notification: buckets.getNotification,
+      requestPayment: buckets.getRequestPayment,
+      ...refused("analytics", "intelligent-tiering", "inventory", "metrics", "metadataConfiguration"),
+      ...refused("metadataTable", "session"),
+    },
+    otherwise: listObjects,
+  },
+  putBucket: { rows: refused(...settings), otherwise: buckets.createBucket },
+  deleteBucket: {
+    rows: Object.fromEntries(settings.map(field => [field, buckets.clearSetting])),
+    otherwise: buckets.deleteBucket,
+  },
+  postBucket: { rows: { delete: deleteObjects }, otherwise: notImplemented },
+  getObject: {
+    rows: {
+      uploadId: multipart.listParts,
+      attributes: objects.getAttributes,
+      acl: buckets.getObjectAcl,
+      tagging: buckets.getObjectTagging,
+      ...refused("retention", "legal-hold", "torrent"),
+    },
+    otherwise: objects.getObject,
+  },
+  deleteObject: {
+    rows: { uploadId: multipart.abortUpload, ...refused(...objectSettings) },
+    otherwise: objects.deleteObject,
+  },
+  postObject: {
+    rows: { uploads: multipart.createUpload, uploadId: multipart.completeUpload },
+    otherwise: notImplemented,
+  },
+} as const satisfies Record<string, Table>
+
+const isCopy = ({ header }: Call): boolean => header("x-amz-copy-source") !== undefined
+
+/** The one table that also looks at a header. */
+const putTable: Table = {
+  rows: {
+    uploadId: request => (isCopy(request.call) ? copyPart : multipart.putPart)(request),
+    ...refused(...objectSettings),
+  },
+  otherwise: request => (isCopy(request.call) ? copyObject : objects.putObject)(request),
+}
+
+const only = (otherwise: S3Handler): Table => ({ rows: {}, otherwise })
+
+type Input = Query & { readonly bucket?: string; readonly key?: string }
+
+export interface S3Needs {
+  readonly store: ObjectStore
+  readonly accessKeys: AccessKeys
+  /** Where the platform is reached. */
+  readonly baseUrl: string
+}
+
+export const s3Handlers = implement(areas.s3, ({ store, accessKeys, baseUrl }: S3Needs) => {
+  /** The declaration names the statuses of all rows of a table together, so each row's is not told by types. */
+  const answer = ({ rows, otherwise }: Table) =>
+    (async (input: Input, call: Call): Promise<Reply> => {
+      const { organization, project } = call
+      const { bucket = "", key = "", ...query } = input
+      const field = Object.keys(rows).find(name => Object.hasOwn(query, name))
+      const handle = (field === undefined ? undefined : rows[field]) ?? otherwise
+      const place = { organization, projectId: project?.id ?? "" }
+      return await handle({ call, store, place, bucket, key, query })
+    }) as (input: object, call: Call) => Promise<never>
+
+  return {
+    async credentials(_input, { principal, project }) {
+      if (principal.type !== "key") throw fault("key_required")
+      const { accessKeyId, secretAccessKey } = await accessKeys.ofKey(principal, project?.id ?? "")
+      return {
+        access_key_id: accessKeyId,
+        secret_access_key: secretAccessKey,
+        endpoint: `${baseUrl}/s3`,
+        region: s3Region,
+        addressing: "path",
+        expires_at: principal.key?.expiresAt?.toISOString() ?? null,
+      }
+    },
+    listBuckets: answer(only(buckets.listBuckets)),
+    getBucket: answer(tables.getBucket),
+    headBucket: answer(only(buckets.headBucket)),
+    putBucket: outsideTransaction(answer(tables.putBucket)),
+    deleteBucket: outsideTransaction(answer(tables.deleteBucket)),
+    postBucket: answer(tables.postBucket),
+    getObject: answer(tables.getObject),
+    headObject: answer(only(objects.headObject)),
+    putObject: answer(putTable),
+    deleteObject: answer(tables.deleteObject),
+    postObject: answer(tables.postObject),
+  }
+})

@@ -1,0 +1,152 @@
+/** Lists of objects, in the three forms that S3 has for them. */
+import type { Listing, ListedObjects, ObjectRecord } from "../object-store.ts"
+import { s3Fault } from "./errors.ts"
+import { countOf, fieldOf, quoted, type S3Handler, type S3Request, valueOf, xml } from "./request.ts"
+import { element, optional, text } from "./xml.ts"
+
+const KEYS_MAX = 1000
+const NOTHING: ListedObjects = { objects: [], prefixes: [], cursor: null }
+
+/** S3 escapes all but slashes. */
+const urlEncode = (value: string): string =>
+  encodeURIComponent(value.toWellFormed())
+    .replace(/[!'()*]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%2F", "/")
+
+interface Asked {
+  readonly prefix: string
+  readonly delimiter: string | undefined
+  readonly keysMax: number
+  readonly encode: (value: string) => string
+  readonly encodingType: string | undefined
+}
+
+const readAsked = ({ query }: S3Request): Asked => {
+  const encodingType = valueOf(query, "encoding-type")
+  if (encodingType !== undefined && encodingType !== "url")
+    throw s3Fault("InvalidArgument", "encoding-type must be url")
+  return {
+    prefix: fieldOf(query, "prefix") ?? "",
+    delimiter: valueOf(query, "delimiter"),
+    keysMax: countOf(query, "max-keys", KEYS_MAX),
+    encode: encodingType === undefined ? value => value : urlEncode,
+    encodingType,
+  }
+}
+
+const list = async (request: S3Request, asked: Asked, from: Pick<Listing, "startAfter" | "cursor">) => {
+  const { store, place, bucket } = request
+  if (asked.keysMax === 0) {
+    await store.findBucket(place, bucket)
+    return NOTHING
+  }
+  return await store.list(place, bucket, {
+    ...(asked.prefix !== "" && { prefix: asked.prefix }),
+    ...(asked.delimiter !== undefined && { delimiter: asked.delimiter }),
+    ...from,
+    limit: asked.keysMax,
+  })
+}
+
+const owner = ({ place }: S3Request): string =>
+  element("Owner", [text("ID", place.projectId), text("DisplayName", place.organization.name)])
+
+const facts = (object: ObjectRecord): string[] => [
+  text("LastModified", object.lastModified.toISOString()),
+  text("ETag", quoted(object.etag)),
+  ...Object.keys(object.checksums)
+    .filter(name => name !== "md5")
+    .map(name => text("ChecksumAlgorithm", name.toUpperCase())),
+  text("Size", object.size),
+  text("StorageClass", "STANDARD"),
+]
+
+const contents = ({ objects }: ListedObjects, { encode }: Asked, ownedBy: string): string[] =>
+  objects.map(object => element("Contents", [text("Key", encode(object.key)), ...facts(object), ownedBy]))
+
+const commonPrefixes = ({ prefixes }: ListedObjects, { encode }: Asked): string[] =>
+  prefixes.map(prefix => element("CommonPrefixes", [text("Prefix", encode(prefix))]))
+
+const head = ({ bucket }: S3Request, { prefix, delimiter, keysMax, encode, encodingType }: Asked): string[] => [
+  text("Name", bucket),
+  text("Prefix", encode(prefix)),
+  delimiter === undefined ? "" : text("Delimiter", encode(delimiter)),
+  text("MaxKeys", keysMax),
+  optional("EncodingType", encodingType),
+]
+
+/** The last entry of a page, key or prefix. */
+const lastOf = ({ objects, prefixes }: ListedObjects): string | undefined =>
+  [objects.at(-1)?.key, prefixes.at(-1)]
+    .filter(entry => entry !== undefined)
+    .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    .at(-1)
+
+/** `ListObjects`, which goes on from the name of an entry. */
+const listV1: S3Handler = async request => {
+  const asked = readAsked(request)
+  const marker = fieldOf(request.query, "marker") ?? ""
+  const found = await list(request, asked, marker === "" ? {} : { startAfter: marker })
+  const next = found.cursor === null || asked.delimiter === undefined ? undefined : lastOf(found)
+  return xml("ListBucketResult", [
+    ...head(request, asked),
+    text("Marker", asked.encode(marker)),
+    text("IsTruncated", found.cursor !== null),
+    next === undefined ? "" : text("NextMarker", asked.encode(next)),
+    ...contents(found, asked, owner(request)),
+    ...commonPrefixes(found, asked),
+  ])
+}
+
+/** `ListObjectsV2`, which goes on from a token. */
+const listV2: S3Handler = async request => {
+  const asked = readAsked(request)
+  const { query } = request
+  const token = fieldOf(query, "continuation-token")
+  if (token === "") throw s3Fault("InvalidArgument", "continuation-token must not be empty")
+  const startAfter = valueOf(query, "start-after")
+  const from = {
+    ...(token !== undefined && { cursor: token }),
+    ...(startAfter !== undefined && { startAfter }),
+  }
+  const found = await list(request, asked, from)
+  const ownedBy = fieldOf(query, "fetch-owner") === "true" ? owner(request) : ""
+  return xml("ListBucketResult", [
+    ...head(request, asked),
+    text("KeyCount", found.objects.length + found.prefixes.length),
+    optional("StartAfter", startAfter && asked.encode(startAfter)),
+    optional("ContinuationToken", token),
+    text("IsTruncated", found.cursor !== null),
+    optional("NextContinuationToken", found.cursor),
+    ...contents(found, asked, ownedBy),
+    ...commonPrefixes(found, asked),
+  ])
+}
+
+export const listObjects: S3Handler = request =>
+  fieldOf(request.query, "list-type") === "2" ? listV2(request) : listV1(request)
+
+/** `ListObjectVersions`: every object has one version, called `null`. */
+export const listVersions: S3Handler = async request => {
+  const asked = readAsked(request)
+  const marker = fieldOf(request.query, "key-marker") ?? ""
+  const found = await list(request, asked, marker === "" ? {} : { startAfter: marker })
+  const next = found.cursor === null ? undefined : lastOf(found)
+  const versions = found.objects.map(object =>
+    element("Version", [
+      text("Key", asked.encode(object.key)),
+      text("VersionId", "null"),
+      text("IsLatest", true),
+      ...facts(object),
+      owner(request),
+    ]),
+  )
+  return xml("ListVersionsResult", [
+    ...head(request, asked),
+    text("KeyMarker", asked.encode(marker)),
+    text("IsTruncated", found.cursor !== null),
+    ...(next === undefined ? [] : [text("NextKeyMarker", asked.encode(next)), text("NextVersionIdMarker", "null")]),
+    ...versions,
+    ...commonPrefixes(found, asked),
+  ])
+}

@@ -1,0 +1,70 @@
+/** `DeleteObjects`: up to a thousand keys in one request. */
+import { isFault } from "../../../kernel/fault.ts"
+import { readBody } from "./body.ts"
+import { checkKey } from "./headers.ts"
+import { s3Fault } from "./errors.ts"
+import { type S3Handler, type S3Request, unquoted, xml } from "./request.ts"
+import { element, text } from "./xml.ts"
+import { childrenOf, parseXml, textOf } from "./xml-body.ts"
+
+const KEYS_MAX = 1000
+
+interface Named {
+  readonly key: string
+  readonly version: string | undefined
+  /** Deleted only while it has this ETag. */
+  readonly etag: string | undefined
+}
+
+const readKeys = (body: string): { readonly named: readonly Named[]; readonly isQuiet: boolean } => {
+  const root = parseXml(body, "Delete")
+  const named = childrenOf(root, "Object").map(object => {
+    const key = textOf(object, "Key")
+    if (key === undefined || key === "") throw s3Fault("MalformedXML", "an object has no key")
+    checkKey(key)
+    const etag = textOf(object, "ETag")
+    return { key, version: textOf(object, "VersionId"), etag: etag === undefined ? undefined : unquoted(etag) }
+  })
+  if (named.length === 0 || named.length > KEYS_MAX)
+    throw s3Fault("MalformedXML", `it names from 1 to ${KEYS_MAX} objects`)
+  return { named, isQuiet: textOf(root, "Quiet")?.trim() === "true" }
+}
+
+const deleted = ({ key }: Named): string => element("Deleted", [text("Key", key)])
+
+const failed = ({ key }: Named, code: string, message: string): string =>
+  element("Error", [text("Key", key), text("Code", code), text("Message", message)])
+
+const removeIf = async (
+  { store, place, bucket }: S3Request,
+  named: Named,
+  etag: string,
+): Promise<string> => {
+  try {
+    await store.remove(place, bucket, [named.key], { ifMatch: [etag] })
+    return deleted(named)
+  } catch (error) {
+    if (!isFault(error, "precondition_failed")) throw error
+    return failed(named, "PreconditionFailed", error.message)
+  }
+}
+
+export const deleteObjects: S3Handler = async request => {
+  const { call, store, place, bucket } = request
+  const { named, isQuiet } = readKeys(await readBody(call))
+  const isOther = ({ version }: Named) => version !== undefined && version !== "" && version !== "null"
+  const present = named.filter(object => !isOther(object))
+  const free = present.filter(({ etag }) => etag === undefined)
+  await store.remove(
+    place,
+    bucket,
+    free.map(({ key }) => key),
+  )
+  const outcomes = [
+    ...free.map(deleted),
+    ...named.filter(isOther).map(object => failed(object, "NoSuchVersion", "the version does not exist")),
+  ]
+  for (const object of present)
+    if (object.etag !== undefined) outcomes.push(await removeIf(request, object, object.etag))
+  return xml("DeleteResult", isQuiet ? outcomes.filter(outcome => outcome.startsWith("<Error>")) : outcomes)
+}

@@ -1,0 +1,136 @@
+/** Reading, writing and deleting single objects. */
+import type { Reply } from "@svc/contract"
+import { fault } from "../../../kernel/fault.ts"
+import type { ByteRange } from "../../../ports/blob/port.ts"
+import type { ObjectRecord } from "../object-store.ts"
+import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
+import { parseRange } from "../rules/ranges.ts"
+import { s3Fault } from "./errors.ts"
+import {
+  checkKey,
+  checkSupported,
+  checksumElements,
+  checksumHeaders,
+  objectHeaders,
+  readAttributes,
+  stateHeaders,
+} from "./headers.ts"
+import { openPayload } from "./payload.ts"
+import { checkVersion, quoted, type S3Handler, type S3Request, valueOf, xml } from "./request.ts"
+import { element, text } from "./xml.ts"
+
+/** How much of an object is asked for, or that its reader has it already. */
+type Wanted = ByteRange | "all" | "nothing_new"
+
+const outside = ({ size }: ObjectRecord) =>
+  fault("range_not_satisfiable", undefined, { headers: { "content-range": `bytes */${size}` } })
+
+/** `partNumber` in place of a range: an object that was sent whole is its own first part. */
+const wantedPart = (number: string, object: ObjectRecord): Wanted => {
+  if (!/^[1-9]\d{0,4}$/.test(number)) throw s3Fault("InvalidArgument", "partNumber must be from 1 to 10,000")
+  if (object.partCount !== null) throw s3Fault("NotImplemented", "parts of an object cannot be read by number")
+  if (number !== "1") throw outside(object)
+  return object.size === 0 ? "all" : { start: 0, end: object.size - 1 }
+}
+
+const judge = (object: ObjectRecord, { call, query }: S3Request): Wanted => {
+  const judged = judgeRead(parseConditions(call.header), object)
+  if (judged === "failed") throw fault("precondition_failed")
+  if (judged === "not_modified") return "nothing_new"
+  const part = valueOf(query, "partNumber")
+  if (part !== undefined) return wantedPart(part, object)
+  const range = isSameForRange(call.header("if-range"), object)
+    ? parseRange(call.header("range"), object.size)
+    : "all"
+  if (range === "unsatisfiable") throw outside(object)
+  return range
+}
+
+const replyWith = (request: S3Request, object: ObjectRecord, wanted: Wanted, body: unknown): Reply => {
+  if (wanted === "nothing_new") return { status: 304, body: undefined, headers: stateHeaders(object) }
+  const { call, query } = request
+  const isWhole = wanted === "all" || wanted.end - wanted.start + 1 === object.size
+  const withChecksums = isWhole && call.header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
+  const headers = objectHeaders(object, query, withChecksums)
+  if (wanted === "all")
+    return { status: 200, body, headers: { ...headers, "content-length": String(object.size) } }
+  const { start, end } = wanted
+  return {
+    status: 206,
+    body,
+    headers: {
+      ...headers,
+      "content-length": String(end - start + 1),
+      "content-range": `bytes ${start}-${end}/${object.size}`,
+    },
+  }
+}
+
+export const getObject: S3Handler = async request => {
+  const { store, place, bucket, key, query } = request
+  checkVersion(query)
+  let wanted: Wanted = "all"
+  const { object, body } = await store.open(place, bucket, key, found => {
+    wanted = judge(found, request)
+    return wanted === "nothing_new" ? "none" : wanted
+  })
+  return replyWith(request, object, wanted, body ?? undefined)
+}
+
+export const headObject: S3Handler = async request => {
+  const { store, place, bucket, key, query } = request
+  checkVersion(query)
+  const object = await store.find(place, bucket, key)
+  return replyWith(request, object, judge(object, request), undefined)
+}
+
+export const putObject: S3Handler = async ({ call, store, place, bucket, key }) => {
+  checkKey(key)
+  checkSupported(call)
+  const conditions = parseConditions(call.header)
+  const object = await store.put(place, {
+    ...{ bucket, key, ...openPayload(call), ...readAttributes(call) },
+    ...(conditions && { conditions }),
+    ...{ signal: call.signal, now: call.now },
+  })
+  return {
+    status: 200,
+    body: undefined,
+    headers: { etag: quoted(object.etag), ...checksumHeaders(object.checksums, object.checksumType) },
+  }
+}
+
+export const deleteObject: S3Handler = async ({ call, store, place, bucket, key, query }) => {
+  checkVersion(query)
+  checkKey(key)
+  await store.remove(place, bucket, [key], parseConditions(call.header))
+  return { status: 204, body: undefined }
+}
+
+export const ATTRIBUTES = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"] as const
+
+/** `GetObjectAttributes`: those that its header names. */
+export const getAttributes: S3Handler = async ({ call, store, place, bucket, key, query }) => {
+  checkVersion(query)
+  const asked = (call.header("x-amz-object-attributes") ?? "").split(",").map(name => name.trim())
+  if (!asked.every(name => ATTRIBUTES.some(known => known === name)))
+    throw s3Fault("InvalidArgument", `x-amz-object-attributes names some of ${ATTRIBUTES.join(", ")}`)
+  const object = await store.find(place, bucket, key)
+  if (judgeRead(parseConditions(call.header), object) === "failed") throw fault("precondition_failed")
+  const checksums = checksumElements(object.checksums)
+  const elements = {
+    ETag: text("ETag", object.etag),
+    Checksum:
+      checksums.length === 0
+        ? ""
+        : element("Checksum", [...checksums, text("ChecksumType", object.checksumType.toUpperCase())]),
+    ObjectParts: object.partCount === null ? "" : element("ObjectParts", [text("PartsCount", object.partCount)]),
+    StorageClass: text("StorageClass", "STANDARD"),
+    ObjectSize: text("ObjectSize", object.size),
+  }
+  return xml(
+    "GetObjectAttributesResponse",
+    ATTRIBUTES.filter(name => asked.includes(name)).map(name => elements[name]),
+    { "last-modified": object.lastModified.toUTCString() },
+  )
+}

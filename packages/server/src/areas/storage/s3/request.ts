@@ -1,0 +1,63 @@
+/** One request of an S3 client, as its handlers see it. */
+import type { Reply } from "@svc/contract"
+import type { Call } from "../../../kernel/call.ts"
+import { fault } from "../../../kernel/fault.ts"
+import type { ObjectStore, Place } from "../object-store.ts"
+import { s3Fault } from "./errors.ts"
+import { document, NAMESPACE } from "./xml.ts"
+
+export type Query = Readonly<Record<string, unknown>>
+
+export interface S3Request {
+  readonly call: Call
+  readonly store: ObjectStore
+  readonly place: Place
+  /** Empty where the path names none. */
+  readonly bucket: string
+  readonly key: string
+  readonly query: Query
+}
+
+export type S3Handler = (request: S3Request) => Promise<Reply>
+
+/** Of a field that came twice, the first. */
+export const fieldOf = (query: Query, name: string): string | undefined => {
+  const value = Object.hasOwn(query, name) ? query[name] : undefined
+  const first = Array.isArray(value) ? value[0] : value
+  return typeof first === "string" ? first : undefined
+}
+
+/** Fields without a value count as absent: some clients send `prefix=`. */
+export const valueOf = (query: Query, name: string): string | undefined => fieldOf(query, name) || undefined
+
+export const countOf = (query: Query, name: string, max: number): number => {
+  const text = valueOf(query, name)
+  if (text === undefined) return max
+  if (!/^\d{1,10}$/.test(text)) throw s3Fault("InvalidArgument", `${name} must be a whole number`)
+  return Math.min(Number(text), max)
+}
+
+/** Buckets keep one version of each object, which S3 calls `null`. */
+export const checkVersion = (query: Query): void => {
+  const version = valueOf(query, "versionId")
+  if (version !== undefined && version !== "null") throw s3Fault("NoSuchVersion")
+}
+
+export const notImplemented: S3Handler = async () => {
+  throw fault("not_implemented")
+}
+
+/** An answer in XML. */
+export const xml = (
+  root: string,
+  children: readonly string[],
+  headers: Readonly<Record<string, string>> = {},
+): Reply => ({
+  status: 200,
+  body: Buffer.from(document(root, NAMESPACE, children)),
+  headers: { "content-type": "application/xml", ...headers },
+})
+
+export const quoted = (etag: string): string => `"${etag}"`
+/** ETags are compared without their quotes, which some clients leave out. */
+export const unquoted = (etag: string): string => etag.trim().replace(/^"(.*)"$/, "$1")

@@ -1,0 +1,67 @@
+/** The few requests whose body is XML. */
+import { XMLParser, XMLValidator } from "fast-xml-parser"
+import { s3Fault } from "./errors.ts"
+
+/** `Delete` and `CompleteMultipartUpload` nest three deep. */
+const NESTING_MAX = 6
+
+// Entities are ours to resolve: with a document type there would be more of them than XML's own five.
+const parser = new XMLParser({
+  ignoreAttributes: true,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  removeNSPrefix: true,
+  parseTagValue: false,
+  processEntities: false,
+  trimValues: false,
+  maxNestedTags: NESTING_MAX,
+  isArray: () => true,
+})
+
+type Node = Readonly<Record<string, readonly unknown[]>>
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
+
+const resolveEntity = (whole: string, name: string): string => {
+  const number = name.startsWith("#x")
+    ? Number.parseInt(name.slice(2), 16)
+    : name.startsWith("#")
+      ? Number(name.slice(1))
+      : undefined
+  if (number === undefined) {
+    const known = ENTITIES[name]
+    if (known === undefined) throw s3Fault("MalformedXML", `${whole} is not an entity of XML`)
+    return known
+  }
+  if (!(number > 0 && number <= 0x10ffff) || (number >= 0xd800 && number < 0xe000))
+    throw s3Fault("MalformedXML", `${whole} is no character`)
+  return String.fromCodePoint(number)
+}
+
+const unescape = (value: string): string => value.replace(/&(#?\w{1,10});/g, resolveEntity)
+
+/** The content of a document whose root has that name. Throws MalformedXML. */
+export const parseXml = (body: string, root: string): Node => {
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(body)) throw s3Fault("MalformedXML", "document types are not accepted")
+  if (XMLValidator.validate(body) !== true) throw s3Fault("MalformedXML")
+  let parsed: unknown
+  try {
+    parsed = parser.parse(body)
+  } catch {
+    throw s3Fault("MalformedXML")
+  }
+  const found = isNode(parsed) ? childrenOf(parsed, root)[0] : undefined
+  if (!found) throw s3Fault("MalformedXML", `its root is not ${root}`)
+  return found
+}
+
+const isNode = (value: unknown): value is Node => typeof value === "object" && value !== null
+
+export const childrenOf = (node: Node, name: string): Node[] =>
+  (Object.hasOwn(node, name) ? (node[name] ?? []) : []).map(child => (isNode(child) ? child : {}))
+
+/** The text of the first child of that name. */
+export const textOf = (node: Node, name: string): string | undefined => {
+  const [first] = Object.hasOwn(node, name) ? (node[name] ?? []) : []
+  return typeof first === "string" ? unescape(first) : undefined
+}

@@ -1,0 +1,186 @@
+/** Rows of storage.objects. Every statement names the project first. */
+import type pg from "pg"
+import { fault } from "../../../kernel/fault.ts"
+import type { Conditions, ListedObjects, Listing, ObjectRecord } from "../object-store.ts"
+import { successorOf } from "../rules/names.ts"
+import { type BlobPart, OBJECT_COLUMNS, type ObjectRow, type StoredParts, toObject } from "./rows.ts"
+
+export type Queries = Pick<pg.Pool, "query">
+
+type FoundRow = { readonly bucket_id: string; readonly is_public: boolean } & (ObjectRow | { key: null }) &
+  StoredParts
+
+export interface FoundObject {
+  readonly object: ObjectRecord
+  readonly isPublic: boolean
+  readonly stored: StoredParts
+}
+
+const FIND = {
+  name: "storage-find",
+  text: `SELECT bucket.id AS bucket_id, bucket.is_public, ${OBJECT_COLUMNS}, o.addresses, o.sizes
+    FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = $3
+    WHERE bucket.project_id = $1 AND bucket.name = $2`,
+}
+
+const PUT = {
+  name: "storage-put",
+  text: `SELECT storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+    AS outcome`,
+}
+
+const REMOVE = {
+  name: "storage-remove",
+  text: "SELECT outcome, removed FROM storage.remove_objects($1, $2, $3, $4, $5, $6, $7)",
+}
+
+export const bucketNotFound = (name: string) => fault("bucket_not_found", { name })
+
+const conditionValues = (conditions: Conditions | undefined) => [
+  conditions?.ifMatch ?? null,
+  conditions?.ifNoneMatch ?? null,
+  conditions?.ifUnmodifiedSince ?? null,
+]
+
+const judge = (outcome: string | undefined, bucket: string) => {
+  if (outcome === "no_bucket") throw bucketNotFound(bucket)
+  if (outcome === "precondition") throw fault("precondition_failed")
+}
+
+export interface NewObject {
+  readonly projectId: string
+  readonly object: ObjectRecord
+  readonly parts: readonly BlobPart[]
+  readonly conditions?: Conditions | undefined
+  /** Whether its blobs were written just now. */
+  readonly isPublished: boolean
+  /** Blobs that the parts of an upload give up when they become this object, and the bytes of those parts. */
+  readonly released?: { readonly addresses: readonly string[]; readonly bytes: number }
+}
+
+export const putObject = async (db: Queries, put: NewObject): Promise<void> => {
+  const { projectId, object, parts, conditions, isPublished, released } = put
+  const { rows } = await db.query<{ outcome: string }>({
+    ...PUT,
+    values: [
+      ...[projectId, object.bucket, object.key, object.size, object.etag, object.lastModified],
+      ...[JSON.stringify(object.http), JSON.stringify(object.metadata), JSON.stringify(object.checksums)],
+      ...[object.checksumType, object.partCount],
+      ...[parts.map(({ address }) => address), parts.map(({ size }) => size)],
+      ...[released?.addresses ?? [], released?.bytes ?? 0],
+      ...conditionValues(conditions),
+      isPublished,
+    ],
+  })
+  judge(rows[0]?.outcome, object.bucket)
+}
+
+/** Throws `bucket_not_found` or `object_not_found`. */
+export const findObject = async (
+  db: Queries,
+  projectId: string,
+  bucket: string,
+  key: string,
+): Promise<FoundObject> => {
+  const { rows } = await db.query<FoundRow>({ ...FIND, values: [projectId, bucket, key] })
+  const row = rows[0]
+  if (!row) throw bucketNotFound(bucket)
+  if (row.key === null) throw fault("object_not_found", { key })
+  return { object: toObject(bucket, row), isPublic: row.is_public, stored: row }
+}
+
+export const removeObjects = async (
+  db: Queries,
+  remove: {
+    readonly projectId: string
+    readonly bucket: string
+    readonly keys: readonly string[]
+    readonly now: Date
+    readonly conditions?: Conditions | undefined
+  },
+): Promise<ReadonlySet<string>> => {
+  const { projectId, bucket, keys, now, conditions } = remove
+  const { rows } = await db.query<{ outcome: string; removed: string[] }>({
+    ...REMOVE,
+    values: [projectId, bucket, keys, now, ...conditionValues(conditions)],
+  })
+  judge(rows[0]?.outcome, bucket)
+  return new Set(rows[0]?.removed)
+}
+
+const LIST = {
+  name: "storage-list",
+  text: "SELECT * FROM storage.list_entries($1, $2, $3, $4, $5, $6, $7)",
+}
+
+type Entry = ({ readonly common_prefix: null } & ObjectRow) | { readonly common_prefix: string }
+
+/** A text from which on all keys are greater than this one: PostgreSQL's text holds no null character. */
+const after = (key: string): string => `${key}\u0001`
+
+const cursorOf = (entry: string): string => Buffer.from(entry).toString("base64url")
+
+const readCursor = (cursor: string): string => {
+  const entry = Buffer.from(cursor, "base64url").toString()
+  if (entry === "" || entry.includes("\0") || cursorOf(entry) !== cursor)
+    throw fault("invalid_parameter", { reason: "cursor is not one that a list gave" })
+  return entry
+}
+
+/** What the key and others have in common up to the delimiter, or undefined. */
+const commonPrefix = (key: string, prefix: string, delimiter: string): string | undefined => {
+  const at = key.startsWith(prefix) ? key.indexOf(delimiter, prefix.length) : -1
+  return at < 0 ? undefined : key.slice(0, at + delimiter.length)
+}
+
+const later = (a: string, b: string): string => (Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? b : a)
+
+/** The least key to look at. A common prefix that was given already stands for all its keys. */
+const firstKey = ({ prefix = "", delimiter, startAfter, cursor }: Listing): string | undefined => {
+  const behind = [startAfter, cursor === undefined ? undefined : readCursor(cursor)].flatMap(text => {
+    if (text === undefined || text === "") return []
+    const isPrefix = delimiter !== undefined && commonPrefix(text, prefix, delimiter) === text
+    return [isPrefix ? successorOf(text) : after(text)]
+  })
+  if (behind.includes(undefined)) return undefined
+  return behind.reduce<string>((first, next) => later(first, next ?? first), prefix)
+}
+
+const query = (bucketId: string, { prefix = "", delimiter, limit }: Listing, from: string) => {
+  const below = prefix === "" ? undefined : successorOf(prefix)
+  const next = delimiter === undefined ? undefined : successorOf(delimiter)
+  if (delimiter !== undefined && next === undefined)
+    throw fault("invalid_parameter", { reason: "delimiter is made of the highest of all characters" })
+  // One more than asked for tells whether that is all.
+  const values = [bucketId, prefix, from, below ?? null, delimiter ?? null, next ?? null, limit + 1]
+  return { ...LIST, values }
+}
+
+export const listObjects = async (
+  db: Queries,
+  projectId: string,
+  bucket: string,
+  listing: Listing,
+): Promise<ListedObjects> => {
+  const from = firstKey(listing)
+  const found = await db.query<{ id: string }>({
+    name: "storage-bucket-id",
+    text: "SELECT id FROM storage.buckets WHERE project_id = $1 AND name = $2",
+    values: [projectId, bucket],
+  })
+  const bucketId = found.rows[0]?.id
+  if (bucketId === undefined) throw bucketNotFound(bucket)
+  if (from === undefined) return { objects: [], prefixes: [], cursor: null }
+
+  const { rows } = await db.query<Entry>(query(bucketId, listing, from))
+  const entries = rows.slice(0, listing.limit)
+  const last = entries.at(-1)
+  return {
+    objects: entries.flatMap(entry => (entry.common_prefix === null ? [toObject(bucket, entry)] : [])),
+    prefixes: entries.flatMap(({ common_prefix }) => common_prefix ?? []),
+    cursor:
+      last && rows.length > entries.length
+        ? cursorOf(last.common_prefix === null ? last.key : last.common_prefix)
+        : null,
+  }
+}

@@ -1,0 +1,79 @@
+/** How the values of settings are read. Each throws a RangeError that says what the value must be. */
+import { readFileSync } from "node:fs"
+import { parseCidrs } from "./kernel/edges/client-address.ts"
+
+export const integer =
+  (min: number, max: number, otherwise: number) =>
+  (text = String(otherwise)): number => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max)
+      throw new RangeError(`must be a whole number from ${min} to ${max}`)
+    return value
+  }
+
+export const word =
+  <const Words extends readonly [string, ...string[]]>(...words: Words) =>
+  (text: string = words[0]): Words[number] => {
+    if (!words.includes(text)) throw new RangeError(`must be one of ${words.join(", ")}`)
+    return text
+  }
+
+export const optional = (text: string | undefined): string | undefined => text
+
+export const url =
+  (...protocols: string[]) =>
+  (text: string | undefined): string | undefined => {
+    if (text === undefined) return undefined
+    const protocol = URL.canParse(text) ? new URL(text).protocol : ""
+    if (!protocols.includes(protocol))
+      throw new RangeError(`must be a URL that starts with ${protocols.join(" or ")}//`)
+    return text.replace(/\/+$/, "")
+  }
+
+export const cidrs = (text = ""): string[] => {
+  const list = text.split(",").flatMap(part => part.trim() || [])
+  parseCidrs(list)
+  return list
+}
+
+/** Where tenant databases run when not on this machine. What the fields mean is the driver's to say. */
+export const cluster = (
+  path: string | undefined,
+): (object & { apiUrl: string; namespace: string }) | undefined => {
+  if (path === undefined) return undefined
+  try {
+    const options = JSON.parse(readFileSync(path, "utf8"))
+    if (typeof options.apiUrl === "string" && typeof options.namespace === "string") return options
+  } catch (error) {
+    throw new RangeError(
+      `must name a JSON file that can be read: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+  throw new RangeError("must name a JSON file with at least apiUrl and namespace")
+}
+
+/** `teams/cloud/transit/keys/svc` */
+export const transitKey = (
+  text = "transit/keys/svc",
+): { readonly mount: string; readonly keyName: string } => {
+  const [, mount, keyName] = /^([\w./-]+)\/keys\/([\w.-]+)$/.exec(text) ?? []
+  if (mount === undefined || keyName === undefined) throw new RangeError("must look like transit/keys/svc")
+  return { mount, keyName }
+}
+
+export interface BucketUrl {
+  readonly endpoint: string
+  readonly bucket: string
+  readonly prefix: string
+}
+
+/** `https://host/bucket` or `https://host/bucket/a/prefix`. */
+export const bucketUrl = (text: string | undefined): BucketUrl | undefined => {
+  const whole = url("http:", "https:")(text)
+  if (whole === undefined) return undefined
+  const { origin, pathname } = new URL(whole)
+  const [bucket = "", ...prefix] = pathname.slice(1).split("/").map(decodeURIComponent)
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket) || prefix.includes(""))
+    throw new RangeError("must name the bucket in its path, as in https://s3.example.com/bucket")
+  return { endpoint: origin, bucket, prefix: prefix.map(part => `${part}/`).join("") }
+}

@@ -1,0 +1,208 @@
+import type { KeyObject } from "node:crypto"
+import type { Clock } from "../../kernel/clock.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Database, Db } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import type { Logger } from "../../kernel/log.ts"
+import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import type { SecretsHealth, SecretsPort } from "../../ports/secrets/port.ts"
+import { createDataKeys, type DataKey, type Purpose } from "./data-keys.ts"
+import { type Paging, type Ring, type TenantKeyRow, tenantKeyStore } from "./tenant-key-store.ts"
+
+/** One key, with the number that what it sealed must carry. */
+export interface VersionedKey {
+  readonly version: number
+  readonly key: KeyObject
+}
+
+export interface Rotation {
+  readonly version: number
+  readonly previous: number
+  readonly minDecryption: number
+  readonly rotatedAt: Date
+}
+
+/**
+ * The data keys of tenants, each with versions, wrapped by the secrets engine and known unwrapped only to processes.
+ * A tenant gets its first key when something is first sealed for it. The faults thrown are `service_unavailable` when a
+ * key is needed that the secrets engine does not unwrap, and `organization_not_found` for a tenant that was erased.
+ */
+export interface TenantKeys {
+  /** A key to encrypt with, for that many uses: the newest, or the version asked for. Undefined when it must not be used. */
+  forSealing(
+    tenantId: string,
+    purpose: Purpose,
+    asked?: { readonly uses?: number; readonly version?: number | undefined },
+  ): Promise<VersionedKey | undefined>
+  /** Undefined when there is no such version, it was destroyed, or users' ciphertexts may not have it any more. */
+  forOpening(tenantId: string, purpose: Purpose, version: number): Promise<KeyObject | undefined>
+  ring(tenantId: string): Promise<Ring>
+  /** All versions, the newest first. */
+  list(db: Db, tenantId: string, page: Paging): Promise<{ rows: TenantKeyRow[]; total: number }>
+  /** Makes a newer version, in the caller's transaction. Call `changed` once that has committed. */
+  rotate(db: Db, tenantId: string): Promise<Rotation>
+  /** Sets the least version that users' ciphertexts may have; undefined when there is no such version. */
+  setMinDecryption(db: Db, tenantId: string, version: number): Promise<Ring | undefined>
+  changed(tenantId: string): void
+  /** Destroys all keys of the tenant, for good, in the caller's transaction. Call `erased` once that has committed. */
+  erase(db: Db, tenantId: string): Promise<void>
+  erased(tenantId: string): void
+  /** Wraps again what the secrets engine wrapped under an older key of its own, or another engine before it. */
+  renewWraps(): Promise<void>
+  health(): Promise<SecretsHealth>
+}
+
+const CHANGED = "tenant_keys"
+const ERASED = "tenant_keys_erased"
+const RINGS_MAX = 20_000
+
+/**
+ * Uses that a process takes on record at a time. Those of a process that ends are lost, which costs nothing: GCM with
+ * random nonces is safe for 2^32 uses of a key (NIST SP 800-38D, 8.3), and it is rotated after a quarter of them.
+ */
+const USES_RESERVED = 2 ** 16
+const USES_BEFORE_ROTATION = 2 ** 30
+const USES_MAX = 2 ** 32
+
+interface Needs {
+  /** A pool of its own: who seals may hold a connection of the common one, and would wait for a second for ever. */
+  readonly database: Database
+  readonly secrets: SecretsPort
+  readonly changes: Changes
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export const createTenantKeys = ({ database, secrets, changes, clock, log }: Needs): TenantKeys => {
+  const store = tenantKeyStore(database.db)
+  const dataKeys = createDataKeys({ store, secrets })
+  const rings = createPushedCache<Ring>({
+    changes,
+    topics: { [CHANGED]: "one", [ERASED]: "one" },
+    read: store.ring,
+    idOf: ring => ring.tenantId,
+    entriesMax: RINGS_MAX,
+  })
+  changes.subscribe(ERASED, dataKeys.forget)
+
+  const changed = (tenantId: string) => changes.applied(CHANGED, tenantId)
+
+  const firsts = new Map<string, Promise<void>>()
+  /** Of callers who come at once, in whatever process, one makes the key and all have the same. */
+  const makeFirst = (tenantId: string): Promise<void> => {
+    const make = async () => {
+      await insert(database.db, tenantId, 1, await dataKeys.make(tenantId, 1))
+      changed(tenantId)
+    }
+    const making = firsts.get(tenantId) ?? make().finally(() => firsts.delete(tenantId))
+    firsts.set(tenantId, making)
+    return making
+  }
+
+  const insert = async (db: Db, tenant_id: string, version: number, wrapped_key: string) => {
+    const created_at = new Date(clock.now())
+    const row = { tenant_id, version, wrapped_key, state: "active", uses_reserved: 0, created_at }
+    await tenantKeyStore(db).insert(row)
+    await changes.announce(db, CHANGED, tenant_id)
+  }
+
+  const isOver = () => fault("organization_not_found")
+
+  const ringWithKey = async (tenantId: string): Promise<Ring> => {
+    const ring = await rings.find(tenantId)
+    if (ring.erased) throw isOver()
+    if (ring.current > 0) return ring
+    await makeFirst(tenantId)
+    return store.ring(tenantId)
+  }
+
+  /** All on the caller's connection. The wrapping is made before the lock is taken: it may be a call to elsewhere. */
+  const rotate = async (db: Db, tenantId: string): Promise<Rotation> => {
+    const rows = tenantKeyStore(db)
+    const known = await rows.ring(tenantId)
+    if (known.current === 0) await insert(db, tenantId, 1, await dataKeys.make(tenantId, 1))
+    const current = known.current || 1
+    const wrapped = await dataKeys.make(tenantId, current + 1)
+    await rows.lock(tenantId)
+    const { erased, minDecryption } = await rows.ring(tenantId)
+    if (erased) throw isOver()
+    // Whoever rotated it since this call began has made a key that is new for this caller too.
+    await insert(db, tenantId, current + 1, wrapped)
+    const made = await rows.find(tenantId, current + 1)
+    const rotatedAt = made?.created_at ?? new Date(clock.now())
+    return { version: current + 1, previous: current, minDecryption, rotatedAt }
+  }
+
+  /** Takes more uses of a key on record. False when it has been used as often as it may. */
+  const reserve = async (tenantId: string, held: DataKey, ring: Ring): Promise<boolean> => {
+    const total = await store.reserve(tenantId, held.version, USES_RESERVED, USES_MAX)
+    if (total === undefined) return false
+    held.usesLeft += USES_RESERVED
+    if (total < USES_BEFORE_ROTATION || held.version !== ring.current) return true
+    try {
+      await database.transaction(tx => rotate(tx, tenantId))
+      changed(tenantId)
+    } catch (error) {
+      log.error({ err: error, tenant_id: tenantId }, "a tenant's key is used for longer than it should be")
+    }
+    return true
+  }
+  const reservations = new WeakMap<DataKey, Promise<boolean>>()
+  const reserveOnce = (tenantId: string, held: DataKey, ring: Ring): Promise<boolean> => {
+    const reserving =
+      reservations.get(held) ?? reserve(tenantId, held, ring).finally(() => reservations.delete(held))
+    reservations.set(held, reserving)
+    return reserving
+  }
+
+  return {
+    async forSealing(tenantId, purpose, { uses = 1, version } = {}) {
+      for (;;) {
+        const ring = await ringWithKey(tenantId)
+        if (version !== undefined && (version < ring.minDecryption || version > ring.current))
+          return undefined
+        const held = await dataKeys.hold(tenantId, version ?? ring.current)
+        if (!held) throw isOver()
+        if (held.usesLeft >= uses) {
+          held.usesLeft -= uses
+          return { version: held.version, key: held.keys[purpose] }
+        }
+        if (!(await reserveOnce(tenantId, held, ring))) return undefined
+      }
+    },
+
+    async forOpening(tenantId, purpose, version) {
+      let ring = await rings.find(tenantId)
+      // Another process may have rotated a moment ago.
+      if (version > ring.current) ring = await store.ring(tenantId)
+      const least = purpose === "data" ? ring.minDecryption : 1
+      if (ring.erased || version < least || version > ring.current) return undefined
+      return (await dataKeys.hold(tenantId, version))?.keys[purpose]
+    },
+
+    ring: store.ring,
+    list: (db, tenantId, page) => tenantKeyStore(db).list(tenantId, page),
+    rotate,
+
+    async setMinDecryption(db, tenantId, version) {
+      const rows = tenantKeyStore(db)
+      await rows.lock(tenantId)
+      const ring = await rows.ring(tenantId)
+      if (version > ring.current) return undefined
+      await rows.setMinDecryption(tenantId, version)
+      await changes.announce(db, CHANGED, tenantId)
+      return { ...ring, minDecryption: version }
+    },
+
+    changed,
+
+    async erase(db, tenantId) {
+      await tenantKeyStore(db).destroy(tenantId, new Date(clock.now()))
+      await changes.announce(db, ERASED, tenantId)
+    },
+    erased: tenantId => changes.applied(ERASED, tenantId),
+
+    renewWraps: dataKeys.renewWraps,
+    health: secrets.health,
+  }
+}

@@ -1,0 +1,200 @@
+import { randomUUID } from "node:crypto"
+import type { Clock } from "../clock.ts"
+import type { Changes } from "../db/changes.ts"
+import { afterCommit, type Database, type Db } from "../db/database.ts"
+import type { Logger } from "../log.ts"
+import type { MetricSources } from "../metrics.ts"
+import { createAlarm } from "./alarm.ts"
+import { createAnnouncer, JOBS_TOPIC } from "./announcer.ts"
+import { deadLetters, pruneDead } from "./dead.ts"
+import { jobFigures } from "./figures.ts"
+import type { EnqueueOptions, Jobs, NewJob, QueueDefinition, ScheduleDefinition } from "./jobs.ts"
+import { completeQueue, type Queue } from "./rules.ts"
+import { createRunner, type Runner } from "./runner.ts"
+import { firstTick, scheduleQueue } from "./schedules.ts"
+import { insertJobs, jobStore } from "./store.ts"
+
+/** News can be lost; then work is found this late. One statement for all queues. */
+const LOOK_EVERY_MS = 2_000
+const BEAT_EVERY_MS = 1_000
+const PRUNE_EVERY_MS = 3_600_000
+
+export interface JobsNeeds {
+  readonly database: Database
+  readonly changes: Changes
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: MetricSources
+}
+
+export interface RunningJobs extends Disposable {
+  readonly jobs: Jobs
+  /** Begins to run the jobs of the defined queues. */
+  start(): Promise<void>
+  /** Claims no more, waits this long at most for what runs, and gives the rest to other processes. */
+  drain(waitMsMax: number): Promise<void>
+}
+
+type Handlers = ReadonlyMap<string, Runner>
+
+/** Tells this process's runner and, where it has none or is full, the others. */
+const createWakes = (runners: Handlers, { database, changes, clock, log }: JobsNeeds) => {
+  const announcer = createAnnouncer(database.db, changes, log)
+  const wakeHere = (queue: string) => runners.get(queue)?.wake("here")
+  const alarm = createAlarm(clock, wakeHere)
+
+  changes.subscribe(JOBS_TOPIC, names => {
+    for (const queue of names?.split(",") ?? runners.keys()) runners.get(queue)?.wake("elsewhere")
+  })
+
+  const enqueued = (jobs: readonly NewJob[]) => {
+    const nowMs = clock.now()
+    const now = new Set<string>()
+    for (const { queue, runAt } of jobs) {
+      if (runAt && runAt.getTime() > nowMs) expect(queue, runAt)
+      else now.add(queue)
+    }
+    for (const queue of now) {
+      if (runners.has(queue)) wakeHere(queue)
+      else announcer.tell([queue])
+    }
+  }
+  const expect = (queue: string, at: Date) => {
+    const inMs = at.getTime() - clock.now()
+    if (inMs <= 0) wakeHere(queue)
+    // Later ones are found by a look in time.
+    else if (inMs <= 2 * LOOK_EVERY_MS) alarm.set(queue, at.getTime())
+  }
+  return { announcer, alarm, enqueued, expect, wakeHere }
+}
+
+/** What this process does for its queues by the clock. */
+const createRounds = (
+  runners: Handlers,
+  worker: string,
+  { database, clock, log }: JobsNeeds,
+  { announcer, expect }: ReturnType<typeof createWakes>,
+) => {
+  const store = jobStore(database.db)
+
+  const look = async () => {
+    const nowMs = clock.now()
+    const looks = await store.look([...runners.keys()], nowMs)
+    for (const { queue, isReady, nextAt } of looks) {
+      if (isReady || (nextAt && nextAt.getTime() <= nowMs)) runners.get(queue)?.wake("elsewhere")
+      else if (nextAt) expect(queue, nextAt)
+    }
+    if (!looks[0]?.hasExpired) return
+    const freed = await store.reclaim(nowMs)
+    for (const queue of freed) runners.get(queue)?.wake("elsewhere")
+    announcer.tell(freed)
+  }
+
+  const beat = async () => {
+    const leases = [...runners.values()].flatMap(runner => {
+      const untilMs = runner.beat(clock.now())
+      return untilMs === undefined ? [] : [{ queue: runner.queue.name, untilMs }]
+    })
+    if (leases.length === 0) return
+    const held = await store.heartbeat(worker, leases)
+    for (const { queue, untilMs } of leases) {
+      runners.get(queue)?.extended(held.has(queue) ? untilMs : undefined)
+    }
+  }
+
+  const attempt = (round: () => Promise<void>) => async () => {
+    try {
+      await round()
+    } catch (error) {
+      log.warn({ error: String(error) }, "a look after jobs is put off")
+    }
+  }
+  return { look: attempt(look), beat: attempt(beat) }
+}
+
+/** The queue of this process; nothing runs before `start`. */
+export const openJobs = (needs: JobsNeeds): RunningJobs => {
+  const { database, clock, log, metrics } = needs
+  const { db } = database
+  /** A process that comes back after its lease ran out is the same worker; claims have tokens of their own. */
+  const worker = randomUUID()
+  const store = jobStore(db)
+  const runners = new Map<string, Runner>()
+  const schedules: ScheduleDefinition[] = []
+  const timers = new DisposableStack()
+  let hasStarted = false
+
+  const wakes = createWakes(runners, needs)
+  const rounds = createRounds(runners, worker, needs, wakes)
+
+  const enqueue = async (on: Db, given: NewJob | readonly NewJob[], options?: EnqueueOptions) => {
+    const jobs = Array.isArray(given) ? (given as readonly NewJob[]) : [given as NewJob]
+    if (jobs.length === 0) return
+    await insertJobs(on, new Date(clock.now()), jobs, options)
+    afterCommit(on, () => wakes.enqueued(jobs))
+  }
+
+  const add = (queue: Queue) => {
+    if (hasStarted) throw new Error(`${queue.name} is defined after the start`)
+    if (runners.has(queue.name)) throw new Error(`${queue.name} is defined twice`)
+    const { expect, announcer } = wakes
+    const overflow = (name: string) => announcer.tell([name])
+    runners.set(queue.name, createRunner(queue, { store, clock, log, worker, expect, overflow }))
+  }
+
+  const jobs: Jobs = {
+    enqueue,
+    define: <Payload>(definition: QueueDefinition<Payload>) =>
+      add(completeQueue(definition as unknown as QueueDefinition)),
+    schedule(schedule) {
+      add(scheduleQueue(schedule, clock, log))
+      schedules.push(schedule)
+    },
+    dead: deadLetters(database, clock, enqueue),
+  }
+  jobs.schedule({
+    name: "jobs.prune",
+    every: PRUNE_EVERY_MS,
+    run: () =>
+      pruneDead(
+        db,
+        clock.now(),
+        [...runners.values()].map(({ queue }) => queue),
+      ),
+  })
+  metrics.collect(() => jobFigures(db, clock.now(), [...runners.values()]))
+
+  const ensureSchedules = async () => {
+    const ticks = schedules.flatMap(schedule => firstTick(schedule, new Date(clock.now())) ?? [])
+    await enqueue(db, ticks)
+    for (const { queue, runAt } of ticks) if (runAt) await store.bringForward(queue, runAt)
+  }
+
+  return {
+    jobs,
+    async start() {
+      await ensureSchedules()
+      hasStarted = true
+      timers.use(clock.every(LOOK_EVERY_MS, rounds.look))
+      timers.use(clock.every(BEAT_EVERY_MS, rounds.beat))
+      await rounds.look()
+    },
+    async drain(waitMsMax) {
+      const ended = Promise.all([...runners.values()].map(runner => runner.drain()))
+      const timeout = Promise.withResolvers<void>()
+      const timer = setTimeout(timeout.resolve, waitMsMax)
+      await Promise.race([ended, timeout.promise])
+      clearTimeout(timer)
+      await Promise.all([...runners.values()].map(runner => runner.abandon()))
+      timers.dispose()
+      await store.forgetWorker(worker).catch(() => undefined)
+      // Whoever lives may have places for what was given back.
+      wakes.announcer.tell([...runners.keys()])
+    },
+    [Symbol.dispose]() {
+      timers.dispose()
+      wakes.alarm[Symbol.dispose]()
+      wakes.announcer[Symbol.dispose]()
+    },
+  }
+}

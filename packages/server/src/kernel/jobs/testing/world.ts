@@ -1,0 +1,87 @@
+/** Processes that share a queue: each with its own pool, listener and leases, over one cloned database. */
+import type { TestContext } from "node:test"
+import { setTimeout as delay } from "node:timers/promises"
+import { createTestClock, type TestClock } from "../../../testing/clock.ts"
+import { cloneDatabase } from "../../../testing/database.ts"
+import type { Clock } from "../../clock.ts"
+import { listenForChanges } from "../../db/changes.ts"
+import { type Database, openDatabase } from "../../db/database.ts"
+import { createLog } from "../../log.ts"
+import { createMetrics, type Metrics } from "../../metrics.ts"
+import type { Jobs, QueueDefinition } from "../jobs.ts"
+import { openJobs, type RunningJobs } from "../open.ts"
+
+export interface Worker {
+  readonly jobs: Jobs
+  readonly running: RunningJobs
+  readonly database: Database
+  readonly metrics: Metrics
+}
+
+/** One process's share: opened, not started. */
+export const openWorker = async (
+  connectionString: string,
+  clock: Clock,
+  connectionsMax = 4,
+): Promise<Worker & { close(): Promise<void> }> => {
+  const log = createLog("silent")
+  const database = openDatabase({ connectionString, connectionsMax, onError: () => undefined })
+  const changes = await listenForChanges(connectionString, log)
+  const metrics = createMetrics()
+  const running = openJobs({ database, changes, clock, log, metrics })
+  return {
+    ...{ jobs: running.jobs, running, database, metrics },
+    async close() {
+      await running.drain(0)
+      running[Symbol.dispose]()
+      metrics[Symbol.dispose]()
+      await changes[Symbol.asyncDispose]()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export interface World {
+  readonly clock: TestClock
+  readonly url: string
+  /** A further process that runs these queues, and has started. */
+  worker(...queues: QueueDefinition[]): Promise<Worker>
+}
+
+export const world = async (t: TestContext): Promise<World> => {
+  const { url, ...database } = await cloneDatabase()
+  const clock = createTestClock()
+  const stack = new AsyncDisposableStack()
+  stack.use(database)
+  t.after(() => stack.disposeAsync())
+  return {
+    clock,
+    url,
+    async worker(...queues) {
+      const worker = await openWorker(url, clock)
+      stack.defer(worker.close)
+      for (const queue of queues) worker.jobs.define(queue)
+      await worker.running.start()
+      return worker
+    },
+  }
+}
+
+const UNTIL_MS_MAX = 30_000
+
+/** Waits for what cannot be waited for otherwise. */
+export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
+  const endMs = Date.now() + UNTIL_MS_MAX
+  while (!(await holds())) {
+    if (Date.now() > endMs) throw new Error(`never: ${what}`)
+    await delay(5)
+  }
+}
+
+export const tenantOf = (n: number): string => `00000000-0000-7000-8000-${`${n}`.padStart(12, "0")}`
+
+/** Jobs of areas that are not finished yet. */
+export const unfinished = async ({ pool }: Database): Promise<number> => {
+  const { rows } = await pool.query("SELECT count(*) FROM kernel.jobs WHERE queue LIKE 'test.%'")
+  return Number(rows[0]?.count)
+}
