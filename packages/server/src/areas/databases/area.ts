@@ -63,10 +63,22 @@ const openStatements = (
 export const databasesArea = defineArea({
   name: "databases",
   title: "Databases",
-  needs: ["database", "changes", "clock", "log", "engine", "box", "meters", "metrics", "postgres", "ai"],
+  needs: [
+    "database",
+    "changes",
+    "clock",
+    "log",
+    "engine",
+    "box",
+    "meters",
+    "metrics",
+    "platformEvents",
+    "postgres",
+    "ai",
+  ],
   migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {
-    const { database, changes, clock, log, engine, box, meters, metrics, postgres } = services
+    const { database, changes, clock, log, engine, box, meters, metrics, platformEvents, postgres } = services
     const { graceSeconds } = postgres
     await using opened = new AsyncDisposableStack()
     const directory = createDirectory(database.db, changes, box)
@@ -90,7 +102,7 @@ export const databasesArea = defineArea({
       createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
     )
     const sessions: SessionPools = opened.use(createSessionPools({ directory, compute, log }))
-    const making = createMaking({ database, changes, engine, box })
+    const making = createMaking({ database, changes, engine, box, platformEvents })
     const swap = createSwap({ database, changes, engine, box, compute, directory, making })
     const provision = createProvision({ database, making })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
@@ -105,7 +117,19 @@ export const databasesArea = defineArea({
       stateOf: compute.stateOf,
     })
     const lifecycle = databasesHandlers({
-      ...{ engine, changes, box, compute, directory, making, provision, swap, sessions, payloads },
+      ...{
+        engine,
+        changes,
+        box,
+        platformEvents,
+        compute,
+        directory,
+        making,
+        provision,
+        swap,
+        sessions,
+        payloads,
+      },
       graceSeconds,
     })
 

@@ -5,6 +5,7 @@ import {
   pageOf,
   SUSPEND_TIMEOUT_SECONDS_DEFAULT,
 } from "@svc/contract"
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
@@ -21,13 +22,14 @@ import type { Payloads } from "./payloads.ts"
 import type { Provision } from "./provision.ts"
 import { pointOf, tierOf, versionOf } from "./rules.ts"
 import { served } from "./served.ts"
-import { databaseStore } from "./store.ts"
+import { type DatabaseRecord, databaseStore } from "./store.ts"
 import type { Swap } from "./swap.ts"
 
 export interface DatabaseHandlerNeeds {
   readonly engine: EnginePort
   readonly changes: Changes
   readonly box: SecretBox
+  readonly platformEvents: PlatformEvents
   readonly compute: Compute
   readonly directory: Directory
   readonly making: Making
@@ -55,6 +57,20 @@ type DatabaseOperations = Pick<
 
 export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<DatabaseOperations> => {
   const { engine, changes, box, compute, directory, making, payloads } = needs
+
+  const emit = (
+    { db, organization }: Call,
+    type: "database.deleted" | "database.restored",
+    { id, name, project_id, pg_version }: DatabaseRecord,
+  ) => {
+    const data = { database_id: id, name, pg_version }
+    return needs.platformEvents.emit(db, {
+      organizationId: organization.id,
+      projectId: project_id,
+      type,
+      data,
+    })
+  }
 
   const announce = async (call: Call, id: string) => {
     await changes.announce(call.db, DATABASE_TOPIC, id)
@@ -149,6 +165,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         is_default: false,
       })
       await announce(call, id)
+      await emit(call, "database.deleted", database)
       // Nobody new gets in from here on; whoever is connected is put out.
       call.committed(async () => {
         for (const branch of ready) if (branch) await compute.suspend(branch)
@@ -166,6 +183,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         ...{ state: "active", deleted_at: null, purge_at: null, updated_at: now },
       })
       await announce(call, id)
+      await emit(call, "database.restored", database)
       return shown(call, id)
     },
 

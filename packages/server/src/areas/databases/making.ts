@@ -1,3 +1,4 @@
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
@@ -73,8 +74,9 @@ export const createMaking = (needs: {
   changes: Changes
   engine: EnginePort
   box: SecretBox
+  platformEvents: PlatformEvents
 }): Making => {
-  const { database, changes, engine, box } = needs
+  const { database, changes, engine, box, platformEvents } = needs
   const store = databaseStore(database.db)
 
   const seal = (organizationId: string, branchId: string, credentials: VolumeCredentials): Promise<string> =>
@@ -144,6 +146,9 @@ export const createMaking = (needs: {
             state: "active",
             last_active_at: now,
           })
+          const data = { database_id: id, name: asked.name, pg_version: asked.pgVersion }
+          const { projectId } = asked
+          await platformEvents.emit(tx, { organizationId, projectId, type: "database.created", data })
         })
       } catch (error) {
         await store.deleteDatabase(organizationId, id)
