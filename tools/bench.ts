@@ -5,10 +5,12 @@ import { cpus, tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { databaseFigures } from "./bench/databases.ts"
+import { jobFigures } from "./bench/jobs.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
 import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
+import { vectorFigures } from "./bench/vectors.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
@@ -88,8 +90,10 @@ try {
   const idle = await residentMegabytes(platform.process.pid ?? 0)
   const rows = await throughput(apiKeyOf(dataDir))
   const databases = await databaseFigures(dataDir)
+  const vectors = await vectorFigures(dataDir, platform.process.pid ?? 0)
   await stop(platform.process)
   const key_check_us = await measureKeyCheck()
+  const jobs = await jobFigures()
 
   const commit = await promisify(execFile)("git", ["rev-parse", "--short", "HEAD"]).then(
     ({ stdout }) => stdout.trim(),
@@ -110,12 +114,15 @@ try {
     key_check_us,
     throughput: rows,
     databases,
+    vectors,
+    jobs,
   }
   print(rows)
   process.stdout.write(
     `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
   )
-  for (const [what, value] of Object.entries(databases)) process.stdout.write(`${what.padEnd(44)} ${value}\n`)
+  for (const [what, value] of Object.entries({ ...databases, ...vectors, ...jobs }))
+    process.stdout.write(`${what.padEnd(44)} ${value}\n`)
   mkdirSync("bench-results", { recursive: true })
   writeFileSync(
     `bench-results/${result.date.replaceAll(":", "-")}.json`,

@@ -29,7 +29,7 @@ const places: readonly Place[] = [
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
   {
     name: "platform",
-    files: s("(platform|main|run|services|config|config-parsers)\\.ts$"),
+    files: s("(platform|main|run|services|settings|config|config-parsers)\\.ts$"),
     may: [s("")],
     packages: [any],
   },
@@ -56,7 +56,8 @@ const places: readonly Place[] = [
       s("kernel/"),
       s("core/"),
       s("services\\.ts$"),
-      s("ports/([^/]+/port|port-error)\\.ts$"),
+      // Hashes are pure: what storage verifies is counted the way that the drivers count it.
+      s("ports/([^/]+/port|port-error|blob/hashes)\\.ts$"),
       s("areas/[^/]+/area\\.ts$"),
     ],
     packages: [any],

@@ -18,6 +18,7 @@ const SELECTED: Readonly<Record<string, string>> = {
   int2: "number",
   int4: "number",
   int8: "number",
+  float4: "number",
   float8: "number",
   bytea: "Buffer",
   date: "string",

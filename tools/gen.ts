@@ -5,8 +5,8 @@ import pg from "pg"
 import { operationsOf } from "../packages/cli/src/commands.ts"
 import { operationHelp } from "../packages/cli/src/help.ts"
 import { allAreas, allOperations, scopes } from "../packages/contract/src/index.ts"
-import { settings } from "../packages/server/src/config.ts"
 import { renderOpenApi } from "../packages/server/src/kernel/edges/openapi.ts"
+import { settings } from "../packages/server/src/settings.ts"
 import { databaseUrl, startTestServer } from "../packages/server/src/testing/database.ts"
 import { renderErrorPages } from "./gen-errors.ts"
 import { renderRoutes } from "./gen-routes.ts"
@@ -53,9 +53,7 @@ const contents = (): string =>
 const commands = (): string =>
   `# svc\n\n${allAreas
     .map(area => {
-      const operations = operationsOf(area).map(
-        operation => `\`\`\`\n${operationHelp(operation)}\n\`\`\``,
-      )
+      const operations = operationsOf(area).map(operation => `\`\`\`\n${operationHelp(operation)}\n\`\`\``)
       return `## ${area.title}\n\n${area.summary}\n\n${operations.join("\n\n")}`
     })
     .join("\n\n")}\n`

@@ -185,7 +185,7 @@ export const storage = area(
       id: "copyObject",
       http: "POST /v1/storage/copy",
       summary: "Copy an object without moving its bytes",
-      description: "Metadata that is not given is the source's.",
+      description: "Without metadata the object keeps the source's; with any, it has only what is given.",
       scope: "storage:write",
       effect: "write",
       idempotent: "naturally",

@@ -92,17 +92,6 @@ export const routes = {
   },
   s3: {
     credentials: { method: "POST", path: "/v1/storage/s3-credentials", effect: "read", project: true },
-    listBuckets: { method: "GET", path: "/s3", effect: "read", envelope: "s3", project: true },
-    getBucket: { method: "GET", path: "/s3/{bucket}", params: ["bucket"], effect: "read", envelope: "s3", project: true },
-    headBucket: { method: "HEAD", path: "/s3/{bucket}", params: ["bucket"], effect: "read", envelope: "s3", project: true },
-    putBucket: { method: "PUT", path: "/s3/{bucket}", params: ["bucket"], body: "bytes", effect: "write", envelope: "s3", project: true },
-    deleteBucket: { method: "DELETE", path: "/s3/{bucket}", params: ["bucket"], effect: "destroy", envelope: "s3", project: true },
-    postBucket: { method: "POST", path: "/s3/{bucket}", params: ["bucket"], body: "bytes", effect: "destroy", envelope: "s3", project: true },
-    getObject: { method: "GET", path: "/s3/{bucket}/{key}", params: ["bucket","key"], reply: "bytes", effect: "read", envelope: "s3", project: true },
-    headObject: { method: "HEAD", path: "/s3/{bucket}/{key}", params: ["bucket","key"], effect: "read", envelope: "s3", project: true },
-    putObject: { method: "PUT", path: "/s3/{bucket}/{key}", params: ["bucket","key"], body: "bytes", effect: "write", envelope: "s3", project: true },
-    deleteObject: { method: "DELETE", path: "/s3/{bucket}/{key}", params: ["bucket","key"], effect: "destroy", envelope: "s3", project: true },
-    postObject: { method: "POST", path: "/s3/{bucket}/{key}", params: ["bucket","key"], body: "bytes", effect: "write", envelope: "s3", project: true },
   },
   kv: {
     set: { method: "POST", path: "/v1/kv/set", body: "json", effect: "write", envelope: "bare", project: true },

@@ -1,4 +1,5 @@
 /** How the values of settings are read. Each throws a RangeError that says what the value must be. */
+import { Resolver } from "node:dns"
 import { readFileSync } from "node:fs"
 import { parseCidrs } from "./kernel/edges/client-address.ts"
 
@@ -33,6 +34,19 @@ export const url =
 export const cidrs = (text = ""): string[] => {
   const list = text.split(",").flatMap(part => part.trim() || [])
   parseCidrs(list)
+  return list
+}
+
+/** `address` or `address:port`, an IPv6 one before a port in brackets. */
+export const nameServers = (text = ""): string[] => {
+  const list = text.split(",").flatMap(part => part.trim() || [])
+  for (const server of list) {
+    try {
+      new Resolver().setServers([server])
+    } catch {
+      throw new RangeError(`names ${server}, which is not an address of a name server`)
+    }
+  }
   return list
 }
 

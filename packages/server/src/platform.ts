@@ -40,6 +40,7 @@ import { openJobs } from "./kernel/jobs/open.ts"
 import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
+import { createOutbound } from "./kernel/outbound/open.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
@@ -253,11 +254,14 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   )
   const { box, tenantKeys, meters, platformEvents } = core
   const metrics = opened.use(createMetrics())
+  const outbound = opened.use(createOutbound(config, metrics))
   const work = opened.use(openJobs({ database, changes, clock, log, metrics }))
   const { jobs } = work
   const services = {
     ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
-    accessKeys: core.signatures,
+    ...{ accessKeys: core.signatures, outbound },
+    keys: core.keys,
+    baseUrl: config.baseUrl,
     platformEvents,
     postgres: postgresSettings(config),
     ai:

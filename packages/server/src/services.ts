@@ -1,5 +1,6 @@
 /** Everything that an area may ask for by name in its `needs`. */
 
+import type { Keyring } from "./core/keys/keyring.ts"
 import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
 import type { PlatformEvents } from "./core/platform-events/platform-events.ts"
@@ -12,6 +13,7 @@ import type { Database } from "./kernel/db/database.ts"
 import type { Jobs } from "./kernel/jobs/jobs.ts"
 import type { Logger } from "./kernel/log.ts"
 import type { MetricSources } from "./kernel/metrics.ts"
+import type { Outbound } from "./kernel/outbound/outbound.ts"
 import type { BlobPort } from "./ports/blob/port.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
@@ -56,10 +58,16 @@ export interface Services {
   readonly tenantKeys: TenantKeys
   /** For clients that sign their requests in the name of a key. */
   readonly accessKeys: AccessKeys
+  /** Who a key is, by its id: for what was put off and must be allowed still. Throws the 401 that fits. */
+  readonly keys: Pick<Keyring, "byId">
+  /** Where people and machines reach this installation, without a slash at the end. */
+  readonly baseUrl: string
   readonly meters: BackgroundMeters
   /** Tells webhooks and notices what happened to a tenant. */
   readonly platformEvents: PlatformEvents
   readonly metrics: MetricSources
+  /** Requests URLs that users give, and the only way to. */
+  readonly outbound: Outbound
   readonly jobs: Jobs
   readonly postgres: PostgresSettings
   /** Undefined where none is configured. */

@@ -1,6 +1,6 @@
 /** `svc selftest`: calls what is safe to call on a running platform and says what answers. */
 import { randomUUID } from "node:crypto"
-import { allOperations, type Operation } from "@svc/contract"
+import { allOperations, isOurs, type Operation } from "@svc/contract"
 import { type Svc, SvcError } from "@svc/sdk"
 import { commandOf, fieldsOf } from "../commands.ts"
 import { connect, NO_KEY } from "../connect.ts"
@@ -55,7 +55,8 @@ const lineOf = ({ name, state, detail }: Outcome): string =>
   `${state.padEnd(11)}  ${name.padEnd(32)}  ${printable(detail)}`.trimEnd()
 
 /** Changes nothing and names no particular thing. */
-const isPlainRead = ({ effect, params }: Operation): boolean => effect === "read" && !params
+const isPlainRead = (operation: Operation): boolean =>
+  operation.effect === "read" && !operation.params && isOurs(operation)
 
 const needsOf: Readonly<Record<string, string>> = {
   session: "needs a console session",

@@ -116,6 +116,7 @@ export const createCore = (needs: CoreNeeds) => {
     tenantKeys,
     passwords,
     credentials: { key: keyring.find, session: sessions.find },
+    keys: { byId: keyring.byId },
     signatures,
     projects,
     approvals,

@@ -73,6 +73,49 @@ const newTable = async ({ key }: SampleWorld) => {
   return { name }
 }
 
+const newCollection = async (world: SampleWorld, name = uniqueName()) => {
+  const tenant_id = await organizationId(world)
+  await world.key.vectors.createCollection({ tenant_id, name, dimension: 2 })
+  return { tenant_id, name }
+}
+
+/** One vector in a collection of its own. */
+const newVectors = async (world: SampleWorld) => {
+  const { tenant_id, name: collection } = await newCollection(world)
+  const vectors = [{ id: "a", values: [1, 2], metadata: { color: "red" } }]
+  await world.key.vectors.upsert({ tenant_id, collection, vectors })
+  return { tenant_id, collection, vectors }
+}
+
+const newBucket = async ({ key }: SampleWorld) => {
+  const bucket = uniqueName()
+  await key.storage.createBucket({ name: bucket })
+  return bucket
+}
+
+const newObject = async (world: SampleWorld) => {
+  const object = { bucket: await newBucket(world), key: "a folder/name" }
+  await world.key.storage.putObject(object, { body: "content" })
+  return object
+}
+
+const newTransfer = async (world: SampleWorld) => {
+  const { bucket, key } = await newObject(world)
+  return { source_bucket: bucket, source_key: key, bucket, key: "elsewhere" }
+}
+
+const newMultipart = async (world: SampleWorld) => {
+  const bucket = await newBucket(world)
+  const { upload_id } = await world.key.storage.createMultipart({ bucket, key: "film" })
+  return { upload_id }
+}
+
+const newParts = async (world: SampleWorld) => {
+  const { upload_id } = await newMultipart(world)
+  const { etag } = await world.key.storage.putPart({ upload_id, part_number: 1 }, { body: "content" })
+  return { upload_id, parts: [{ part_number: 1, etag }] }
+}
+
 export const samples: { readonly [Name in OperationName]?: Sample } = {
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
@@ -105,9 +148,40 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     await key.encryption.encrypt({ plaintext: "for the first key" })
     return { min_decryption_version: 1 }
   },
+  "storage.createBucket": async () => ({ name: uniqueName() }),
+  "storage.getBucket": async world => ({ name: await newBucket(world) }),
+  "storage.updateBucket": async world => ({ name: await newBucket(world), public: true }),
+  "storage.deleteBucket": async world => ({ name: await newBucket(world) }),
+  "storage.listObjects": async world => ({ bucket: await newBucket(world) }),
+  "storage.putObject": newObject,
+  "storage.getObject": newObject,
+  "storage.headObject": newObject,
+  "storage.deleteObject": newObject,
+  "storage.deleteObjects": async world => ({ bucket: await newBucket(world), keys: ["a", "b"] }),
+  "storage.copyObject": newTransfer,
+  "storage.moveObject": newTransfer,
+  "storage.createMultipart": async world => ({ bucket: await newBucket(world), key: "film" }),
+  "storage.putPart": async world => ({ ...(await newMultipart(world)), part_number: 1 }),
+  "storage.listParts": newMultipart,
+  "storage.completeMultipart": newParts,
+  "storage.abortMultipart": newMultipart,
   "kv.set": async () => ({ key: uniqueName(), value: { text: "hello" } }),
   "kv.del": async () => ({ key: uniqueName() }),
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),
+  "vectors.createCollection": async world => ({
+    tenant_id: await organizationId(world),
+    name: uniqueName(),
+    dimension: 2,
+  }),
+  "vectors.getCollection": async world => await newCollection(world),
+  "vectors.deleteCollection": async world => await newCollection(world),
+  "vectors.list": async world => await newCollection(world),
+  "vectors.upsert": newVectors,
+  "vectors.batchUpsert": newVectors,
+  "vectors.delete": async world => {
+    const { tenant_id, collection } = await newVectors(world)
+    return { tenant_id, collection, ids: ["a"] }
+  },
   "account.reauthenticate": async () => ({ password: PASSWORD }),
   "account.update": async () => ({ name: "Ada" }),
   "account.endSession": async ({ platform, person }) => {
@@ -147,6 +221,10 @@ export const unsampled: { readonly [Name in OperationName]?: string } = {
   "account.signup": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.logout": "ends the session that the loop goes on with",
+  "storage.putSigned": "public: there is no caller yet to remember an Idempotency-Key for",
+  "storage.createUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
+  "storage.patchUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
+  "storage.deleteUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "organizations.delete": "ends the tenant that the loop goes on with",
   "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
   "approvals.cancel": "is the requesting key's act; approvals.test.ts has it",

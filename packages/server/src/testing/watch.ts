@@ -65,6 +65,13 @@ const note = (operation: Operation, status: number) => {
   if (ledger !== undefined) appendFileSync(ledger, `${operation.name} ${status}\n`)
 }
 
+/** Notes a reply that a client of another protocol got; the header tells what of ours was refused, whatever the status. */
+export const noteReply = (method: string, url: string, status: number, errorCode: string | null): void => {
+  const operation = operationOf(method, url)
+  const code = faultCodes.find(known => wireCode(known) === errorCode)
+  if (operation) note(operation, operation.envelope === "s3" && code ? faults[code].status : status)
+}
+
 /** `fetch`, with every reply of a declared operation checked. */
 export const watchedFetch: typeof fetch = async (input, init) => {
   const response = await fetch(input, init)
@@ -72,8 +79,8 @@ export const watchedFetch: typeof fetch = async (input, init) => {
   const operation = operationOf(method, String(input))
   assert.ok(response.headers.get("x-request-id"), `${method} ${input}: the reply has no x-request-id`)
   if (!operation) return response
-  note(operation, response.status)
-  const isJson = response.headers.get("content-type")?.startsWith("application/json")
+  noteReply(method, String(input), response.status, response.headers.get("x-error-code"))
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") && method !== "HEAD"
   if (isJson) checkReply(operation, response.status, await response.clone().json())
   return response
 }

@@ -147,6 +147,26 @@ test("with an organization all its keys go, and no other's", async t => {
   assert.equal(await decrypted(globex, kept), "text")
 })
 
+test("the databases of a deleted organization are deleted with it, though nothing opens their passwords", async t => {
+  const p = await platform(t)
+  const { organizationId } = await p.tenant("acme")
+  const acme = await p.client("acme", "database:manage")
+  const { id } = await acme.databases.create({ name: "main" })
+  await (await p.person("acme")).organizations.delete({ org_id: organizationId })
+
+  await p.clock.advance(3_600_000)
+
+  const { state, purge_at } = await p.database.db
+    .selectFrom("databases.databases")
+    .select(["state", "purge_at"])
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow()
+  assert.equal(state, "deleted")
+  await p.clock.advance((purge_at?.getTime() ?? 0) - p.clock.now() + 3_600_000)
+  const left = await p.database.db.selectFrom("databases.databases").select("id").execute()
+  assert.deepEqual(left, [])
+})
+
 test("a text is decrypted by the process that comes after one that was killed", async t => {
   const first = spawnSvc(t)
   const { dataDir } = first

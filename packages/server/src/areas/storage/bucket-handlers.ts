@@ -1,4 +1,4 @@
-import { areas, type Input, page, pageOf } from "@svc/contract"
+import { type areas, type Input, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { bucketPayload, placeOf } from "./payloads.ts"

@@ -26,7 +26,7 @@ export interface Download {
  * What tenants store is not ours: a page of theirs runs as a stranger, without the console's cookies and storage, and
  * nothing is taken for a page that is not called one.
  */
-const ISOLATION = {
+export const ISOLATION = {
   "content-security-policy": "sandbox",
   "x-content-type-options": "nosniff",
 } as const

@@ -9,16 +9,19 @@ import { checkAttributes } from "./rules/attributes.ts"
 import { compositeChecksum, compositeEtag, storedChecksums } from "./rules/checksums.ts"
 import { checkKey } from "./rules/names.ts"
 import { putObject } from "./store/objects.ts"
-import { type BlobPart, type CompletedObject, type PartRow, toPart, toUpload, type UploadRow } from "./store/rows.ts"
+import {
+  type BlobPart,
+  type CompletedObject,
+  type PartRow,
+  toPart,
+  toUpload,
+  type UploadRow,
+} from "./store/rows.ts"
 import { inTransaction } from "./store/transaction.ts"
 import * as rows from "./store/uploads.ts"
 
 /** Of all parts but the last. S3's limit. */
 const PART_BYTES_MIN = 5 * 1024 ** 2
-
-export interface MultipartNeeds extends ObjectStoreNeeds {
-  readonly receive: Receive
-}
 
 export const toCompleted = (object: CompletedObject): ObjectRecord => ({
   ...object,
@@ -38,10 +41,10 @@ const isAsNamed = (part: PartRow, { etag, checksums = {} }: Named): boolean =>
 
 /** The parts that the caller names, found as it names them. */
 const chooseParts = (stored: readonly PartRow[], named: readonly Named[]): PartRow[] => {
+  if (named.some(({ number }, at) => number <= (named[at - 1]?.number ?? 0)))
+    throw fault("invalid_parameter", { reason: "parts are not in the order of their numbers" })
   const byNumber = new Map(stored.map(part => [part.number, part]))
   return named.map((name, at) => {
-    if (at > 0 && name.number <= (named[at - 1]?.number ?? 0))
-      throw fault("invalid_parameter", { reason: "parts are not in the order of their numbers" })
     const part = byNumber.get(name.number)
     if (!part || !isAsNamed(part, name)) throw fault("upload_part_invalid", { number: name.number })
     if (part.size < PART_BYTES_MIN && at < named.length - 1)
@@ -93,7 +96,8 @@ export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): P
     const stored = await rows.listParts(db, projectId, uploadId, { after: 0, limit: PARTS_MAX })
     const parts = choose(stored, upload)
     const object = assemble(upload, parts, now)
-    if (object.size > OBJECT_BYTES_MAX) throw fault("invalid_parameter", { reason: "an object has at most 5 TiB" })
+    if (object.size > OBJECT_BYTES_MAX)
+      throw fault("invalid_parameter", { reason: "an object has at most 5 TiB" })
     await putObject(db, {
       ...{ projectId, object, parts: toBlobParts(parts), conditions, isPublished: false },
       released: { addresses: toBlobParts(stored).map(({ address }) => address), bytes: sizeOf(stored) },
@@ -104,11 +108,16 @@ export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): P
 
 /** Receives one part and commits its row, with a hand on the blob in between. */
 export const createPartKeeper =
-  ({ database: { pool }, claims, quota, receive }: MultipartNeeds) =>
+  ({ database: { pool }, claims, quota, receive }: ObjectStoreNeeds) =>
   async (
     place: Parameters<Receive>[0],
     incoming: Parameters<Receive>[1],
-    part: { readonly uploadId: string; readonly number: number; readonly offset: number | null; readonly now: Date },
+    part: {
+      readonly uploadId: string
+      readonly number: number
+      readonly offset: number | null
+      readonly now: Date
+    },
   ): Promise<{ readonly part: PartRecord; readonly torn: unknown }> => {
     const received = await receive(place, incoming)
     try {
@@ -117,7 +126,10 @@ export const createPartKeeper =
         received.parts.map(({ address }) => address),
       )
       await received.publish()
-      const names = [...Object.keys(incoming.expected ?? {}), ...(incoming.trailing?.hashes ?? [])] as HashName[]
+      const names = [
+        ...Object.keys(incoming.expected ?? {}),
+        ...(incoming.trailing?.hashes ?? []),
+      ] as HashName[]
       const stored = {
         ...{ number: part.number, size: received.size, etag: received.etag },
         checksums: storedChecksums([...names, ...(incoming.hashes ?? [])], received.digests),
@@ -134,7 +146,7 @@ export const createPartKeeper =
     }
   }
 
-export const createMultipart = (needs: MultipartNeeds): MultipartUploads => {
+export const createMultipart = (needs: ObjectStoreNeeds): MultipartUploads => {
   const { pool } = needs.database
   const keepPart = createPartKeeper(needs)
 

@@ -10,7 +10,7 @@ import { createMultipart } from "./multipart.ts"
 import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
 import type { Quota } from "./quota.ts"
 import { openParts } from "./reading.ts"
-import { createReceiver, type Received } from "./receive.ts"
+import type { Receive, Received } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { storedChecksums } from "./rules/checksums.ts"
 import { admitsWrite, judgeRead } from "./rules/conditions.ts"
@@ -25,6 +25,7 @@ export interface ObjectStoreNeeds {
   readonly claims: Claims
   readonly quota: Quota
   readonly clock: Clock
+  readonly receive: Receive
 }
 
 const SEEN_MAX = 10_000
@@ -111,9 +112,8 @@ const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
 }
 
 export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
-  const { quota, clock } = needs
+  const { quota, clock, receive } = needs
   const { pool } = needs.database
-  const receive = createReceiver(needs)
   const keep = createKeeper(needs)
   const checkWrite = createDoorkeeper(needs)
 
@@ -153,6 +153,6 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
       return removeObjects(pool, { projectId, bucket, keys, now: new Date(clock.now()), conditions })
     },
     copy: createCopy(needs),
-    multipart: createMultipart({ ...needs, receive }),
+    multipart: createMultipart(needs),
   }
 }

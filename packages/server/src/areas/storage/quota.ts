@@ -1,8 +1,8 @@
 import { plans } from "@svc/contract"
-import type { Clock } from "../../kernel/clock.ts"
-import type { OrganizationFacts } from "../../kernel/call.ts"
-import { fault } from "../../kernel/fault.ts"
 import { LRUCache } from "lru-cache"
+import type { OrganizationFacts } from "../../kernel/call.ts"
+import type { Clock } from "../../kernel/clock.ts"
+import { fault } from "../../kernel/fault.ts"
 import type { BucketStore } from "./store/buckets.ts"
 
 /** A GB of storage, as of memory, is 1024 MB. */

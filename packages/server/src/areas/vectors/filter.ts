@@ -1,7 +1,7 @@
 /** Reads filters in Qdrant's grammar, and the short form `{field: value}`. What it cannot read is named by its place. */
 import { VECTOR_ID_BYTES_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
-import { type Bound, type Condition, type Scalar, timeOf } from "../../ports/vectors/filter.ts"
+import { type Bound, type Condition, type Scalar, timeOf } from "../../ports/vectors/port.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 

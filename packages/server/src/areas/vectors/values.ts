@@ -2,7 +2,12 @@
 import { endianness } from "node:os"
 import { VECTOR_ID_BYTES_MAX, VECTOR_METADATA_BYTES_MAX, VECTORS_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
-import type { CollectionRow } from "./store.ts"
+
+/** Of a collection, what its vectors must fit. */
+interface Space {
+  readonly dimension: number
+  readonly metric: string
+}
 
 export interface WrittenVector {
   readonly id: string
@@ -17,33 +22,19 @@ export const idOf = (given: string | number): string => {
   const id = String(given)
   if (Buffer.byteLength(id) > VECTOR_ID_BYTES_MAX)
     throw invalid(`an id has at most ${VECTOR_ID_BYTES_MAX} bytes`)
-  // Half of a surrogate pair has no form in UTF-8, so different ids would become the same one.
-  if (!id.isWellFormed()) throw invalid("an id is not well-formed Unicode")
   return id
 }
-
-/** Half of a surrogate pair, as `JSON.stringify` escapes it; PostgreSQL has no form for it. */
-const LONE_SURROGATE = /\\ud[89a-f]/
 
 const metadataOf = (index: number, metadata: object = {}): string => {
   const text = JSON.stringify(metadata)
   if (Buffer.byteLength(text) > VECTOR_METADATA_BYTES_MAX)
     throw invalid(`the metadata of vector ${index} has more than ${VECTOR_METADATA_BYTES_MAX} bytes`)
-  // The text may also hold a backslash followed by these letters, which a look at the values themselves tells apart.
-  if (LONE_SURROGATE.test(text) && !isWellFormed(metadata))
-    throw invalid(`the metadata of vector ${index} is not well-formed Unicode`)
   return text
-}
-
-const isWellFormed = (value: unknown): boolean => {
-  if (typeof value === "string") return value.isWellFormed()
-  if (typeof value !== "object" || value === null) return true
-  return Object.entries(value).every(([name, inner]) => name.isWellFormed() && isWellFormed(inner))
 }
 
 /** Throws `dimension_mismatch`, or `invalid_parameter` for a vector without direction where only that counts. */
 export const vectorOf = (
-  { dimension, metric }: CollectionRow,
+  { dimension, metric }: Space,
   values: readonly number[],
   index = 0,
 ): Float32Array<ArrayBuffer> => {
@@ -62,13 +53,13 @@ export const checkBatchSize = ({ length }: readonly GivenVector[]): void => {
 }
 
 /** The vectors to write; of two with the same id, the later one. */
-export const writtenOf = (collection: CollectionRow, given: readonly GivenVector[]): WrittenVector[] => {
+export const writtenOf = (space: Space, given: readonly GivenVector[]): WrittenVector[] => {
   const written = new Map<string, WrittenVector>()
   given.forEach((vector, index) => {
     const id = idOf(vector.id)
     written.set(id, {
       id,
-      values: vectorOf(collection, vector.values, index),
+      values: vectorOf(space, vector.values, index),
       metadata: metadataOf(index, vector.metadata),
     })
   })

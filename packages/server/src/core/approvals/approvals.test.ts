@@ -93,8 +93,8 @@ test("what a request asks is stored sealed, and so is what came of it", async t 
   const row = await rowOf(p, id)
 
   assert.equal(row.status, "executed")
-  assert.match(row.sealed_request, /^svc:box1:/)
-  assert.match(row.result_body ?? "", /^svc:box1:/)
+  assert.match(row.sealed_request, /^svc:box2:/)
+  assert.match(row.result_body ?? "", /^svc:box2:/)
   const text = JSON.stringify(row)
   assert.ok(!text.includes("the-plain-words"))
   assert.ok(!Buffer.from(row.sealed_request.slice(9), "base64url").includes("the-plain-words"))

@@ -277,6 +277,150 @@ export interface Tables {
     headers: ColumnType<unknown, string | null>
     body: ColumnType<unknown, string | null>
   }
+  "search.documents": {
+    project_id: string
+    source_id: string
+    id: string
+    title: string
+    body: string
+    url: string | null
+    metadata: ColumnType<unknown, string>
+    language: string
+    boost: number
+    updated_at: Date
+    lexemes: string
+  }
+  "search.entries": {
+    project_id: string
+    source_id: string
+    document_id: string
+    hash: Buffer
+    run_id: string | null
+  }
+  "search.languages": {
+    project_id: string
+    language: string
+  }
+  "search.runs": {
+    project_id: string
+    id: string
+    source_id: string
+    status: string
+    cursor: string | null
+    attempt: Generated<number>
+    seen: Generated<number>
+    written: Generated<number>
+    unchanged: Generated<number>
+    failed: Generated<number>
+    removed: Generated<number>
+    errors: ColumnType<unknown, string>
+    error: string | null
+    created_at: Date
+    started_at: Date | null
+    finished_at: Date | null
+  }
+  "search.sources": {
+    id: string
+    organization_id: string
+    project_id: string
+    name: string
+    type: string
+    config: ColumnType<unknown, string>
+    fields: ColumnType<unknown, string>
+    language: string
+    schedule_seconds: number | null
+    enabled: boolean
+    document_count: number
+    last_run_at: Date | null
+    last_error: string | null
+    created_at: Date
+    updated_at: Date
+    deleted_at: Date | null
+  }
+  "search.words": {
+    project_id: string
+    word: string
+    documents: number
+  }
+  "storage.blobs": {
+    project_id: string
+    address: string
+    bytes: number
+    refs: number
+    released_at: Date | null
+    verified_at: Date
+    condition: string
+  }
+  "storage.buckets": {
+    id: string
+    organization_id: string
+    project_id: string
+    name: string
+    is_public: boolean
+    created_at: Date
+  }
+  "storage.chores": {
+    name: string
+    done_at: Date
+  }
+  "storage.counts": {
+    bucket_id: string
+    shard: number
+    organization_id: string
+    project_id: string
+    object_count: number
+    size_bytes: number
+    upload_bytes: number
+  }
+  "storage.objects": {
+    bucket_id: string
+    key: string
+    project_id: string
+    size: number
+    etag: string
+    last_modified: Date
+    http: ColumnType<unknown, string>
+    metadata: ColumnType<unknown, string>
+    checksums: ColumnType<unknown, string>
+    checksum_type: string
+    part_count: number | null
+    addresses: string[]
+    sizes: number[]
+  }
+  "storage.parts": {
+    upload_id: string
+    number: number
+    address: string | null
+    size: number
+    etag: string
+    checksums: ColumnType<unknown, string>
+    last_modified: Date
+  }
+  "storage.signing_keys": {
+    id: string
+    organization_id: string
+    project_id: string
+    secret: string
+    created_at: Date
+  }
+  "storage.uploads": {
+    id: string
+    organization_id: string
+    project_id: string
+    bucket_id: string
+    key: string
+    kind: string
+    http: ColumnType<unknown, string>
+    metadata: ColumnType<unknown, string>
+    checksum_algorithm: string | null
+    checksum_type: string
+    length_bytes: number | null
+    received_bytes: number
+    metadata_text: string | null
+    created_at: Date
+    expires_at: Date
+    completed: ColumnType<unknown, string | null>
+  }
   "vectors.collections": {
     id: string
     organization_id: string

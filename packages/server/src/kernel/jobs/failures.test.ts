@@ -73,13 +73,13 @@ test("an attempt that fails is repeated by the schedule, then dead, and lives ag
 
 test("a handler may ask for a time, for the end, or for another run", async t => {
   const { worker, clock } = await world(t)
-  const seen: unknown[] = []
+  const seen: unknown[][] = []
   const { jobs, database } = await worker({
     name: QUEUE,
     async run({ payload, attempt, dueAt }) {
       seen.push([payload, attempt, dueAt.getTime()])
       const at = new Date(clock.now() + 3_000)
-      if (seen.filter(([name]: never) => name === payload).length > 1) return undefined
+      if (seen.filter(([name]) => name === payload).length > 1) return undefined
       if (payload === "later") return { kind: "retry", at, reason: "429" }
       if (payload === "over") return { kind: "dead", reason: "410\u0000" }
       return { kind: "again", at }
@@ -260,10 +260,16 @@ test("draining waits for what runs, gives back what does not end, and others tak
 test("connections that are killed all the while lose no job, and repeat none that had ended", async t => {
   const { worker, clock, url } = await world(t)
   const runs = new Map<unknown, number>()
+  const rest = Promise.withResolvers<void>()
   const { jobs, database } = await worker({
     name: QUEUE,
     concurrency: 20,
-    run: async ({ payload }) => void runs.set(payload, (runs.get(payload) ?? 0) + 1),
+    timeoutMs: 3_600_000,
+    async run({ payload }) {
+      runs.set(payload, (runs.get(payload) ?? 0) + 1)
+      // For this one's sake the process keeps its lease all the while.
+      if (payload === 0) await rest.promise
+    },
   })
   await jobs.enqueue(
     database.db,
@@ -271,27 +277,27 @@ test("connections that are killed all the while lose no job, and repeat none tha
   )
   const killer = new pg.Client({ connectionString: url })
   await killer.connect()
-  t.after(() => killer.end())
-  const left = async () => {
-    const { rows } = await killer.query("SELECT count(*)::int AS count FROM kernel.jobs WHERE queue = $1", [
+  let killAt = 2_700
+  await until("all others are done", async () => {
+    const { rows } = await killer.query("SELECT count(*)::int AS left FROM kernel.jobs WHERE queue = $1", [
       QUEUE,
     ])
-    return rows[0].count as number
-  }
-  while ((await left()) > 1_000) {
-    await killer.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'svc'",
-    )
-    // The outcomes that could not be written go out with the next beat.
+    if (rows[0].left <= killAt) {
+      killAt = rows[0].left - 300
+      await killer.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'svc'",
+      )
+    }
+    // Outcomes that could not be written go out with the next beat, and claims whose answer was lost are freed.
     await clock.advance(1_000)
-  }
-  await until("all are done", async () => {
-    await clock.advance(1_000)
-    return (await left()) === 0
+    return rows[0].left === 1
   })
+  rest.resolve()
+  await until("the first is done", async () => (await unfinished(database)) === 0)
+  await killer.end()
+  assert.ok(killAt < 1_000)
   assert.equal(runs.size, 3_000)
-  // A claim whose answer was lost with its connection ran nowhere, and comes back with the lease.
-  assert.ok([...runs.values()].every(count => count === 1))
+  assert.deepEqual([...new Set(runs.values())], [1])
 })
 
 const spawnWorker = async (t: TestContext, url: string, concurrency: number): Promise<ChildProcess> => {
@@ -313,7 +319,7 @@ test("a killed process costs no job, and one more run at most of each that it ha
   await database.pool.query("CREATE TABLE public.runs (payload int, pid int)")
   await database.pool.query("CREATE TABLE public.ticks (scheduled_for timestamptz, pid int)")
   const concurrency = 20
-  const count = 5_000
+  const count = 3_000
   const children = await Promise.all([spawnWorker(t, url, concurrency), spawnWorker(t, url, concurrency)])
   for (let from = 0; from < count; from += 500) {
     await jobs.enqueue(
@@ -331,8 +337,8 @@ test("a killed process costs no job, and one more run at most of each that it ha
     "SELECT count(*)::int AS runs, count(DISTINCT payload)::int AS jobs FROM public.runs",
   )
   assert.equal(rows[0].jobs, count)
-  // Those whose outcome was on its way count as under way.
-  assert.ok(rows[0].runs - count <= 2 * concurrency, `${rows[0].runs - count} ran again`)
+  // Beside those that ran, those whose outcome was on its way.
+  assert.ok(rows[0].runs - count <= 3 * concurrency, `${rows[0].runs - count} ran again`)
   const ticks = await database.pool.query(
     "SELECT scheduled_for FROM public.ticks GROUP BY 1 HAVING count(*) > 1",
   )

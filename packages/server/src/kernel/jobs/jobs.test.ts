@@ -190,3 +190,80 @@ test("what is too large or has no proper name is refused before it reaches the d
   await assert.rejects(jobs.enqueue(database.db, Array(10_001).fill(work)), RangeError)
   assert.equal(await unfinished(database), 0)
 })
+
+test("a job that another process enqueues is found by its news, and without news by a look", async t => {
+  const { worker, clock } = await world(t)
+  const seen: unknown[] = []
+  const { database } = await worker({
+    name: "test.work",
+    run: async ({ payload }) => void seen.push(payload),
+  })
+  const elsewhere = await worker()
+
+  await elsewhere.jobs.enqueue(elsewhere.database.db, { queue: "test.work", payload: "news" })
+  await until("it has run", async () => (await unfinished(database)) === 0)
+  // A transaction of which the queue does not hear when it ends.
+  await elsewhere.database.db
+    .transaction()
+    .execute(tx => elsewhere.jobs.enqueue(tx, { queue: "test.work", payload: "look" }))
+  assert.equal(await unfinished(database), 1)
+  await clock.advance(2_000)
+  await until("it has run as well", async () => (await unfinished(database)) === 0)
+  assert.deepEqual(seen, ["news", "look"])
+})
+
+test("the metrics say what waits, runs and is dead, and how old the oldest is", async t => {
+  const { worker, clock } = await world(t)
+  const held = Promise.withResolvers<void>()
+  const { jobs, database, metrics } = await worker({
+    name: "test.work",
+    concurrency: 1,
+    timeoutMs: 3_600_000,
+    async run({ payload }) {
+      if (payload === "dead") return { kind: "dead", reason: "over" }
+      await held.promise
+      return { kind: "done" }
+    },
+  })
+  for (const payload of ["dead", "long", "waiting"])
+    await jobs.enqueue(database.db, { queue: "test.work", payload })
+  await jobs.enqueue(database.db, {
+    queue: "test.work",
+    payload: "later",
+    runAt: new Date(clock.now() + 3_600_000),
+  })
+  const figure = async (name: string, labels = "") => {
+    const line = (await metrics.text())
+      .split("\n")
+      .find(text => text.startsWith(`${name}{queue="test.work"${labels}}`))
+    return Number(line?.split(" ")[1])
+  }
+  await until("one is dead", async () => (await figure("svc_jobs_dead")) === 1)
+  await until("one runs", async () => (await figure("svc_jobs_running")) === 1)
+  await clock.advance(5_000)
+  assert.equal(await figure("svc_jobs_waiting"), 2)
+  assert.equal(await figure("svc_jobs_oldest_seconds"), 5)
+  held.resolve()
+  await until("two are done", async () => (await figure("svc_jobs_finished_total", ',outcome="done"')) === 2)
+  assert.equal(await figure("svc_jobs_run_seconds_total"), 5)
+  assert.equal(await figure("svc_jobs_oldest_seconds"), 0)
+})
+
+test("dead letters are kept for as long as their queue says", async t => {
+  const { worker, clock } = await world(t)
+  const { jobs, database } = await worker({
+    name: "test.work",
+    deadRetentionMs: 86_400_000,
+    run: async () => ({ kind: "dead", reason: "over" }),
+  })
+  await jobs.enqueue(database.db, { queue: "test.work", payload: null })
+  const dead = async () =>
+    (await jobs.dead.list(database.db, { queue: "test.work", tenantId: null, limit: 10 })).length
+  await until("it is dead", async () => (await dead()) === 1)
+  await clock.advance(82_800_000)
+  assert.equal(await dead(), 1)
+  await until("it is forgotten", async () => {
+    await clock.advance(3_600_000)
+    return (await dead()) === 0
+  })
+})

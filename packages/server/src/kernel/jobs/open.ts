@@ -187,7 +187,7 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
       clearTimeout(timer)
       await Promise.all([...runners.values()].map(runner => runner.abandon()))
       timers.dispose()
-      await store.forgetWorker(worker).catch(() => undefined)
+      await store.endLeases(worker, clock.now()).catch(() => undefined)
       // Whoever lives may have places for what was given back.
       wakes.announcer.tell([...runners.keys()])
     },

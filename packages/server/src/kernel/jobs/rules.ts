@@ -8,6 +8,8 @@ const NAME = /^[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*$/
 const NAME_LENGTH_MAX = 64
 const ERROR_LENGTH_MAX = 2_000
 const CONCURRENCY_MAX = 1_000
+const CAP_MAX = 1_000_000
+const TIMEOUT_MS_MAX = 7 * 86_400_000
 const LEASE_SECONDS_MIN = 5
 const DELAY_MS_MAX = 10 * 365 * 86_400_000
 
@@ -48,6 +50,8 @@ export const completeQueue = (definition: QueueDefinition, insteadOfDead?: Queue
   const { name, concurrency = 10, perTenantConcurrency, perTargetConcurrency } = definition
   const { leaseSeconds = 30, timeoutMs = 60_000, deadRetentionMs = 30 * 86_400_000 } = definition
   checkName(name)
+  if ("batchMax" in definition) between("batchMax", definition.batchMax, 1, CONCURRENCY_MAX)
+  for (const cap of [perTenantConcurrency, perTargetConcurrency]) between("a cap", cap ?? 1, 1, CAP_MAX)
   const delayAfter = retryDelays(definition.retries ?? RETRIES)
   return {
     definition,
@@ -56,16 +60,24 @@ export const completeQueue = (definition: QueueDefinition, insteadOfDead?: Queue
     perTenantConcurrency,
     perTargetConcurrency,
     leaseMs: between("leaseSeconds", leaseSeconds, LEASE_SECONDS_MIN, 3600) * 1000,
-    timeoutMs,
+    timeoutMs: between("timeoutMs", timeoutMs, 1, TIMEOUT_MS_MAX),
     deadRetentionMs,
     delayAfter: attempt => delayAfter(attempt),
     insteadOfDead,
   }
 }
 
+const textOf = (error: unknown): string => {
+  try {
+    return error instanceof Error ? error.message || error.name : String(error)
+  } catch {
+    return "something was thrown that has no text"
+  }
+}
+
 /** What is kept of an error: enough to see what it was. */
 export const errorText = (error: unknown): string => {
-  const text = error instanceof Error ? error.message || error.name : String(error)
+  const text = textOf(error)
   // PostgreSQL's text has no null character.
   return text.replaceAll("\0", "").slice(0, ERROR_LENGTH_MAX)
 }

@@ -189,6 +189,12 @@ export const jobStore = (db: Db) => ({
     return new Set(rows.map(({ queue }) => queue))
   },
 
+  async freeClaims(queue: string, claims: readonly { token: string; hasRun: boolean }[]): Promise<void> {
+    await sql`
+      SELECT kernel.free_claims(${queue}, ${claims.map(({ token }) => token)}::uuid[],
+        ${claims.map(({ hasRun }) => hasRun)}::boolean[])`.execute(db)
+  },
+
   /** Frees the jobs of processes that are gone; gives their queues. */
   async reclaim(nowMs: number): Promise<string[]> {
     const { rows } = await sql<{ queue: string }>`
@@ -212,8 +218,10 @@ export const jobStore = (db: Db) => ({
     }))
   },
 
-  async forgetWorker(worker: string): Promise<void> {
-    await sql`DELETE FROM kernel.job_workers WHERE id = ${worker}`.execute(db)
+  /** Whatever the process still has goes to others at their next look. */
+  async endLeases(worker: string, nowMs: number): Promise<void> {
+    await sql`
+      UPDATE kernel.job_workers SET leased_until = ${new Date(nowMs)} WHERE id = ${worker}`.execute(db)
   },
 
   /** A schedule whose ticks have become denser does not wait for the old one's next. */

@@ -11,7 +11,7 @@ interface WriterNeeds {
   readonly log: Logger
   /** This outcome holds, and the job runs again at that time, if at all. */
   written(claimed: Claimed, settlement: Settlement, nextAt: Date | null): void
-  /** Nothing waits any more, for now. */
+  /** Fewer wait, or writing has failed. */
   settled(): void
 }
 
@@ -38,6 +38,7 @@ export const createWriter = (queue: Queue, { store, clock, log, written, settled
       if (nextAt !== undefined) written(claimed, settlement, nextAt)
       else log.warn({ queue: queue.name, job: claimed.job.id }, "the outcome of a job came too late")
     }
+    settled()
   }
 
   const flush = async () => {
@@ -72,10 +73,12 @@ export const createWriter = (queue: Queue, { store, clock, log, written, settled
     /** Writes what waits. Called again after a failure. */
     flush: begin,
     size: () => waiting.length + inFlight.length,
-    /** The jobs are others' now. */
-    forget() {
+    /** Gives what was not written, and writes it no more. */
+    forget(): readonly Claimed[] {
+      const unwritten = [...inFlight, ...waiting].map(({ claimed }) => claimed)
       waiting = []
       inFlight = []
+      return unwritten
     },
   }
 }

@@ -17,7 +17,7 @@ export interface OutboundRequest {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
   /**
    * At most 64 of 16 KiB together. Framing and hop-by-hop headers (`host`, `content-length`, `connection`, …) and
-   * values that are not a header's are refused; `headerProblem` tells beforehand.
+   * values that are not a header's are refused; `headersProblem` tells beforehand.
    */
   readonly headers?: Readonly<Record<string, string>>
   /** A stream is sent in chunks, and is destroyed when the request ends before it. */
@@ -54,7 +54,9 @@ export interface Answer<Body> {
 
 /** What a refused request ran into. */
 export type Rule =
-  /** No URL, a scheme other than http and https, or plain http where it is not for. */
+  /** No URL, or one over 8 KiB or with control characters. */
+  | "url"
+  /** Neither http nor https, or plain http where it is not for. */
   | "scheme"
   | "credentials"
   | "port"
@@ -67,21 +69,22 @@ export type Rule =
   | "redirects"
 
 /** Why there is no answer. `message` is a sentence for the person who gave the URL, and tells nothing of this network. */
-export type Failure =
+export type Reason =
   /** Nothing was sent to the target. Repeating it changes nothing. */
-  | { readonly kind: "refused"; readonly rule: Rule; readonly message: string; readonly durationMs: number }
+  | { readonly kind: "refused"; readonly rule: Rule; readonly message: string }
   | {
       readonly kind:
         | "unresolved" // The name has no address, or no name server answered.
         | "unreachable" // No connection came about.
         | "tls" // The handshake failed, or the certificate is not valid for the name.
         | "timeout" // The time of the call, or five seconds to connect, were over.
-        | "broken" // The connection ended in the middle, or what came is not HTTP.
+        | "broken" // The connection ended in the middle, or what came is not HTTP or not the encoding it claims.
         | "too_large" // Headers over 16 KiB, or a body over its bound where the caller did not ask to cut it.
         | "aborted" // By the caller's signal, or because the platform stops.
       readonly message: string
-      readonly durationMs: number
     }
+
+export type Failure = Reason & { readonly durationMs: number }
 
 export interface BufferedRequest extends OutboundRequest {
   /** What becomes of a body over `responseBytesMax`: it is cut there, or the call fails as `too_large`. Default: `cut`. */
@@ -106,15 +109,17 @@ export interface Outbound extends AsyncDisposable {
    * refusing it when it is saved; a request judges again.
    */
   urlProblem(url: string): string | undefined
+  /** The same for the headers of a request. */
+  headersProblem(headers: Readonly<Record<string, string>>): string | undefined
 }
 
-/** What destroys a streamed body. */
+/** What destroys a streamed body that goes wrong. */
 export class OutboundError extends Error {
   override readonly name = "OutboundError"
-  readonly failure: Failure
+  readonly reason: Reason
 
-  constructor(failure: Failure) {
-    super(failure.message)
-    this.failure = failure
+  constructor(reason: Reason, cause?: unknown) {
+    super(reason.message, { cause })
+    this.reason = reason
   }
 }

@@ -28,3 +28,6 @@ export const withoutMarks = (text: string): string => text.replaceAll(/[\uE000-\
 /** Escapes and marks in one pass: whatever the text holds, the only tags are ours. */
 export const markedHtml = (text: string): string =>
   text.replaceAll(/[&<>"'\uE000-\uE004]/g, character => ESCAPES[character] ?? "")
+
+/** For parsers that would leave out what stands in tags and entities: to a search they are text like any other. */
+export const withoutTags = (text: string): string => text.replaceAll(/[<>&]/g, " ")

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
+import { ownCertificate } from "../../areas/databases/wire/certificate.ts"
 import { secretsConformance } from "./conformance.ts"
 import { openVaultSecrets, type VaultOptions } from "./drivers/vault/driver.ts"
 import { type FakeVault, startFakeVault } from "./drivers/vault/testing/fake-vault.ts"
@@ -93,6 +94,15 @@ test("a namespace is named in every request", async t => {
   vault.namespace = "acme/cloud"
   const { secrets } = openAt(t, vault, { namespace: "acme/cloud" })
   assert.deepEqual(await secrets.unwrap(await secrets.wrap(KEY, "a"), "a"), KEY)
+})
+
+test("over TLS a Vault proves itself by the certificates that the operator names, or is not spoken to", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "svc-vault-"))
+  t.after(() => rm(folder, { recursive: true }))
+  const vault = await startFakeVault(t, await ownCertificate(folder, "127.0.0.1"))
+  const { secrets } = openAt(t, vault, { caFile: join(folder, "wire.crt") })
+  assert.deepEqual(await secrets.unwrap(await secrets.wrap(KEY, "a"), "a"), KEY)
+  await assert.rejects(openAt(t, vault).secrets.wrap(KEY, "a"), unavailable(/does not answer.*certificate/))
 })
 
 const renewals = ({ asked }: FakeVault) => asked.filter(path => path.endsWith("renew-self")).length

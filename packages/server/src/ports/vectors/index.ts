@@ -1,10 +1,11 @@
 /** Provider name → driver. A driver's library is loaded only when it is the one chosen. */
-import type { Clock } from "../../kernel/clock.ts"
+import type { QdrantOptions } from "./drivers/qdrant/driver.ts"
+import type { UsearchOptions } from "./drivers/usearch/driver.ts"
 import type { VectorIndexPort } from "./port.ts"
 
 export type VectorProvider =
-  | { readonly driver: "usearch"; readonly memoryBytes: number; readonly clock: Clock }
-  | { readonly driver: "qdrant"; readonly url: string; readonly key: string | undefined }
+  | ({ readonly driver: "usearch" } & UsearchOptions)
+  | ({ readonly driver: "qdrant" } & QdrantOptions)
 
 export const openVectorIndex = async (provider: VectorProvider): Promise<VectorIndexPort> => {
   switch (provider.driver) {

@@ -18,6 +18,8 @@
  */
 import type { Condition } from "./filter.ts"
 
+export { type Bound, type Condition, type Scalar, timeOf } from "./filter.ts"
+
 export interface VectorIndexPort extends AsyncDisposable {
   readonly capabilities: VectorCapabilities
 

@@ -24,6 +24,8 @@ CREATE INDEX sources_created_at ON search.sources (project_id, created_at);
 CREATE INDEX sources_due ON search.sources (last_run_at NULLS FIRST)
   WHERE schedule_seconds IS NOT NULL AND enabled AND deleted_at IS NULL;
 
+CREATE INDEX sources_deleted ON search.sources (project_id) WHERE deleted_at IS NOT NULL;
+
 -- One reading of one source. Several that were asked for together share an id.
 CREATE TABLE search.runs (
   project_id uuid NOT NULL,
@@ -32,6 +34,8 @@ CREATE TABLE search.runs (
   status text NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed')),
   -- Where the reading goes on; null at the beginning.
   cursor text,
+  -- Which attempt works on it: what an earlier one still wants to write does not count.
+  attempt integer NOT NULL DEFAULT 0,
   seen bigint NOT NULL DEFAULT 0,
   written bigint NOT NULL DEFAULT 0,
   unchanged bigint NOT NULL DEFAULT 0,
@@ -96,8 +100,9 @@ CREATE TABLE search.words (
 ) WITH (fillfactor = 80);
 
 CREATE FUNCTION search.words_of(p_text text) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT lexeme FROM pg_catalog.unnest(pg_catalog.tsvector_to_array(pg_catalog.to_tsvector('pg_catalog.simple', p_text)))
-    AS lexeme
+  SELECT lexeme FROM pg_catalog.unnest(pg_catalog.tsvector_to_array(
+    -- What stands in tags and entities is text like any other.
+    pg_catalog.to_tsvector('pg_catalog.simple', pg_catalog.translate(p_text, '<>&', '   ')))) AS lexeme
   WHERE lexeme ~ '^[[:alpha:]]{2,40}$'
 $$;
 

@@ -1,5 +1,5 @@
 /** S3's operations over the object store, by method, path and query. */
-import { areas, type Reply } from "@svc/contract"
+import { areas } from "@svc/contract"
 import type { AccessKeys } from "../../../core/keys/signatures.ts"
 import type { Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
@@ -114,13 +114,15 @@ export interface S3Needs {
 export const s3Handlers = implement(areas.s3, ({ store, accessKeys, baseUrl }: S3Needs) => {
   /** The declaration names the statuses of all rows of a table together, so each row's is not told by types. */
   const answer = ({ rows, otherwise }: Table) =>
-    (async (input: Input, call: Call): Promise<Reply> => {
+    (async (input: Input, call: Call): Promise<unknown> => {
       const { organization, project } = call
       const { bucket = "", key = "", ...query } = input
       const field = Object.keys(rows).find(name => Object.hasOwn(query, name))
       const handle = (field === undefined ? undefined : rows[field]) ?? otherwise
       const place = { organization, projectId: project?.id ?? "" }
-      return await handle({ call, store, place, bucket, key, query })
+      const { headers = {}, ...reply } = await handle({ call, store, place, bucket, key, query })
+      for (const [name, value] of Object.entries(headers)) call.setHeader(name, value)
+      return Object.keys(call.operation.replies).length === 1 ? reply.body : reply
     }) as (input: object, call: Call) => Promise<never>
 
   return {

@@ -79,6 +79,7 @@ export const putPart: S3Handler = async request => {
     ...{ ...part, ...openPayload(call) },
     ...{ signal: call.signal, now: call.now },
   })
+  call.meter("ingress_bytes", stored.size)
   return {
     status: 200,
     body: undefined,

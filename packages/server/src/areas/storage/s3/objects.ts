@@ -2,6 +2,7 @@
 import type { Reply } from "@svc/contract"
 import { fault } from "../../../kernel/fault.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
+import { ISOLATION } from "../download.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
 import { parseRange } from "../rules/ranges.ts"
@@ -51,7 +52,7 @@ const replyWith = (request: S3Request, object: ObjectRecord, wanted: Wanted, bod
   const { call, query } = request
   const isWhole = wanted === "all" || wanted.end - wanted.start + 1 === object.size
   const withChecksums = isWhole && call.header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
-  const headers = objectHeaders(object, query, withChecksums)
+  const headers = { ...objectHeaders(object, query, withChecksums), ...ISOLATION }
   if (wanted === "all")
     return { status: 200, body, headers: { ...headers, "content-length": String(object.size) } }
   const { start, end } = wanted
@@ -67,14 +68,16 @@ const replyWith = (request: S3Request, object: ObjectRecord, wanted: Wanted, bod
 }
 
 export const getObject: S3Handler = async request => {
-  const { store, place, bucket, key, query } = request
+  const { call, store, place, bucket, key, query } = request
   checkVersion(query)
   let wanted: Wanted = "all"
   const { object, body } = await store.open(place, bucket, key, found => {
     wanted = judge(found, request)
     return wanted === "nothing_new" ? "none" : wanted
   })
-  return replyWith(request, object, wanted, body ?? undefined)
+  const answer = replyWith(request, object, wanted, body ?? undefined)
+  call.meter("egress_bytes", Number(answer.headers?.["content-length"] ?? 0))
+  return answer
 }
 
 export const headObject: S3Handler = async request => {
@@ -93,6 +96,7 @@ export const putObject: S3Handler = async ({ call, store, place, bucket, key }) 
     ...(conditions && { conditions }),
     ...{ signal: call.signal, now: call.now },
   })
+  call.meter("ingress_bytes", object.size)
   return {
     status: 200,
     body: undefined,

@@ -62,6 +62,16 @@ export const bucketStore = (db: Db) => ({
     return { rows: rows.map(toBucket), total }
   },
 
+  async isPublic(projectId: string, name: string): Promise<boolean> {
+    const row = await db
+      .selectFrom("storage.buckets")
+      .select("is_public")
+      .where("project_id", "=", projectId)
+      .where("name", "=", name)
+      .executeTakeFirst()
+    return row?.is_public ?? false
+  },
+
   async setPublic(projectId: string, name: string, isPublic: boolean): Promise<void> {
     const { numUpdatedRows } = await db
       .updateTable("storage.buckets")
@@ -89,9 +99,7 @@ export const bucketStore = (db: Db) => ({
         (SELECT count(*) FROM storage.blobs WHERE project_id = ${projectId} AND condition <> 'intact' AND refs > 0)
           AS damaged_blobs
       FROM storage.counts WHERE project_id = ${projectId}`.execute(db)
-    return (
-      rows[0] ?? { buckets: 0, objects: 0, size_bytes: 0, upload_bytes: 0, damaged_blobs: 0 }
-    )
+    return rows[0] ?? { buckets: 0, objects: 0, size_bytes: 0, upload_bytes: 0, damaged_blobs: 0 }
   },
 
   /** Objects and uploads under way, in all projects. */

@@ -165,9 +165,10 @@ export const setUploadLength = async (
 }
 
 export const dropUpload = async (db: Queries, projectId: string, id: string, now: Date): Promise<void> => {
-  const { rows } = await db.query<{ dropped: boolean }>(
-    "SELECT storage.drop_upload($1, $2, $3) AS dropped",
-    [projectId, id, now],
-  )
+  const { rows } = await db.query<{ dropped: boolean }>("SELECT storage.drop_upload($1, $2, $3) AS dropped", [
+    projectId,
+    id,
+    now,
+  ])
   if (!rows[0]?.dropped) throw uploadNotFound(id)
 }

@@ -322,6 +322,19 @@ BEGIN
     SELECT DISTINCT queue FROM freed;
 END $$;
 
+-- Frees claims of a process that lives: those whose answer it never got, and those that it gave up. Its lease says
+-- nothing of them.
+CREATE FUNCTION kernel.free_claims(p_queue text, p_tokens uuid[], p_have_run boolean[]) RETURNS void
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+  UPDATE kernel.jobs j
+  SET state = 'ready', worker_id = NULL, claim_token = NULL,
+    attempts = CASE WHEN l.has_run THEN j.attempts ELSE j.attempts - 1 END
+  FROM unnest(p_tokens, p_have_run) AS l (token, has_run)
+  WHERE j.queue = p_queue AND j.state = 'running' AND j.claim_token = l.token;
+END $$;
+
 -- What waits in these queues, and whether some process has not been heard of.
 CREATE FUNCTION kernel.look_for_jobs(p_queues text[], p_now timestamptz)
 RETURNS TABLE (queue text, is_ready boolean, next_at timestamptz, has_expired boolean) LANGUAGE plpgsql

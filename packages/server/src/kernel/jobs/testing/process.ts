@@ -5,6 +5,7 @@ import { openWorker } from "./world.ts"
 
 const [url = "", concurrency = "10"] = process.argv.slice(2)
 const notes = new pg.Pool({ connectionString: url, max: 4 })
+notes.on("error", () => undefined)
 const worker = await openWorker(url, systemClock)
 worker.jobs.define<number>({
   name: "test.work",

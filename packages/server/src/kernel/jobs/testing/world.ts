@@ -8,7 +8,7 @@ import { listenForChanges } from "../../db/changes.ts"
 import { type Database, openDatabase } from "../../db/database.ts"
 import { createLog } from "../../log.ts"
 import { createMetrics, type Metrics } from "../../metrics.ts"
-import type { Jobs, QueueDefinition } from "../jobs.ts"
+import type { Jobs, QueueDefinition, ScheduleDefinition } from "../jobs.ts"
 import { openJobs, type RunningJobs } from "../open.ts"
 
 export interface Worker {
@@ -46,6 +46,8 @@ export interface World {
   readonly url: string
   /** A further process that runs these queues, and has started. */
   worker(...queues: QueueDefinition[]): Promise<Worker>
+  /** A further process that has the schedule. */
+  startSchedule(schedule: ScheduleDefinition): Promise<Worker>
 }
 
 export const world = async (t: TestContext): Promise<World> => {
@@ -54,16 +56,18 @@ export const world = async (t: TestContext): Promise<World> => {
   const stack = new AsyncDisposableStack()
   stack.use(database)
   t.after(() => stack.disposeAsync())
+  const start = async (define: (jobs: Jobs) => void): Promise<Worker> => {
+    const worker = await openWorker(url, clock)
+    stack.defer(worker.close)
+    define(worker.jobs)
+    await worker.running.start()
+    return worker
+  }
   return {
     clock,
     url,
-    async worker(...queues) {
-      const worker = await openWorker(url, clock)
-      stack.defer(worker.close)
-      for (const queue of queues) worker.jobs.define(queue)
-      await worker.running.start()
-      return worker
-    },
+    worker: (...queues) => start(jobs => queues.forEach(queue => void jobs.define(queue))),
+    startSchedule: schedule => start(jobs => jobs.schedule(schedule)),
   }
 }
 

@@ -21,7 +21,9 @@ const SUGGEST = `
   ORDER BY documents DESC, word LIMIT $3`
 
 const BYTES = `
-  SELECT coalesce(sum(pg_column_size(d.*)), 0)::bigint AS bytes FROM search.documents d WHERE project_id = $1`
+  SELECT coalesce(sum(
+    pg_column_size(title) + pg_column_size(body) + pg_column_size(metadata) + pg_column_size(lexemes)
+  ), 0)::bigint AS bytes FROM search.documents WHERE project_id = $1`
 
 /** Server's own words for what a statement of ours should never be: too long a query, a language it lacks. */
 const REFUSALS = /^(22|54)/

@@ -1,5 +1,6 @@
 /** Turns the terms of a query into what PostgreSQL matches documents with. */
 import type pg from "pg"
+import { withoutTags } from "../../html.ts"
 import type { QueryTerm } from "../../terms.ts"
 import { distance, distanceMax } from "./spelling.ts"
 
@@ -156,7 +157,7 @@ export const readMatching = async (
 ): Promise<Matching | undefined> => {
   const asked = query.terms.map(({ text, isPhrase, isExcluded, isUnfinished }, n) => ({
     n,
-    said: text,
+    said: withoutTags(text),
     completes: isUnfinished && isPlain(text),
     corrects: typo && !isPhrase && !isExcluded && isWord(text) && text.length >= TYPO_LENGTH_MIN,
   }))

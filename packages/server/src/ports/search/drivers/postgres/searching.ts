@@ -13,7 +13,7 @@ const WINDOW_LEAD = 300
 /** Words that are looked for to place that window. */
 const WINDOW_WORDS_MAX = 8
 const SNIPPET_LENGTH = 240
-const HEADLINE = `StartSel=${MARK_START},StopSel=${MARK_END},MaxFragments=2,MaxWords=25,MinWords=10,FragmentDelimiter=" … "`
+const HEADLINE = `StartSel=${MARK_START},StopSel=${MARK_END},MaxFragments=2,MaxWords=25,MinWords=10,ShortWord=0,FragmentDelimiter=" … "`
 
 type Bind = (value: unknown) => string
 

@@ -1,4 +1,5 @@
 import type pg from "pg"
+import { withoutTags } from "../../html.ts"
 import type { SearchDocument, Weight } from "../../port.ts"
 
 /** One number, known to every version of Svc: writers of one owner take turns, so that counts of words stay right. */
@@ -68,10 +69,12 @@ const REMOVE_SOME = remove(
 const FORGET = "DELETE FROM search.words WHERE project_id = $1 AND word = ANY($2) AND documents <= 0"
 
 const textOf = ({ parts }: SearchDocument, weight: Weight): string =>
-  parts
-    .filter(part => part.weight === weight)
-    .map(({ text }) => text)
-    .join("\n")
+  withoutTags(
+    parts
+      .filter(part => part.weight === weight)
+      .map(({ text }) => text)
+      .join("\n"),
+  )
 
 const toRow = (document: SearchDocument) => ({
   ...{ source_id: document.sourceId, id: document.id, title: document.title, body: document.body },

@@ -37,6 +37,8 @@ const used = (id: string): MemoryCollection => {
 
 const bytesTaken = (): number => [...collections.values()].reduce((sum, { bytes }) => sum + bytes, 0)
 
+const tooLarge = () => new PortError("refused", `a collection needs more than ${memoryBytes} bytes of memory`)
+
 /** Makes room by forgetting what was not used for longest; the last one used is the one that needs the room. */
 const keepWithinMemory = () => {
   for (const id of [...collections.keys()].slice(0, -1)) {
@@ -45,7 +47,7 @@ const keepWithinMemory = () => {
   }
   if (bytesTaken() <= memoryBytes) return
   collections.clear()
-  throw new PortError("refused", `a collection needs more than ${memoryBytes} bytes of memory`)
+  throw tooLarge()
 }
 
 const unpack = ({ dimension }: CollectionShape, { ids, metadata, values }: PackedChanges): VectorRecord[] =>
@@ -59,6 +61,7 @@ const apply = (shape: CollectionShape, changes: PackedChanges): undefined => {
   const { reset, deletes, through } = changes
   if (reset) {
     collections.delete(shape.id)
+    if (shape.count * shape.dimension * 4 > memoryBytes) throw tooLarge()
     collections.set(shape.id, createMemoryCollection(shape))
   }
   used(shape.id).apply({ reset, upserts: unpack(shape, changes), deletes, through })

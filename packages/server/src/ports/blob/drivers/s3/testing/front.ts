@@ -15,6 +15,7 @@ import { existsSync } from "node:fs"
 import { readdir, readFile, rm, stat } from "node:fs/promises"
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { PassThrough } from "node:stream"
 import { setTimeout as delay } from "node:timers/promises"
 
 export interface Failure {
@@ -135,6 +136,7 @@ const passBody = (from: IncomingMessage, to: ServerResponse, failure: Failure | 
 const forward = async (
   { port, folder }: Server,
   incoming: IncomingMessage,
+  counter: PassThrough,
   response: ServerResponse,
   failure: Failure | undefined,
 ) => {
@@ -143,7 +145,7 @@ const forward = async (
   const { method, headers, url: path } = incoming
   const outgoing = request({ port, host: "127.0.0.1", method, headers, path })
   outgoing.on("error", () => response.destroy())
-  incoming.pipe(outgoing)
+  incoming.pipe(counter).pipe(outgoing)
   const [answered] = (await once(outgoing, "response")) as [IncomingMessage]
   if (expected && answered.statusCode === 200) await waitForBytes(expected.path, expected.length)
   if (failure?.late) {
@@ -185,10 +187,13 @@ export const startFront = async ({ port, folder }: Server): Promise<Front> => {
         return answer(response, 204)
       }
     }
-    incoming.on("data", (chunk: Buffer) => {
-      front.receivedBytes += chunk.length
+    const passed = new PassThrough({
+      transform(chunk: Buffer, _encoding, done) {
+        front.receivedBytes += chunk.length
+        done(null, chunk)
+      },
     })
-    await forward({ port, folder }, incoming, response, failure)
+    await forward({ port, folder }, incoming, passed, response, failure)
   }
 
   const server = createServer((incoming, response) => {

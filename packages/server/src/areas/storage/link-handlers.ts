@@ -1,0 +1,202 @@
+/** Signed URLs and public buckets. */
+import type { areas, Input } from "@svc/contract"
+import type { BackgroundMeters } from "../../core/meters/meters.ts"
+import type { AccountCall, Call } from "../../kernel/call.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import { fault, isFault } from "../../kernel/fault.ts"
+import { answerGet, answerHead, type Download } from "./download.ts"
+import type { HttpMetadata, ObjectStore, Place } from "./object-store.ts"
+import { announcedSize, objectPayload, overwriting, placeOf } from "./payloads.ts"
+import { readAttributes } from "./rules/attributes.ts"
+import { readExpected } from "./rules/checksums.ts"
+import { checkKey } from "./rules/names.ts"
+import { type Grant, parseToken, pathOf, readGrant, signGrant } from "./rules/signed-urls.ts"
+import { mayWrite, type Signers } from "./signers.ts"
+import type { SigningKeys } from "./signing-keys.ts"
+import { bucketStore } from "./store/buckets.ts"
+import type { Tenants } from "./tenants.ts"
+
+type Operations = typeof areas.storage.specs
+type Signed = Input<Operations["getSigned"]>
+type Public = Input<Operations["getPublic"]>
+type Presign = Input<Operations["presign"]>
+
+export interface LinkHandlerNeeds {
+  readonly store: ObjectStore
+  readonly database: Database
+  readonly meters: BackgroundMeters
+  readonly signingKeys: SigningKeys
+  readonly signers: Signers
+  readonly tenants: Tenants
+  readonly baseUrl: string
+}
+
+const EXPIRES_SECONDS = 900
+/** What was read once may be read again without asking, until a bucket that was made private has to be so everywhere. */
+const PUBLIC_CACHE = "public, max-age=60"
+
+const refuse = (reason: string) => fault("signed_url_invalid", { reason })
+
+const toGrant = (input: Presign, keyId: string | undefined, expiresAt: number): Grant => ({
+  m: input.method ?? "GET",
+  b: input.bucket,
+  e: expiresAt,
+  ...(keyId !== undefined && { c: keyId }),
+  ...(input.content_type !== undefined && { t: input.content_type }),
+  ...(input.content_length !== undefined && { l: input.content_length }),
+  ...(input.max_size !== undefined && { x: input.max_size }),
+  ...(input.checksum_sha256 !== undefined && { s: input.checksum_sha256 }),
+  ...(input.overwrite === false && { o: 0 }),
+  ...(input.response_content_disposition !== undefined && { d: input.response_content_disposition }),
+  ...(input.response_content_type !== undefined && { y: input.response_content_type }),
+})
+
+const UPLOAD_FIELDS = ["content_type", "content_length", "max_size", "checksum_sha256"] as const
+const DOWNLOAD_FIELDS = ["response_content_disposition", "response_content_type"] as const
+
+const checkPresign = ({ principal }: Call, input: Presign) => {
+  const isPut = input.method === "PUT"
+  const wrong = (isPut ? DOWNLOAD_FIELDS : UPLOAD_FIELDS).find(field => input[field] !== undefined)
+  if (wrong) throw fault("invalid_parameter", { reason: `${wrong} means nothing for this method` })
+  checkKey(input.key)
+  if (!isPut || mayWrite(principal)) return
+  throw principal.readOnly ? fault("key_read_only") : fault("missing_scope", { scopes: "storage:write" })
+}
+
+/** Headers that have to come with an upload. */
+const headersToSend = ({ content_type, checksum_sha256 }: Presign): Record<string, string> => ({
+  ...(content_type !== undefined && { "content-type": content_type }),
+  ...(checksum_sha256 !== undefined && { "x-svc-checksum-sha256": checksum_sha256 }),
+})
+
+const createPresign =
+  ({ database, signingKeys, baseUrl }: LinkHandlerNeeds) =>
+  async (input: Presign, call: Call) => {
+    checkPresign(call, input)
+    await bucketStore(database.db).find(call.owner, input.bucket)
+    const expiresAt = Math.floor(call.now.getTime() / 1000) + (input.expires_in ?? EXPIRES_SECONDS)
+    const grant = toGrant(input, call.principal.key?.id, expiresAt)
+    const token = signGrant(await signingKeys.current(placeOf(call), call.now), grant, input.key)
+    return {
+      url: `${baseUrl}/v1/storage/signed/${token}/${pathOf(input.key)}`,
+      method: grant.m,
+      headers: headersToSend(input),
+      expires_at: new Date(expiresAt * 1000).toISOString(),
+    }
+  }
+
+const createVerify = ({ signingKeys, signers, tenants }: LinkHandlerNeeds) => {
+  const readSigned = async ({ token: text, key }: Signed) => {
+    const token = parseToken(text)
+    const signingKey = token && (await signingKeys.find(token.keyId))
+    const grant = signingKey && readGrant(signingKey, token, key)
+    if (!grant) throw refuse("it is not one that was made here, or it was changed")
+    return { grant, projectId: signingKey.projectId }
+  }
+
+  return async (
+    input: Signed,
+    method: Grant["m"],
+    { now }: AccountCall,
+  ): Promise<{ grant: Grant; place: Place }> => {
+    const { grant, projectId } = await readSigned(input)
+    if (grant.m !== method) throw refuse(`it is for ${grant.m}`)
+    if (now.getTime() >= grant.e * 1000) throw refuse("it has expired")
+    const place = await tenants.find(projectId)
+    if (!place || (grant.c !== undefined && !(await signers.allow(grant.c, grant.m, now.getTime()))))
+      throw refuse("the key that made it does not allow it any more")
+    return { grant, place }
+  }
+}
+
+const checkUpload = ({ t, l, x }: Grant, { header }: AccountCall): number | undefined => {
+  const { size } = announcedSize(header)
+  if (t !== undefined && header("content-type") !== t) throw refuse(`the content type must be ${t}`)
+  if ((l !== undefined || x !== undefined) && size === undefined)
+    throw refuse("the request must tell its length")
+  if (l !== undefined && size !== l) throw refuse(`it is for exactly ${l} bytes`)
+  if (x !== undefined && (size ?? 0) > x) throw refuse(`it is for at most ${x} bytes`)
+  return size
+}
+
+const overridesOf = ({ d, y }: Grant): HttpMetadata => ({
+  ...(d !== undefined && { contentDisposition: d }),
+  ...(y !== undefined && { contentType: y }),
+})
+
+export const linkHandlers = (needs: LinkHandlerNeeds) => {
+  const { store, database, meters, tenants } = needs
+  const verify = createVerify(needs)
+
+  const count = ({ organization, projectId }: Place, metric: "ingress_bytes" | "egress_bytes", at: Date) => {
+    return (quantity: number) =>
+      meters.count({ organizationId: organization.id, projectId, metric, quantity, at })
+  }
+
+  const signedDownload = async (input: Signed, call: AccountCall): Promise<Download> => {
+    const { grant, place } = await verify(input, "GET", call)
+    const { key } = input
+    return {
+      ...{ place, bucket: grant.b, key, header: call.header },
+      http: overridesOf(grant),
+      cacheControl: "private, no-cache",
+    }
+  }
+
+  /** A private bucket is answered like one that was never made. */
+  const publicDownload = async (
+    { project_id, bucket, key }: Public,
+    call: AccountCall,
+  ): Promise<Download> => {
+    const place = await tenants.find(project_id)
+    const isPublic = place && (await bucketStore(database.db).isPublic(place.projectId, bucket))
+    if (!isPublic) throw fault("object_not_found", { key })
+    return { place, bucket, key, header: call.header, cacheControl: PUBLIC_CACHE }
+  }
+
+  const asAbsent = (key: string) => (error: unknown) => {
+    throw isFault(error, "bucket_not_found") ? fault("object_not_found", { key }) : error
+  }
+
+  return {
+    presign: createPresign(needs),
+
+    async getSigned(input: Signed, call: AccountCall) {
+      const download = await signedDownload(input, call)
+      return answerGet(store, download, count(download.place, "egress_bytes", call.now))
+    },
+
+    async headSigned(input: Signed, call: AccountCall) {
+      return answerHead(store, await signedDownload(input, call))
+    },
+
+    async putSigned(input: Signed, call: AccountCall) {
+      const { grant, place } = await verify(input, "PUT", call)
+      call.describe({ tenantId: place.organization.id })
+      const size = checkUpload(grant, call)
+      const object = await store.put(place, {
+        ...{ bucket: grant.b, key: input.key, source: call.stream, now: call.now, signal: call.signal },
+        ...(size !== undefined && { size }),
+        ...readAttributes(call),
+        ...overwriting(grant.o !== 0),
+        expected: {
+          ...readExpected(call.header),
+          ...(grant.s !== undefined && { sha256: Buffer.from(grant.s, "base64") }),
+        },
+      })
+      count(place, "ingress_bytes", call.now)(object.size)
+      call.setHeader("etag", `"${object.etag}"`)
+      return objectPayload(object)
+    },
+
+    async getPublic(input: Public, call: AccountCall) {
+      const download = await publicDownload(input, call)
+      const answer = answerGet(store, download, count(download.place, "egress_bytes", call.now))
+      return await answer.catch(asAbsent(input.key))
+    },
+
+    async headPublic(input: Public, call: AccountCall) {
+      return await answerHead(store, await publicDownload(input, call)).catch(asAbsent(input.key))
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { pipeline, type Readable, Transform } from "node:stream"
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { OutboundError } from "./outbound.ts"
+
+/** What goes wrong after the connection stands. What nobody foresaw is thrown on: it is a mistake of ours. */
+export const exchangeError = (error: unknown): OutboundError => {
+  if (error instanceof OutboundError) return error
+  const { code } = error as NodeJS.ErrnoException
+  if (code === undefined || code === "UND_ERR_INVALID_ARG") throw error
+  if (code === "UND_ERR_HEADERS_OVERFLOW")
+    return new OutboundError({ kind: "too_large", message: "The answer's headers are too long." }, error)
+  return new OutboundError({ kind: "broken", message: `The answer broke off: ${code}.` }, error)
+}
+
+export const tooLarge = (bytesMax: number): OutboundError =>
+  new OutboundError({ kind: "too_large", message: `The answer is longer than ${bytesMax} bytes.` })
+
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  br: createBrotliDecompress,
+  deflate: createInflate,
+}
+
+/** Undefined for no encoding, and for one that nobody asked for: the body then comes as it is. */
+export const decoderOf = (encoding: string | undefined): (() => Transform) | undefined =>
+  encoding !== undefined && Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+
+export interface BodyOptions {
+  readonly decoder: (() => Transform) | undefined
+  readonly bytesMax: number
+  /** Its reason is what the body fails with once it is aborted. */
+  readonly signal: AbortSignal
+  /** Called once, when the source is at its end or given up; with an error unless it was read whole. */
+  readonly onEnd: (error: Error | null | undefined) => void
+}
+
+/** The body as the caller reads it, decoded, bounded, and with OutboundErrors for everything that happens to it. */
+export const shapeBody = (source: Readable, { decoder, bytesMax, signal, onEnd }: BodyOptions): Readable => {
+  let bytes = 0
+  const bounded = new Transform({
+    transform(chunk: Buffer, _encoding, next) {
+      bytes += chunk.length
+      if (bytes > bytesMax) next(tooLarge(bytesMax))
+      else next(null, chunk)
+    },
+    destroy(error, next) {
+      if (error === null) next(null)
+      else next(signal.aborted ? signal.reason : exchangeError(error))
+    },
+  })
+  // A caller that forgot its stream must not end the process when the deadline destroys it.
+  bounded.on("error", () => undefined)
+  pipeline([source, ...(decoder ? [decoder()] : []), bounded], onEnd)
+  return bounded
+}

@@ -1,0 +1,330 @@
+/** Every setting: its variable, type, default and meaning. */
+import { isIP } from "node:net"
+import { resolve } from "node:path"
+import {
+  bucketUrl,
+  cidrs,
+  cluster,
+  integer,
+  nameServers,
+  optional,
+  transitKey,
+  url,
+  word,
+} from "./config-parsers.ts"
+
+export interface Setting<Value> {
+  readonly variable: string
+  readonly meaning: string
+  /** The default as documentation shows it. */
+  readonly otherwise: string
+  readonly secret?: true
+  /** Throws a RangeError that says what the value must be. */
+  readonly parse: (text: string | undefined) => Value
+}
+
+export const settings = {
+  host: {
+    variable: "SVC_HOST",
+    otherwise: "127.0.0.1",
+    meaning: "Address to listen on; 0.0.0.0 for all of this machine's.",
+    parse: (text = "127.0.0.1") => {
+      if (isIP(text) === 0 && text !== "localhost") throw new RangeError("must be an IP address")
+      return text
+    },
+  },
+  port: {
+    variable: "SVC_PORT",
+    otherwise: "4800",
+    meaning: "Port to listen on.",
+    parse: integer(0, 65_535, 4800),
+  },
+  baseUrl: {
+    variable: "SVC_BASE_URL",
+    otherwise: "http://localhost:<port>",
+    meaning: "The address that people and machines reach this installation at.",
+    parse: url("http:", "https:"),
+  },
+  dataDir: {
+    variable: "SVC_DATA_DIR",
+    otherwise: ".svc",
+    meaning: "Folder of everything that is kept on this machine.",
+    parse: (text = ".svc") => resolve(text),
+  },
+  mode: {
+    variable: "SVC_MODE",
+    otherwise: "development",
+    meaning: "`production` refuses what is only good enough for a laptop.",
+    parse: word("development", "production"),
+  },
+  databaseUrl: {
+    variable: "SVC_DATABASE_URL",
+    otherwise: "an embedded PostgreSQL 18",
+    meaning: "Control database: any PostgreSQL from version 16.",
+    secret: true,
+    // Not the parser of web addresses: a socket folder stands where a host would, as in postgres://user@/name?host=/run.
+    parse: (text: string | undefined) => {
+      if (text !== undefined && !/^postgres(ql)?:\/\/./.test(text))
+        throw new RangeError("must start with postgres://")
+      return text
+    },
+  },
+  databaseConnectionsMax: {
+    variable: "SVC_DATABASE_CONNECTIONS",
+    otherwise: "10",
+    meaning: "Connections this process may open to the control database.",
+    parse: integer(2, 500, 10),
+  },
+  runAs: {
+    variable: "SVC_RUN_AS",
+    otherwise: "the owner of the data folder, or postgres, or nobody",
+    meaning: "User of the embedded engines when Svc is started by root.",
+    parse: optional,
+  },
+  masterKey: {
+    variable: "SVC_MASTER_KEY",
+    otherwise: "master.key in the data folder, made on the first start",
+    meaning: "32 bytes of base64 that protect what the platform seals.",
+    secret: true,
+    parse: optional,
+  },
+  vaultAddress: {
+    variable: "SVC_VAULT_ADDR",
+    otherwise: "none: the master key wraps the keys of tenants",
+    meaning: "A HashiCorp Vault or OpenBao whose transit engine wraps the keys of tenants.",
+    parse: url("http:", "https:"),
+  },
+  vaultToken: {
+    variable: "SVC_VAULT_TOKEN",
+    otherwise: "none",
+    meaning: "Token for Vault; it is renewed while Vault allows it.",
+    secret: true,
+    parse: optional,
+  },
+  vaultTokenFile: {
+    variable: "SVC_VAULT_TOKEN_FILE",
+    otherwise: "none",
+    meaning: "File that holds the token in place of SVC_VAULT_TOKEN, kept fresh by a Vault agent.",
+    parse: optional,
+  },
+  vaultNamespace: {
+    variable: "SVC_VAULT_NAMESPACE",
+    otherwise: "none",
+    meaning: "Namespace of Vault in which the transit engine is.",
+    parse: optional,
+  },
+  vaultKey: {
+    variable: "SVC_VAULT_KEY",
+    otherwise: "transit/keys/svc",
+    meaning: "Path of the transit key: the engine's mount, `keys`, and the key's name.",
+    parse: transitKey,
+  },
+  vaultCaFile: {
+    variable: "SVC_VAULT_CA_FILE",
+    otherwise: "the authorities that Node.js trusts",
+    meaning: "File with the certificates (PEM) that Vault's own is checked against.",
+    parse: optional,
+  },
+  kvUrl: {
+    variable: "SVC_KV_URL",
+    otherwise: "LMDB in the data folder",
+    meaning: "Key-value engine: a Valkey or Redis.",
+    secret: true,
+    parse: url("redis:", "rediss:", "unix:"),
+  },
+  blobUrl: {
+    variable: "SVC_BLOB_S3_URL",
+    otherwise: "files in the data folder",
+    meaning:
+      "Bucket of an S3-compatible server that keeps the bytes of objects: `https://host/bucket/prefix`.",
+    parse: bucketUrl,
+  },
+  blobRegion: {
+    variable: "SVC_BLOB_S3_REGION",
+    otherwise: "us-east-1",
+    meaning: "Region of that bucket.",
+    parse: (text = "us-east-1") => text,
+  },
+  blobAccessKey: {
+    variable: "SVC_BLOB_S3_ACCESS_KEY",
+    otherwise: "what the AWS SDK finds by itself, such as the role of this machine",
+    meaning: "Access key id for that server.",
+    parse: optional,
+  },
+  blobSecretKey: {
+    variable: "SVC_BLOB_S3_SECRET_KEY",
+    otherwise: "none",
+    meaning: "Secret access key of that id.",
+    secret: true,
+    parse: optional,
+  },
+  blobAddressing: {
+    variable: "SVC_BLOB_S3_ADDRESSING",
+    otherwise: "path",
+    meaning: "Where requests name the bucket: in the `path`, or before the `host` name.",
+    parse: word("path", "host"),
+  },
+  vectorsMemoryMb: {
+    variable: "SVC_VECTORS_MEMORY_MB",
+    otherwise: "1024",
+    meaning: "Memory for the vector collections in use; those not searched for longest make room.",
+    parse: integer(16, 4_194_304, 1024),
+  },
+  qdrantUrl: {
+    variable: "SVC_QDRANT_URL",
+    otherwise: "none: vectors are searched in this process",
+    meaning: "A Qdrant to search vectors in; the vectors themselves stay in the database.",
+    parse: url("http:", "https:"),
+  },
+  qdrantKey: {
+    variable: "SVC_QDRANT_KEY",
+    otherwise: "none",
+    meaning: "API key of that Qdrant.",
+    secret: true,
+    parse: optional,
+  },
+  postgresPort: {
+    variable: "SVC_POSTGRES_PORT",
+    otherwise: "SVC_PORT plus one",
+    meaning: "Port on which tenant databases speak PostgreSQL's protocol.",
+    parse: (text: string | undefined) => (text === undefined ? undefined : integer(0, 65_535, 0)(text)),
+  },
+  postgresHost: {
+    variable: "SVC_POSTGRES_HOST",
+    otherwise: "the host of SVC_BASE_URL",
+    meaning: "Host name in the connection strings of tenant databases.",
+    parse: optional,
+  },
+  postgresTls: {
+    variable: "SVC_POSTGRES_TLS",
+    otherwise: "remote",
+    meaning: "Which clients of tenant databases must use TLS: `remote` ones, `always`, or `never`.",
+    parse: word("remote", "always", "never"),
+  },
+  postgresTlsCert: {
+    variable: "SVC_POSTGRES_TLS_CERT",
+    otherwise: "a self-made one in the data folder",
+    meaning: "File with the certificate chain (PEM) of the PostgreSQL port.",
+    parse: optional,
+  },
+  postgresTlsKey: {
+    variable: "SVC_POSTGRES_TLS_KEY",
+    otherwise: "a self-made one in the data folder",
+    meaning: "File with the private key (PEM) of that certificate.",
+    parse: optional,
+  },
+  databaseCluster: {
+    variable: "SVC_DATABASE_CLUSTER",
+    otherwise: "none: databases run on this machine",
+    meaning:
+      "JSON file that names a Kubernetes with CloudNativePG to run tenant databases: `apiUrl`, `namespace`, `tokenFile`, `caFile`, `storageClass`, `storageSize`, `backup`, `network`, `imageNames`, `resources`, `instances`.",
+    parse: cluster,
+  },
+  databaseGraceSeconds: {
+    variable: "SVC_DATABASE_GRACE_SECONDS",
+    otherwise: "604800",
+    meaning: "How long a deleted tenant database can be restored.",
+    parse: integer(0, 365 * 86_400, 7 * 86_400),
+  },
+  dedicatedCgroup: {
+    variable: "SVC_DATABASE_CGROUP",
+    otherwise: "none: there is no tier dedicated",
+    meaning:
+      "Control group (cgroup v2 folder) in which databases of tier `dedicated` get groups of their own.",
+    parse: optional,
+  },
+  dedicatedMemoryMb: {
+    variable: "SVC_DATABASE_DEDICATED_MEMORY_MB",
+    otherwise: "2048",
+    meaning: "Memory of a database of tier `dedicated`.",
+    parse: integer(256, 4_194_304, 2048),
+  },
+  dedicatedCpus: {
+    variable: "SVC_DATABASE_DEDICATED_CPUS",
+    otherwise: "2",
+    meaning: "Processors of a database of tier `dedicated`.",
+    parse: integer(1, 1024, 2),
+  },
+  pgBinDir16: {
+    variable: "PG_BIN_DIR_16",
+    otherwise: "the embedded PostgreSQL 16",
+    meaning: "Folder with the programs of another PostgreSQL 16, for tenant databases.",
+    parse: optional,
+  },
+  pgBinDir17: {
+    variable: "PG_BIN_DIR_17",
+    otherwise: "the embedded PostgreSQL 17",
+    meaning: "The same for PostgreSQL 17.",
+    parse: optional,
+  },
+  pgBinDir18: {
+    variable: "PG_BIN_DIR_18",
+    otherwise: "the embedded PostgreSQL 18",
+    meaning: "The same for PostgreSQL 18.",
+    parse: optional,
+  },
+  aiUrl: {
+    variable: "SVC_AI_URL",
+    otherwise: "none",
+    meaning: "A server that speaks OpenAI's chat completions, up to and including the version (`…/v1`).",
+    parse: url("http:", "https:"),
+  },
+  aiKey: {
+    variable: "SVC_AI_KEY",
+    otherwise: "none",
+    meaning: "Bearer key of that server.",
+    secret: true,
+    parse: optional,
+  },
+  aiModel: {
+    variable: "SVC_AI_MODEL",
+    otherwise: "gpt-4o-mini",
+    meaning: "Model to ask there.",
+    parse: (text = "gpt-4o-mini") => text,
+  },
+  rateLimit: {
+    variable: "SVC_RATE_LIMIT",
+    otherwise: "plan",
+    meaning: "`off` lifts the request limits of plans and addresses, for benchmarks.",
+    parse: word("plan", "off"),
+  },
+  signup: {
+    variable: "SVC_SIGNUP",
+    otherwise: "open",
+    meaning: "`closed` lets people in by invitation only.",
+    parse: word("open", "closed"),
+  },
+  trustedProxies: {
+    variable: "SVC_TRUSTED_PROXIES",
+    otherwise: "none",
+    meaning: "Addresses or CIDRs, separated by commas, whose X-Forwarded-For is believed.",
+    parse: cidrs,
+  },
+  outboundAllow: {
+    variable: "SVC_OUTBOUND_ALLOW",
+    otherwise: "none",
+    meaning:
+      "Addresses or CIDRs, separated by commas, that URLs of users may lead to though they are not on the public Internet.",
+    parse: cidrs,
+  },
+  dnsServers: {
+    variable: "SVC_DNS_SERVERS",
+    otherwise: "the system's",
+    meaning:
+      "Name servers, separated by commas, that hosts of users' URLs and domains are looked up at: `1.1.1.1`, `[::1]:5353`.",
+    parse: nameServers,
+  },
+  metricsToken: {
+    variable: "SVC_METRICS_TOKEN",
+    otherwise: "none: /metrics answers callers of this machine only",
+    meaning: "Bearer token that lets others read /metrics.",
+    secret: true,
+    parse: optional,
+  },
+  logLevel: {
+    variable: "SVC_LOG_LEVEL",
+    otherwise: "warn",
+    meaning: "How much is logged, as JSON lines on the error output.",
+    parse: word("warn", "trace", "debug", "info", "error", "fatal", "silent"),
+  },
+} as const satisfies Record<string, Setting<unknown>>
