@@ -10,6 +10,7 @@ import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
 import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
+import { searchFigures } from "./bench/search.ts"
 import { vectorFigures } from "./bench/vectors.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
@@ -54,6 +55,11 @@ const throughput = async (apiKey: string): Promise<Row[]> => {
     headers,
     body: { key: "bench", value: { text: "hello" } },
   }
+  const encrypt = {
+    url: `http://127.0.0.1:${PORT}/api/v1/encryption/encrypt`,
+    headers,
+    body: { plaintext: "x".repeat(1024), context: { bench: "1" } },
+  }
   const echo = { url: `http://127.0.0.1:${BARE_PORT}/`, headers, body: { key: "bench" } }
   await load(set, 1, 1)
   await load(get, 32, 2)
@@ -63,6 +69,7 @@ const throughput = async (apiKey: string): Promise<Row[]> => {
     rows.push(row("bare node:http echo", connections, bare, bare))
     rows.push(row("KV get", connections, await load(get, connections, SECONDS), bare))
     rows.push(row("KV set (on disk)", connections, await load(set, connections, SECONDS), bare))
+    rows.push(row("encrypt 1 KiB", connections, await load(encrypt, connections, SECONDS), bare))
   }
   return rows
 }
@@ -91,6 +98,7 @@ try {
   const rows = await throughput(apiKeyOf(dataDir))
   const databases = await databaseFigures(dataDir)
   const vectors = await vectorFigures(dataDir, platform.process.pid ?? 0)
+  const search = await searchFigures(dataDir)
   await stop(platform.process)
   const key_check_us = await measureKeyCheck()
   const jobs = await jobFigures()
@@ -115,13 +123,14 @@ try {
     throughput: rows,
     databases,
     vectors,
+    search,
     jobs,
   }
   print(rows)
   process.stdout.write(
     `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
   )
-  for (const [what, value] of Object.entries({ ...databases, ...vectors, ...jobs }))
+  for (const [what, value] of Object.entries({ ...databases, ...vectors, ...search, ...jobs }))
     process.stdout.write(`${what.padEnd(44)} ${value}\n`)
   mkdirSync("bench-results", { recursive: true })
   writeFileSync(

@@ -20,10 +20,17 @@ const family = (root: number): number[] => {
   return members
 }
 
+/** Zero for one that has ended meanwhile. */
+const kilobytesOf = (pid: number): number => {
+  try {
+    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0)
+  } catch {
+    return 0
+  }
+}
+
 /** Memory of a process and all it started: the sum of their proportional set sizes, in MB. Linux only. */
 export const residentMegabytes = async (pid: number): Promise<number> => {
-  const kilobytes = family(pid).map(member =>
-    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${member}/smaps_rollup`, "utf8"))?.[1] ?? 0),
-  )
+  const kilobytes = family(pid).map(kilobytesOf)
   return Math.round((kilobytes.reduce((sum, value) => sum + value, 0) / 1024) * 10) / 10
 }

@@ -73,7 +73,8 @@ const sourceFields = {
     T.Array(Field, {
       minItems: 1,
       maxItems: FIELDS_MAX,
-      description: "What of a document is searched; its title with weight 4 and its text with weight 1 if left out",
+      description:
+        "What of a document is searched; its title with weight 4 and its text with weight 1 if left out",
     }),
   ),
   language: T.Optional(Language),
@@ -86,7 +87,9 @@ const sourceFields = {
       }),
     ),
   ),
-  enabled: T.Optional(T.Boolean({ description: "A source that is not enabled stays searchable and is not read" })),
+  enabled: T.Optional(
+    T.Boolean({ description: "A source that is not enabled stays searchable and is not read" }),
+  ),
 }
 
 const RUN_STATUSES = ["queued", "running", "succeeded", "failed"] as const
@@ -171,7 +174,8 @@ const queryFields = {
   q: T.Optional(
     T.String({
       maxLength: SEARCH_QUERY_LENGTH_MAX,
-      description: 'Words; `"a phrase"`; `-without`. The last word may be unfinished. None: the newest documents',
+      description:
+        'Words; `"a phrase"`; `-without`. The last word may be unfinished. None: the newest documents',
     }),
   ),
   ...pageQuery,
@@ -205,7 +209,8 @@ const Stats = T.Object({
   pending: T.Integer({ description: "Runs that wait or are under way" }),
   tts_p95_ms: Nullable(
     T.Number({
-      description: "Time to search: within it 95 % of the latest documents could be found, counted from their reading",
+      description:
+        "Time to search: within it 95 % of the latest documents could be found, counted from their reading",
     }),
   ),
 })
@@ -345,7 +350,8 @@ export const search = area(
       id: "putSearchDocuments",
       http: "POST /v1/search/sources/{id}/documents",
       summary: "Add documents to an inline source, or replace those of the same id",
-      description: "They can be found when this answers. A document that cannot be indexed is named; the others are written.",
+      description:
+        "They can be found when this answers. A document that cannot be indexed is named; the others are written.",
       scope: "search:write",
       effect: "write",
       idempotent: "naturally",

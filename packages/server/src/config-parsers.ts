@@ -91,3 +91,10 @@ export const bucketUrl = (text: string | undefined): BucketUrl | undefined => {
     throw new RangeError("must name the bucket in its path, as in https://s3.example.com/bucket")
   return { endpoint: origin, bucket, prefix: prefix.map(part => `${part}/`).join("") }
 }
+
+/** Lower case, as OpenSearch wants it. */
+export const indexName = (text = "svc-search"): string => {
+  if (!/^[a-z0-9][a-z0-9_.-]{0,99}$/.test(text))
+    throw new RangeError("must be lower-case letters, digits, _, . and -, at most 100")
+  return text
+}

@@ -18,7 +18,7 @@ import { renderS3Error } from "./areas/storage/s3/errors.ts"
 import { supportArea } from "./areas/support/area.ts"
 import { vectorsArea } from "./areas/vectors/area.ts"
 import { webhooksArea } from "./areas/webhooks/area.ts"
-import { type Config, configAt, type Settings } from "./config.ts"
+import { type Config, configAt, type Settings, searchProvider } from "./config.ts"
 import { coreMigrations, createCore, secretsMigrations } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
@@ -40,6 +40,7 @@ import { openJobs } from "./kernel/jobs/open.ts"
 import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
+import { createOffer } from "./kernel/offer.ts"
 import { createOutbound } from "./kernel/outbound/open.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
@@ -48,9 +49,10 @@ import { StartupError } from "./kernel/startup-error.ts"
 import { openBlobs } from "./ports/blob/index.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
+import { openSearch } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
-import type { PostgresSettings, Services } from "./services.ts"
+import type { ObjectReader, PostgresSettings, Services, TableReader } from "./services.ts"
 
 /** The areas that the core serves itself. */
 const coreAreas = [
@@ -219,15 +221,16 @@ const openEngines = async (start: Start, lock: DataDirLock) => {
     migrate(database.pool, migrationSources(definitions)),
   ])
   await checkMasterKey(database.db, masterKey)
+  const search = opened.use(await openSearch(searchProvider(config, database.pool)))
   const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
-  return { database, keysDatabase, changes, engine, kv, blob, vectors, masterKey, secrets }
+  return { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets }
 }
 
 type Engines = Awaited<ReturnType<typeof openEngines>>
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
-  const { database, keysDatabase, changes, engine, kv, blob, vectors, masterKey, secrets } = engines
+  const { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets } = engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
@@ -260,6 +263,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const services = {
     ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
     ...{ accessKeys: core.signatures, outbound },
+    ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     keys: core.keys,
     baseUrl: config.baseUrl,
     platformEvents,

@@ -1,4 +1,5 @@
 /** Everything that an area may ask for by name in its `needs`. */
+import type { Readable } from "node:stream"
 
 import type { Keyring } from "./core/keys/keyring.ts"
 import type { AccessKeys } from "./core/keys/signatures.ts"
@@ -13,10 +14,12 @@ import type { Database } from "./kernel/db/database.ts"
 import type { Jobs } from "./kernel/jobs/jobs.ts"
 import type { Logger } from "./kernel/log.ts"
 import type { MetricSources } from "./kernel/metrics.ts"
+import type { Offer } from "./kernel/offer.ts"
 import type { Outbound } from "./kernel/outbound/outbound.ts"
 import type { BlobPort } from "./ports/blob/port.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
+import type { SearchPort } from "./ports/search/port.ts"
 import type { VectorIndexPort } from "./ports/vectors/port.ts"
 
 /** How tenant databases are reached and kept. */
@@ -43,6 +46,58 @@ export interface AiUpstream {
   readonly model: string
 }
 
+export interface TableQuery {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly string[]
+  /** The key of the last row of the page before; null for the first page. */
+  readonly after: readonly string[] | null
+  readonly limit: number
+}
+
+export interface TablePage {
+  /** In the order of the primary key, whose values are given as PostgreSQL writes them. */
+  readonly rows: readonly {
+    readonly key: readonly string[]
+    /** By column, as JSON. */
+    readonly values: Readonly<Record<string, unknown>>
+  }[]
+}
+
+/** Rows of a project's databases, read with no right to write. */
+export interface TableReader {
+  /** Throws `database_not_found` and `table_not_found`, also for one without primary key. */
+  read(
+    of: {
+      readonly organizationId: string
+      readonly projectId: string
+      /** The project's default one when undefined. */
+      readonly databaseId: string | undefined
+      readonly branchId: string | undefined
+    },
+    query: TableQuery,
+    signal: AbortSignal,
+  ): Promise<TablePage>
+}
+
+export interface ListedObject {
+  readonly key: string
+  readonly sizeBytes: number
+  readonly contentType: string | undefined
+}
+
+/** Objects of a project's buckets. */
+export interface ObjectReader {
+  /** In the order of the keys. Throws `bucket_not_found`. */
+  list(
+    projectId: string,
+    bucket: string,
+    listing: { readonly prefix: string | undefined; readonly cursor: string | null; readonly limit: number },
+  ): Promise<{ readonly objects: readonly ListedObject[]; readonly cursor: string | null }>
+  /** Null when there is no such object any more. */
+  read(projectId: string, bucket: string, key: string): Promise<Readable | null>
+}
+
 export interface Services {
   readonly database: Database
   readonly clock: Clock
@@ -51,6 +106,11 @@ export interface Services {
   readonly vectors: VectorIndexPort
   readonly blob: BlobPort
   readonly engine: EnginePort
+  readonly search: SearchPort
+  /** What the databases area lets others read. */
+  readonly tables: Offer<TableReader>
+  /** What the storage area lets others read. */
+  readonly objects: Offer<ObjectReader>
   readonly changes: Changes
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox

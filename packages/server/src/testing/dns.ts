@@ -1,8 +1,8 @@
 /** A name server on this machine, for what must resolve names: answers what a test says, over UDP (RFC 1035). */
 import { createSocket, type RemoteInfo } from "node:dgram"
 import { once } from "node:events"
-import { SocketAddress } from "node:net"
 import type { TestContext } from "node:test"
+import ipaddr from "ipaddr.js"
 
 /** A record's data as people write it; an array of TXT is one record of several strings. */
 export type DnsRecord =
@@ -44,20 +44,11 @@ const encodeName = (name: string): Buffer =>
     Buffer.from([0]),
   ])
 
-const encodeIpv6 = (address: string): Buffer => {
-  const [before = "", after] = new SocketAddress({ address, family: "ipv6" }).address.split("::")
-  const [head, tail] = [before, after ?? ""].map(part => part.split(":").filter(group => group !== ""))
-  const middle = Array<string>(8 - (head?.length ?? 0) - (tail?.length ?? 0)).fill("0")
-  const groups = [...(head ?? []), ...middle, ...(tail ?? [])]
-  return Buffer.from(groups.map(group => group.padStart(4, "0")).join(""), "hex")
-}
-
 const encodeData = (record: DnsRecord): Buffer => {
   switch (record.type) {
     case "A":
-      return Buffer.from(record.data.split(".").map(Number))
     case "AAAA":
-      return encodeIpv6(record.data)
+      return Buffer.from(ipaddr.parse(record.data).toByteArray())
     case "CNAME":
       return encodeName(record.data)
     case "MX":

@@ -79,12 +79,10 @@ const newCollection = async (world: SampleWorld, name = uniqueName()) => {
   return { tenant_id, name }
 }
 
-/** One vector in a collection of its own. */
+/** Vectors to write to a collection of their own. */
 const newVectors = async (world: SampleWorld) => {
   const { tenant_id, name: collection } = await newCollection(world)
-  const vectors = [{ id: "a", values: [1, 2], metadata: { color: "red" } }]
-  await world.key.vectors.upsert({ tenant_id, collection, vectors })
-  return { tenant_id, collection, vectors }
+  return { tenant_id, collection, vectors: [{ id: "a", values: [1, 2], metadata: { color: "red" } }] }
 }
 
 const newBucket = async ({ key }: SampleWorld) => {
@@ -114,6 +112,15 @@ const newParts = async (world: SampleWorld) => {
   const { upload_id } = await newMultipart(world)
   const { etag } = await world.key.storage.putPart({ upload_id, part_number: 1 }, { body: "content" })
   return { upload_id, parts: [{ part_number: 1, etag }] }
+}
+
+const newSearchSource = async ({ key }: SampleWorld) =>
+  (await key.search.upsertSource({ name: uniqueName(), type: "inline" })).id
+
+/** A source of addresses none of which answers. */
+const newUrlSource = async ({ key }: SampleWorld) => {
+  const config = { urls: ["https://nowhere.invalid/"] }
+  return (await key.search.upsertSource({ name: uniqueName(), type: "url", config })).id
 }
 
 export const samples: { readonly [Name in OperationName]?: Sample } = {
@@ -153,7 +160,7 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "storage.updateBucket": async world => ({ name: await newBucket(world), public: true }),
   "storage.deleteBucket": async world => ({ name: await newBucket(world) }),
   "storage.listObjects": async world => ({ bucket: await newBucket(world) }),
-  "storage.putObject": newObject,
+  "storage.putObject": async world => ({ bucket: await newBucket(world), key: "a folder/name" }),
   "storage.getObject": newObject,
   "storage.headObject": newObject,
   "storage.deleteObject": newObject,
@@ -179,9 +186,25 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "vectors.upsert": newVectors,
   "vectors.batchUpsert": newVectors,
   "vectors.delete": async world => {
-    const { tenant_id, collection } = await newVectors(world)
-    return { tenant_id, collection, ids: ["a"] }
+    const { vectors, ...at } = await newVectors(world)
+    await world.key.vectors.upsert({ ...at, vectors })
+    return { ...at, ids: ["a"] }
   },
+  "search.runIngest": async () => ({}),
+  "search.upsertSource": async () => ({ name: uniqueName(), type: "inline" }),
+  "search.getSource": async world => ({ id: await newSearchSource(world) }),
+  "search.deleteSource": async world => ({ id: await newSearchSource(world) }),
+  "search.runSource": async world => ({ id: await newUrlSource(world) }),
+  "search.listRuns": async world => ({ id: await newSearchSource(world) }),
+  "search.getRun": async world => {
+    const { run_id } = await world.key.search.runSource({ id: await newUrlSource(world) })
+    return { id: run_id }
+  },
+  "search.putDocuments": async world => ({
+    id: await newSearchSource(world),
+    documents: [{ id: "1", title: "Welcome", text: "Getting started" }],
+  }),
+  "search.deleteDocuments": async world => ({ id: await newSearchSource(world), ids: ["1"] }),
   "account.reauthenticate": async () => ({ password: PASSWORD }),
   "account.update": async () => ({ name: "Ada" }),
   "account.endSession": async ({ platform, person }) => {

@@ -26,6 +26,7 @@ import { createTypeCatalog } from "./sql/pg-types.ts"
 import { createQueryLog } from "./sql/query-log.ts"
 import { createSwap } from "./swap.ts"
 import { createSweeper } from "./sweeper.ts"
+import { createTableReader } from "./table-reader.ts"
 import { createTargets, type Targets } from "./targets.ts"
 import { createThrowaway } from "./throwaway.ts"
 import { createUsage } from "./usage.ts"
@@ -75,6 +76,7 @@ export const databasesArea = defineArea({
     "platformEvents",
     "postgres",
     "ai",
+    "tables",
   ],
   migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {
@@ -108,6 +110,7 @@ export const databasesArea = defineArea({
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
     await sweeper.recover()
     const targets = createTargets({ directory, provision })
+    services.tables.provide(createTableReader({ directory, sessions }))
     const statements = openStatements(services, { targets, directory, sessions }, opened)
     const calls = statements.queryLog.recordWire
     wire = opened.use(await openDoor({ settings: postgres, directory, compute, log, calls }))

@@ -33,7 +33,7 @@ const readKey = async (client: pg.PoolClient, { schema, table }: TableQuery): Pr
 const readPage = async (client: pg.PoolClient, query: TableQuery): Promise<TablePage> => {
   const key = await readKey(client, query)
   const names = key.map(({ name }) => quoted(name)).join(", ")
-  const values = query.after ?? []
+  const values = [...(query.after ?? [])]
   const after =
     values.length === key.length
       ? `WHERE (${names}) > (${key.map(({ type }, n) => `$${n + 1}::text::${type}`).join(", ")})`

@@ -48,7 +48,7 @@ const createCipher = (tenantKeys: TenantKeys) => {
     context: Context | undefined,
     asked?: number,
   ) => {
-    const sealing = await tenantKeys.forSealing(organization.id, "data", { version: asked })
+    const sealing = await tenantKeys.forSealing(organization.id, "data", asked)
     if (!sealing) throw refused("key_version is not one that encrypts")
     const { version, key } = sealing
     const binding = { tenantId: organization.id, version, context }

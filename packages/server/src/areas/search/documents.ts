@@ -121,7 +121,11 @@ export const prepare = (
   for (const item of items) {
     const problem = "problem" in item ? item.problem : problemOf(item)
     if (problem === undefined && !("problem" in item)) documents.set(item.id, prepared(item, source, now))
-    else unreadable.push({ id: cleaned(item.id).slice(0, SEARCH_DOCUMENT_ID_LENGTH_MAX), problem: problem ?? "" })
+    else
+      unreadable.push({
+        id: cleaned(item.id).slice(0, SEARCH_DOCUMENT_ID_LENGTH_MAX),
+        problem: problem ?? "",
+      })
   }
   return { documents: [...documents.values()], unreadable }
 }

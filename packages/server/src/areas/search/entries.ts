@@ -4,10 +4,7 @@ import type { Db } from "../../kernel/db/database.ts"
 /** What the index holds, by hash. Every statement names the project and the source. */
 export const entryStore = (db: Db) => {
   const of = (projectId: string, sourceId: string) =>
-    db
-      .selectFrom("search.entries")
-      .where("project_id", "=", projectId)
-      .where("source_id", "=", sourceId)
+    db.selectFrom("search.entries").where("project_id", "=", projectId).where("source_id", "=", sourceId)
 
   const deleteFrom = (projectId: string, sourceId: string) =>
     db.deleteFrom("search.entries").where("project_id", "=", projectId).where("source_id", "=", sourceId)

@@ -53,7 +53,8 @@ export const parseFilter = (text: string | undefined): FilterCondition[] => {
   } catch {
     refuse("filter is not JSON")
   }
-  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) return refuse("filter is a JSON object")
+  if (typeof filter !== "object" || filter === null || Array.isArray(filter))
+    return refuse("filter is a JSON object")
   const entries = Object.entries(filter)
   if (entries.length > CONDITIONS_MAX) refuse("filter has at most 16 conditions")
   return entries.map(condition)

@@ -52,12 +52,17 @@ export const runStore = (db: Db) => {
 
   return {
     /** The unfinished run of the source: this one, or the one that there was. */
-    async begin(projectId: string, id: string, sourceId: string, now: Date): Promise<RunRecord & { isNew: boolean }> {
+    async begin(
+      projectId: string,
+      id: string,
+      sourceId: string,
+      now: Date,
+    ): Promise<RunRecord & { isNew: boolean }> {
       const { numInsertedOrUpdatedRows = 0n } = await db
         .insertInto("search.runs")
         .values({
           ...{ project_id: projectId, id, source_id: sourceId, status: "queued", created_at: now },
-          ...{ cursor: null, error: null, started_at: null, finished_at: null },
+          ...{ cursor: null, errors: "[]", error: null, started_at: null, finished_at: null },
         })
         .onConflict(conflict => conflict.doNothing())
         .executeTakeFirst()
@@ -102,7 +107,10 @@ export const runStore = (db: Db) => {
     },
 
     /** False when another took the run over. */
-    async advance(run: RunRecord, { cursor, seen, written, unchanged, removed, errors }: Progress): Promise<boolean> {
+    async advance(
+      run: RunRecord,
+      { cursor, seen, written, unchanged, removed, errors }: Progress,
+    ): Promise<boolean> {
       const { numUpdatedRows } = await own(run.project_id, run.id, run.source_id)
         .set({
           cursor,

@@ -1,5 +1,4 @@
-import type { Input } from "@svc/contract"
-import type { areas } from "@svc/contract"
+import type { areas, Input } from "@svc/contract"
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
@@ -57,7 +56,10 @@ const stored = ({ config, fields, ...rest }: SourceChanges) => ({
 /** Sources of a project. Every statement names the project first; a deleted one is none. */
 export const sourceStore = (db: Db) => {
   const live = (projectId: string) =>
-    db.selectFrom("search.sources as source").where("source.project_id", "=", projectId).where("source.deleted_at", "is", null)
+    db
+      .selectFrom("search.sources as source")
+      .where("source.project_id", "=", projectId)
+      .where("source.deleted_at", "is", null)
 
   const views = (projectId: string) =>
     live(projectId)
@@ -173,7 +175,11 @@ export const sourceStore = (db: Db) => {
         .execute()
     },
 
-    ran: async (projectId: string, id: string, changes: Partial<Pick<SourceRow, "last_run_at" | "last_error">>) => {
+    ran: async (
+      projectId: string,
+      id: string,
+      changes: Partial<Pick<SourceRow, "last_run_at" | "last_error">>,
+    ) => {
       await db
         .updateTable("search.sources")
         .set(changes)
@@ -214,7 +220,7 @@ export const allSources = (db: Db) => ({
           eb("last_run_at", "<=", sql<Date>`${now}::timestamptz - make_interval(secs => schedule_seconds)`),
         ]),
       )
-      .orderBy("last_run_at", sql`asc nulls first`)
+      .orderBy("last_run_at", order => order.asc().nullsFirst())
       .limit(limit)
       .execute(),
 

@@ -85,7 +85,8 @@ export const createWriter = (needs: {
             )
           const added = documents.length - known.size
           if (added > 0) await sourceStore(tx).addDocuments(projectId, sourceId, added)
-          if (runId === null) await sourceStore(tx).ran(projectId, sourceId, { last_run_at: new Date(readAt) })
+          if (runId === null)
+            await sourceStore(tx).ran(projectId, sourceId, { last_run_at: new Date(readAt) })
           return { written: changed.length, unchanged: documents.length - changed.length, unreadable }
         }),
       )

@@ -8,6 +8,7 @@ import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
 import { linkHandlers } from "./link-handlers.ts"
 import { objectHandlers } from "./object-handlers.ts"
+import { createObjectReader } from "./object-reader.ts"
 import { createObjectStore } from "./objects.ts"
 import { createQuota } from "./quota.ts"
 import { createReceiver } from "./receive.ts"
@@ -82,6 +83,7 @@ export const storageArea = defineArea({
       "metrics",
       "baseUrl",
       "accessKeys",
+      "objects",
     ] as const),
   ],
   migrations: {
@@ -99,6 +101,7 @@ export const storageArea = defineArea({
         samples: [{ value: sweeper.damaged() }],
       },
     ])
+    services.objects.provide(createObjectReader(needs))
     return {
       operations: [...handlers(needs), ...s3Handlers(needs)],
       state: () => stateOf(services.blob, sweeper),

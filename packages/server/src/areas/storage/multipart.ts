@@ -2,11 +2,12 @@
 import { OBJECT_BYTES_MAX, PARTS_MAX, PUT_BYTES_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import type { HashName } from "../../ports/blob/port.ts"
-import type { MultipartUploads, ObjectRecord, PartRecord } from "./object-store.ts"
+import type { Checksums, MultipartUploads, ObjectRecord, PartRecord } from "./object-store.ts"
 import type { ObjectStoreNeeds } from "./objects.ts"
 import type { Receive } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { compositeChecksum, compositeEtag, storedChecksums } from "./rules/checksums.ts"
+import { combineCrcs, isCrc } from "./rules/crc-combination.ts"
 import { checkKey } from "./rules/names.ts"
 import { putObject } from "./store/objects.ts"
 import {
@@ -56,9 +57,27 @@ const chooseParts = (stored: readonly PartRow[], named: readonly Named[]): PartR
 const sizeOf = (parts: readonly { readonly size: number }[]): number =>
   parts.reduce((sum, { size }) => sum + size, 0)
 
-const checksumsOf = ({ checksum_algorithm: name }: UploadRow, parts: readonly PartRow[]) => {
+const checksumsOf = (
+  { checksum_algorithm: name, checksum_type: type }: UploadRow,
+  parts: readonly PartRow[],
+): Checksums => {
   const sums = name === null ? [] : parts.map(({ checksums }) => checksums[name] ?? "")
-  return name === null || sums.includes("") ? {} : { [name]: compositeChecksum(name, sums) }
+  if (name === null || sums.includes("")) return {}
+  if (type === "composite" || !isCrc(name)) return { [name]: compositeChecksum(name, sums) }
+  const digests = parts.map(({ size }, at) => ({
+    digest: Buffer.from(sums[at] ?? "", "base64"),
+    bytes: size,
+  }))
+  return { [name]: combineCrcs(name, digests).toString("base64") }
+}
+
+/** A composite checksum may come without the number of parts behind it. */
+const checkWhole = (expected: Checksums, { checksums }: ObjectRecord): void => {
+  for (const [name, sum] of Object.entries(expected) as [HashName, string][]) {
+    const actual = checksums[name]
+    if (actual !== sum && actual?.replace(/-\d+$/, "") !== sum)
+      throw fault("checksum_mismatch", { algorithm: name })
+  }
 }
 
 /** The object that an upload becomes. */
@@ -71,7 +90,7 @@ const assemble = (upload: UploadRow, parts: readonly PartRow[], now: Date): Obje
   http: upload.http,
   metadata: upload.metadata,
   checksums: checksumsOf(upload, parts),
-  checksumType: "composite",
+  checksumType: upload.checksum_type,
   partCount: parts.length,
 })
 
@@ -84,18 +103,20 @@ interface Completion {
   readonly kind: UploadRow["kind"]
   readonly now: Date
   readonly conditions?: NonNullable<Parameters<MultipartUploads["complete"]>[1]["conditions"]>
+  readonly checksums?: Checksums
   choose(stored: readonly PartRow[], upload: UploadRow): readonly PartRow[]
 }
 
 /** Object, parts and upload change together; the bytes stay where they are. */
 export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): Promise<ObjectRecord> =>
   inTransaction(needs.database.pool, async db => {
-    const { projectId, uploadId, kind, now, conditions, choose } = completion
+    const { projectId, uploadId, kind, now, conditions, checksums = {}, choose } = completion
     const upload = open(await rows.findUpload(db, projectId, uploadId, "lock"), kind, undefined)
     if (upload.completed) return toCompleted(upload.completed)
     const stored = await rows.listParts(db, projectId, uploadId, { after: 0, limit: PARTS_MAX })
     const parts = choose(stored, upload)
     const object = assemble(upload, parts, now)
+    checkWhole(checksums, object)
     if (object.size > OBJECT_BYTES_MAX)
       throw fault("invalid_parameter", { reason: "an object has at most 5 TiB" })
     await putObject(db, {
@@ -108,7 +129,7 @@ export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): P
 
 /** Receives one part and commits its row, with a hand on the blob in between. */
 export const createPartKeeper =
-  ({ database: { pool }, claims, quota, receive }: ObjectStoreNeeds) =>
+  ({ database: { pool }, claims, receive }: ObjectStoreNeeds) =>
   async (
     place: Parameters<Receive>[0],
     incoming: Parameters<Receive>[1],
@@ -138,7 +159,6 @@ export const createPartKeeper =
       const { uploadId, offset, now } = part
       const address = received.parts[0]?.address ?? null
       await rows.putPart(pool, { ...stored, projectId, uploadId, offset, address, now })
-      quota.stored(place.organization, received.size)
       return { part: { ...stored, lastModified: now }, torn: received.torn }
     } catch (error) {
       await received.discard()
@@ -190,9 +210,11 @@ export const createMultipart = (needs: ObjectStoreNeeds): MultipartUploads => {
       return { uploads: found.slice(0, page.limit).map(toUpload), isTruncated: found.length > page.limit }
     },
 
-    complete: ({ projectId }, { uploadId, parts, now, conditions }) =>
+    complete: ({ projectId }, { uploadId, parts, now, conditions, checksums }) =>
       completeWith(needs, {
-        ...{ projectId, uploadId, kind: "multipart", now, ...(conditions && { conditions }) },
+        ...{ projectId, uploadId, kind: "multipart", now },
+        ...(conditions && { conditions }),
+        ...(checksums && { checksums }),
         choose: stored => chooseParts(stored, parts),
       }),
 

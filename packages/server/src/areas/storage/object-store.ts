@@ -162,6 +162,8 @@ export interface MultipartUploads {
         readonly etag: string
         readonly checksums?: Checksums
       }[]
+      /** Of the object that it becomes, else `checksum_mismatch`. */
+      readonly checksums?: Checksums
       readonly conditions?: Conditions
       readonly now: Date
     },

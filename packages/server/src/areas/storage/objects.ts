@@ -112,20 +112,19 @@ const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
 }
 
 export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
-  const { quota, clock, receive } = needs
+  const { clock, receive } = needs
   const { pool } = needs.database
   const keep = createKeeper(needs)
   const checkWrite = createDoorkeeper(needs)
 
   const put = async (place: Place, object: PutObject): Promise<ObjectRecord> => {
-    const { projectId, organization } = place
+    const { projectId } = place
     checkAttributes(object)
     await checkWrite(projectId, object)
     const received = await receive(place, { ...object, bytesMax: PUT_BYTES_MAX })
     try {
       const record = toRecord(object, received)
       await keep(received, { projectId, object: record, conditions: object.conditions })
-      quota.stored(organization, record.size)
       return record
     } catch (error) {
       await received.discard()

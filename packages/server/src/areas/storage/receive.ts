@@ -34,22 +34,24 @@ const asFault = (error: unknown) =>
 
 interface Passing {
   bytes: number
+  readonly bytesMax: number
   torn: unknown
 }
 
 /** Refuses what is too long as soon as it is, and counts. */
 async function* watch(
-  { source, bytesMax, keepsTorn }: Incoming,
+  { source, keepsTorn, bytesMax }: Incoming,
   passing: Passing,
 ): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of source) {
       passing.bytes += chunk.length
       if (passing.bytes > bytesMax) throw fault("payload_too_large", { bytes: bytesMax })
+      if (passing.bytes > passing.bytesMax) throw fault("plan_limit_reached")
       yield chunk
     }
   } catch (error) {
-    if (!keepsTorn || isFault(error, "payload_too_large")) throw asFault(error)
+    if (!keepsTorn || (isFault(error) && !isFault(error, "request_timeout"))) throw asFault(error)
     passing.torn = error
   }
 }
@@ -65,9 +67,8 @@ export const createReceiver =
     const { size = 0, expected = {}, trailing, hashes = [], signal } = incoming
     if (size > incoming.bytesMax) throw fault("payload_too_large", { bytes: incoming.bytesMax })
     const bytesMax = Math.min(incoming.bytesMax, await quota.admit(organization, size))
-
-    const passing: Passing = { bytes: 0, torn: undefined }
-    const source = watch({ ...incoming, bytesMax }, passing)
+    const passing: Passing = { bytes: 0, bytesMax, torn: undefined }
+    const source = watch(incoming, passing)
     const names: HashName[] = ["md5", ...hashes, ...(trailing?.hashes ?? [])]
     for (const name of Object.keys(expected) as HashName[]) names.push(name)
     const staged: StagedBlob = await served(() =>
@@ -76,6 +77,9 @@ export const createReceiver =
     try {
       if (passing.torn === undefined) checkLength(incoming, passing)
       checkDigests({ ...expected, ...trailing?.expected() }, staged.hashes)
+      // Others may have stored what was left meanwhile.
+      await quota.admit(organization, staged.bytes)
+      quota.stored(organization, staged.bytes)
     } catch (error) {
       await staged.discard()
       throw error
@@ -89,7 +93,10 @@ export const createReceiver =
       parts: isEmpty ? [] : [{ address: staged.address, size: staged.bytes }],
       torn: passing.torn,
       publish: () => (isEmpty ? Promise.resolve() : served(() => staged.publish())),
-      discard: () => staged.discard(),
+      async discard() {
+        quota.stored(organization, -staged.bytes)
+        await staged.discard()
+      },
     }
   }
 

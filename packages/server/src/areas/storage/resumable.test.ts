@@ -14,7 +14,12 @@ const tusWorld = async (t: Parameters<typeof storageWorld>[0]) => {
   const world = await storageWorld(t)
   const { p, secret, bucket } = world
   const authorization = `Bearer ${secret}`
-  const tus = async (method: string, path: string, headers: Record<string, string> = {}, body?: BodyInit) => {
+  const tus = async (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: string | Uint8Array,
+  ) => {
     const response = await p.request(path, {
       method,
       headers: { authorization, "tus-resumable": "1.0.0", ...headers },

@@ -3,7 +3,7 @@
  * position; an index that is gone is told everything.
  */
 import { sql } from "kysely"
-import type { Database, Db } from "../../kernel/db/database.ts"
+import type { Database, Tx } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { PortError } from "../../ports/port-error.ts"
 import type { CollectionShape, VectorIndexPort } from "../../ports/vectors/port.ts"
@@ -23,7 +23,7 @@ const PAGE_ROWS_MIN = 16
 const PAGE_ROWS_MAX = 1_000
 /** An index may be forgotten to make room while it is told the rows. */
 const ATTEMPTS_MAX = 3
-/** Each may hold a connection of the database for as long as an index outside takes. */
+/** Each holds a connection of the database for as long as the index takes. */
 const FLIGHTS_MAX = 2
 /** Collections whose position is remembered; it saves a question to the index. */
 const KNOWN_MAX = 10_000
@@ -67,8 +67,20 @@ const createGate = (open: number) => {
   }
 }
 
+/** Where all processes share an index, one of them at a time tells it changes, so that none overtakes another. */
+const takeTurn = async (tx: Tx, { id }: CollectionRow): Promise<void> => {
+  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`vectors ${id}`}, 0))`.execute(tx)
+}
+
+/** After many writes the planner knows little of the rows, and would sort all of them for every page. */
+const readInOrder = async (tx: Tx): Promise<void> => {
+  await sql`SELECT set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`.execute(
+    tx,
+  )
+}
+
 /** Tells the index what it does not know, page by page, and gives the position it has then. */
-const follow = async (index: VectorIndexPort, db: Db, row: CollectionRow): Promise<number> => {
+const follow = async (index: VectorIndexPort, tx: Tx, row: CollectionRow): Promise<number> => {
   const shape = shapeOf(row)
   const position = await index.position(shape)
   const isFresh = position === undefined || position < row.forgotten_seq
@@ -79,7 +91,7 @@ const follow = async (index: VectorIndexPort, db: Db, row: CollectionRow): Promi
   const deletionsAfter = isFresh ? row.last_seq : 0
   let after: After = { seq: isFresh ? 0 : position + 1, id: "" }
   for (let reset = isFresh; ; reset = false) {
-    const rows = await vectorStore(db).changes(ownerOf(row), row.id, after, { limit, deletionsAfter })
+    const rows = await vectorStore(tx).changes(ownerOf(row), row.id, after, { limit, deletionsAfter })
     const last = rows.at(-1)
     const isLast = last === undefined || rows.length < limit
     // Of the last one's sequence number there may be more rows on the next page.
@@ -103,17 +115,15 @@ export const createKeeper = ({ index, database, log }: KeeperNeeds): Keeper => {
   const touched = new Map<string, CollectionRow>()
   const following = new Set<string>()
 
-  /** Where all processes share an index, one of them at a time tells it changes, so that none overtakes another. */
-  const alone = (row: CollectionRow): Promise<number> =>
+  const follows = (row: CollectionRow): Promise<number> =>
     database.transaction(async tx => {
-      await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`vectors ${row.id}`}, 0))`.execute(tx)
+      if (index.capabilities.shared) await takeTurn(tx, row)
+      await readInOrder(tx)
       return await follow(index, tx, row)
     })
 
   const fly = async (row: CollectionRow): Promise<void> => {
-    const position = await gate(() =>
-      index.capabilities.shared ? alone(row) : follow(index, database.db, row),
-    )
+    const position = await gate(() => follows(row))
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(row.id, position)
   }

@@ -125,7 +125,7 @@ test("when it cannot be rotated a key goes on, but never past the uses that are 
   assert.equal((await rowsOf(one))[0]?.uses_reserved, 2 ** 32)
   const late = await world.process()
   await setReserved(late, 2 ** 32)
-  assert.equal(await late.tenantKeys.forSealing(TENANT, "data", { version: 1 }), undefined)
+  assert.equal(await late.tenantKeys.forSealing(TENANT, "data", 1), undefined)
 })
 
 test("a process knows at once of a version that another has just made", async t => {

@@ -6,7 +6,8 @@ import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import type { SecretsHealth, SecretsPort } from "../../ports/secrets/port.ts"
-import { createDataKeys, type DataKey, type Purpose } from "./data-keys.ts"
+import { createDataKeys, type Purpose } from "./data-keys.ts"
+import { createKeyUses } from "./key-uses.ts"
 import { type Paging, type Ring, type TenantKeyRow, tenantKeyStore } from "./tenant-key-store.ts"
 
 /** One key, with the number that what it sealed must carry. */
@@ -28,12 +29,8 @@ export interface Rotation {
  * key is needed that the secrets engine does not unwrap, and `organization_not_found` for a tenant that was erased.
  */
 export interface TenantKeys {
-  /** A key to encrypt with, for that many uses: the newest, or the version asked for. Undefined when it must not be used. */
-  forSealing(
-    tenantId: string,
-    purpose: Purpose,
-    asked?: { readonly uses?: number; readonly version?: number | undefined },
-  ): Promise<VersionedKey | undefined>
+  /** A key to encrypt with, once: the newest, or the version asked for. Undefined when that must not be used. */
+  forSealing(tenantId: string, purpose: Purpose, version?: number): Promise<VersionedKey | undefined>
   /** Undefined when there is no such version, it was destroyed, or users' ciphertexts may not have it any more. */
   forOpening(tenantId: string, purpose: Purpose, version: number): Promise<KeyObject | undefined>
   ring(tenantId: string): Promise<Ring>
@@ -55,14 +52,6 @@ export interface TenantKeys {
 const CHANGED = "tenant_keys"
 const ERASED = "tenant_keys_erased"
 const RINGS_MAX = 20_000
-
-/**
- * Uses that a process takes on record at a time. Those of a process that ends are lost, which costs nothing: GCM with
- * random nonces is safe for 2^32 uses of a key (NIST SP 800-38D, 8.3), and it is rotated after a quarter of them.
- */
-const USES_RESERVED = 2 ** 16
-const USES_BEFORE_ROTATION = 2 ** 30
-const USES_MAX = 2 ** 32
 
 interface Needs {
   /** A pool of its own: who seals may hold a connection of the common one, and would wait for a second for ever. */
@@ -133,41 +122,32 @@ export const createTenantKeys = ({ database, secrets, changes, clock, log }: Nee
     return { version: current + 1, previous: current, minDecryption, rotatedAt }
   }
 
-  /** Takes more uses of a key on record. False when it has been used as often as it may. */
-  const reserve = async (tenantId: string, held: DataKey, ring: Ring): Promise<boolean> => {
-    const total = await store.reserve(tenantId, held.version, USES_RESERVED, USES_MAX)
-    if (total === undefined) return false
-    held.usesLeft += USES_RESERVED
-    if (total < USES_BEFORE_ROTATION || held.version !== ring.current) return true
-    try {
-      await database.transaction(tx => rotate(tx, tenantId))
+  const uses = createKeyUses({
+    store,
+    log,
+    async rotate(tenantId, version) {
+      await database.transaction(async tx => {
+        // Of several processes that see it used up, one rotates it.
+        await tenantKeyStore(tx).lock(tenantId)
+        if ((await tenantKeyStore(tx).ring(tenantId)).current === version) await rotate(tx, tenantId)
+      })
       changed(tenantId)
-    } catch (error) {
-      log.error({ err: error, tenant_id: tenantId }, "a tenant's key is used for longer than it should be")
-    }
-    return true
-  }
-  const reservations = new WeakMap<DataKey, Promise<boolean>>()
-  const reserveOnce = (tenantId: string, held: DataKey, ring: Ring): Promise<boolean> => {
-    const reserving =
-      reservations.get(held) ?? reserve(tenantId, held, ring).finally(() => reservations.delete(held))
-    reservations.set(held, reserving)
-    return reserving
-  }
+    },
+  })
 
   return {
-    async forSealing(tenantId, purpose, { uses = 1, version } = {}) {
+    async forSealing(tenantId, purpose, version) {
       for (;;) {
         const ring = await ringWithKey(tenantId)
         if (version !== undefined && (version < ring.minDecryption || version > ring.current))
           return undefined
         const held = await dataKeys.hold(tenantId, version ?? ring.current)
         if (!held) throw isOver()
-        if (held.usesLeft >= uses) {
-          held.usesLeft -= uses
+        if (held.usesLeft > 0) {
+          held.usesLeft--
           return { version: held.version, key: held.keys[purpose] }
         }
-        if (!(await reserveOnce(tenantId, held, ring))) return undefined
+        if (!(await uses.reserve(ring, held))) return undefined
       }
     },
 

@@ -267,7 +267,12 @@ const answerOther = (
   if (request.method !== "OPTIONS") {
     return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow })
   }
-  const headers = { ...NO_STORE, allow, "x-request-id": requestIdOf(request), ...(isPublic && preflightHeaders(allow)) }
+  const headers = {
+    ...NO_STORE,
+    allow,
+    "x-request-id": requestIdOf(request),
+    ...(isPublic && preflightHeaders(allow)),
+  }
   send(request, response, 204, undefined, headers)
 }
 

@@ -124,10 +124,7 @@ test("the document of all operations is valid OpenAPI 3.1, as is one of every ot
 
 test("every operation of our own protocol is described, once, under its own operationId", () => {
   const described = Object.values(whole.paths).flatMap(path => Object.values(path))
-  assert.deepEqual(
-    described.map(({ operationId }) => operationId).sort(),
-    ours.map(({ id }) => id).sort(),
-  )
+  assert.deepEqual(described.map(({ operationId }) => operationId).sort(), ours.map(({ id }) => id).sort())
 })
 
 test("every reference leads somewhere, and nothing in the components is without a use", () => {

@@ -1,21 +1,28 @@
 import { pipeline, type Readable, Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { errors } from "undici"
 import { OutboundError } from "./outbound.ts"
 
 /** What goes wrong after the connection stands. What nobody foresaw is thrown on: it is a mistake of ours. */
 export const exchangeError = (error: unknown): OutboundError => {
   if (error instanceof OutboundError) return error
   const { code } = error as NodeJS.ErrnoException
-  if (code === undefined || code === "UND_ERR_INVALID_ARG") throw error
+  const isForeseen = code !== undefined || error instanceof errors.HTTPParserError
+  if (!isForeseen || code === "UND_ERR_INVALID_ARG") throw error
   if (code === "UND_ERR_HEADERS_OVERFLOW")
     return new OutboundError({ kind: "too_large", message: "The answer's headers are too long." }, error)
-  return new OutboundError({ kind: "broken", message: `The answer broke off: ${code}.` }, error)
+  return new OutboundError(
+    { kind: "broken", message: `The answer broke off: ${code ?? "it is not HTTP"}.` },
+    error,
+  )
 }
 
 export const tooLarge = (bytesMax: number): OutboundError =>
   new OutboundError({ kind: "too_large", message: `The answer is longer than ${bytesMax} bytes.` })
 
-const decoders: Readonly<Record<string, () => Transform>> = {
+export type Decoder = () => Transform
+
+const decoders: Readonly<Record<string, Decoder>> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   br: createBrotliDecompress,
@@ -23,16 +30,16 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 }
 
 /** Undefined for no encoding, and for one that nobody asked for: the body then comes as it is. */
-export const decoderOf = (encoding: string | undefined): (() => Transform) | undefined =>
+export const decoderOf = (encoding: string | undefined): Decoder | undefined =>
   encoding !== undefined && Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
 
 export interface BodyOptions {
-  readonly decoder: (() => Transform) | undefined
+  readonly decoder: Decoder | undefined
   readonly bytesMax: number
   /** Its reason is what the body fails with once it is aborted. */
   readonly signal: AbortSignal
-  /** Called once, when the source is at its end or given up; with an error unless it was read whole. */
-  readonly onEnd: (error: Error | null | undefined) => void
+  /** Called once, when the source is at its end or given up. */
+  readonly onEnd?: () => void
 }
 
 /** The body as the caller reads it, decoded, bounded, and with OutboundErrors for everything that happens to it. */
@@ -51,6 +58,29 @@ export const shapeBody = (source: Readable, { decoder, bytesMax, signal, onEnd }
   })
   // A caller that forgot its stream must not end the process when the deadline destroys it.
   bounded.on("error", () => undefined)
-  pipeline([source, ...(decoder ? [decoder()] : []), bounded], onEnd)
+  pipeline([source, ...(decoder ? [decoder()] : []), bounded], () => onEnd?.())
   return bounded
 }
+
+export interface ReadBody {
+  readonly body: Buffer
+  /** Whether there was more, which was not read. */
+  readonly truncated: boolean
+}
+
+/** The first bytes of a body, which is destroyed where it has more. */
+export const readBody = (source: Readable, bytesMax: number): Promise<ReadBody> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let room = bytesMax
+    source.on("data", (chunk: Buffer) => {
+      if (room < 0) return
+      chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
+      room -= chunk.length
+      if (room >= 0) return
+      resolve({ body: Buffer.concat(chunks), truncated: true })
+      source.destroy()
+    })
+    source.once("end", () => resolve({ body: Buffer.concat(chunks), truncated: false }))
+    source.on("error", reject)
+  })

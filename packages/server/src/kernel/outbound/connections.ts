@@ -10,6 +10,8 @@ const HEADERS_BYTES_MAX = 16_384
 export interface Connection {
   readonly client: Client
   readonly origin: string
+  /** Whether it served before. */
+  isUsed: boolean
   /** The address that it goes to; empty before the first request. */
   address(): string
 }
@@ -44,7 +46,7 @@ const openConnection = (origin: string, connector: buildConnector.connector): Co
     headersTimeout: 0,
     bodyTimeout: 0,
   })
-  return { client, origin, address: () => address }
+  return { client, origin, isUsed: false, address: () => address }
 }
 
 /**
@@ -113,6 +115,7 @@ export const createConnections = (connector: buildConnector.connector): Connecti
 
     give(connection, reusable) {
       const origin = originOf(connection.origin)
+      connection.isUsed = true
       const isLive = reusable && connection.client.stats.connected && !connection.client.destroyed
       const [next] = origin.waiting
       if (next) {

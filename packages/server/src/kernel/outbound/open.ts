@@ -1,13 +1,20 @@
 import { Readable } from "node:stream"
 import type { Family, MetricSources } from "../metrics.ts"
 import { createAddressRules } from "./addresses.ts"
-import { decoderOf, exchangeError, shapeBody, tooLarge } from "./body.ts"
+import { type Decoder, decoderOf, exchangeError, readBody, shapeBody, tooLarge } from "./body.ts"
 import { type Connections, createConnections } from "./connections.ts"
 import { createConnector } from "./connector.ts"
-import { acrossOrigins, headersProblem, requestHeaders, responseHeaders } from "./headers.ts"
+import { follow } from "./exchange.ts"
+import { headersProblem } from "./headers.ts"
 import { createNames } from "./names.ts"
-import { type Answer, type Failure, type Outbound, OutboundError, type OutboundRequest } from "./outbound.ts"
-import { createTargetRules, refused, type TargetRules } from "./targets.ts"
+import {
+  type BufferedRequest,
+  type Outbound,
+  OutboundError,
+  type OutboundRequest,
+  type Reason,
+} from "./outbound.ts"
+import { createTargetRules, type TargetRules } from "./targets.ts"
 
 export interface OutboundOptions {
   /** CIDRs of targets that are refused otherwise. */
@@ -22,8 +29,6 @@ export interface OutboundOptions {
 
 const TIMEOUT_MS = 15_000
 const RESPONSE_BYTES_MAX = 65_536
-
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 const abortedBy = (message: string): OutboundError => new OutboundError({ kind: "aborted", message })
 
@@ -50,103 +55,48 @@ const createDeadline = ({ timeoutMs = TIMEOUT_MS, signal }: OutboundRequest, sto
   }
 }
 
-/** The URL that a redirect leads to; undefined for an answer that is none. */
-const redirectOf = (status: number, location: string | undefined, from: URL): string | undefined => {
-  if (!REDIRECTS.has(status) || location === undefined) return undefined
-  if (!URL.canParse(location, from.href)) throw refused("url", "The answer redirects to what is not a URL.")
-  return new URL(location, from.href).href
-}
-
-interface Exchange {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Readable
-  readonly address: string
-  /** Must be called once; `isRead`: the body was read to its end. */
-  release(isRead: boolean): void
-}
-
-/** One request and the headers of its answer, without redirects. */
-const exchange = async (
-  connections: Connections,
-  url: URL,
-  { method = "GET", body }: OutboundRequest,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Exchange> => {
-  const connection = await connections.take(url.origin, signal)
-  // The signal is not handed to undici, which ignores it while it connects.
-  const abort = () => void connection.client.destroy(signal.reason)
-  signal.addEventListener("abort", abort, { once: true })
-  const release = (isRead: boolean) => {
-    signal.removeEventListener("abort", abort)
-    connections.give(connection, isRead)
-  }
-  try {
-    const path = url.pathname + url.search
-    const request = { path, method, headers, body: body ?? null, responseHeaders: "raw" as const }
-    const answer = await connection.client.request(request)
-    return {
-      status: answer.statusCode,
-      headers: responseHeaders(answer.headers as unknown as readonly string[]),
-      body: answer.body,
-      address: connection.address(),
-      release,
-    }
-  } catch (error) {
-    release(false)
-    throw signal.aborted ? signal.reason : error
-  }
-}
-
-/** A request and, if the caller asked for it, those that its redirects lead to. */
-const follow = async (
-  connections: Connections,
-  rules: TargetRules,
-  request: OutboundRequest,
-  signal: AbortSignal,
-): Promise<{ readonly url: URL; readonly answer: Exchange }> => {
-  const { method = "GET", redirectsMax = 0, decompress = false } = request
-  let url = rules.read(request.url)
-  const problem = headersProblem(request.headers ?? {})
-  if (problem !== undefined) throw refused("headers", problem)
-  let headers = requestHeaders(request.headers ?? {}, decompress)
-  for (let redirects = 0; ; redirects++) {
-    const answer = await exchange(connections, url, request, headers, signal)
-    if (redirectsMax === 0 || (method !== "GET" && method !== "HEAD")) return { url, answer }
-    const next = redirectOf(answer.status, answer.headers.location, url)
-    if (next === undefined) return { url, answer }
-    answer.body.on("error", () => undefined).destroy()
-    answer.release(false)
-    if (redirects === redirectsMax)
-      throw refused("redirects", `The URL redirects more than ${redirectsMax} times.`)
-    const target = rules.read(next)
-    if (target.origin !== url.origin) headers = acrossOrigins(headers)
-    url = target
-  }
-}
-
-/** What the whole answer becomes: cut at the bound, or too large. */
-const readBody = async (body: Readable, bytesMax: number, overflow: "cut" | "fail") => {
-  const chunks: Buffer[] = []
-  let room = bytesMax
-  let truncated = false
-  for await (const chunk of body) {
-    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk)
-    truncated = chunk.length > room
-    room -= chunk.length
-    if (truncated) break
-  }
-  if (truncated && overflow === "fail") throw tooLarge(bytesMax)
-  return { body: Buffer.concat(chunks), truncated }
-}
-
 const outcomes = (counts: ReadonlyMap<string, number>): Family => ({
   name: "svc_outbound_requests_total",
   type: "counter",
   help: "Requests to URLs that users gave, by outcome.",
   samples: [...counts].map(([outcome, value]) => ({ labels: { outcome }, value })),
 })
+
+/** An answer whose headers are there. */
+interface Sent {
+  readonly body: Readable
+  readonly decoder: Decoder | undefined
+  readonly signal: AbortSignal
+  /** Must be called once, when nobody reads the body any more. */
+  close(): void
+}
+
+/** Sends a request and has its answer's body handled; a failure of either is the outcome. */
+const createSend =
+  (connections: Connections, rules: TargetRules, stopping: AbortSignal) =>
+  async <Body>(request: OutboundRequest, handle: (sent: Sent) => Promise<Body> | Body) => {
+    const startedMs = performance.now()
+    const deadline = createDeadline(request, stopping)
+    const { signal } = deadline
+    try {
+      const { url, answer } = await follow(connections, rules, request, signal)
+      const { status, headers, address } = answer
+      const isEmpty = request.method === "HEAD" || status === 204 || status === 304
+      const decoder = request.decompress && !isEmpty ? decoderOf(headers["content-encoding"]) : undefined
+      const close = () => {
+        deadline[Symbol.dispose]()
+        answer.release(answer.body.readableEnded)
+      }
+      const handled = await handle({ body: answer.body, decoder, signal, close })
+      const durationMs = Math.round(performance.now() - startedMs)
+      return { kind: "answered" as const, status, headers, url: url.href, address, durationMs, ...handled }
+    } catch (error) {
+      deadline[Symbol.dispose]()
+      if (request.body instanceof Readable) request.body.on("error", () => undefined).destroy()
+      const { reason } = signal.aborted ? signal.reason : exchangeError(error)
+      return { ...(reason as Reason), durationMs: Math.round(performance.now() - startedMs) }
+    }
+  }
 
 /** The only client for URLs that users give; its promises are in outbound.ts. */
 export const createOutbound = (options: OutboundOptions, metrics?: MetricSources): Outbound => {
@@ -168,45 +118,30 @@ export const createOutbound = (options: OutboundOptions, metrics?: MetricSources
     return outcome
   }
 
-  const send = async (request: OutboundRequest, bytesMax: number): Promise<Answer<Readable> | Failure> => {
-    const startedMs = performance.now()
-    const durationMs = () => Math.round(performance.now() - startedMs)
-    const deadline = createDeadline(request, stopping.signal)
-    try {
-      const { url, answer } = await follow(connections, rules, request, deadline.signal)
-      const { status, headers, address } = answer
-      const isEmpty = request.method === "HEAD" || status === 204 || status === 304
-      const decoder = request.decompress && !isEmpty ? decoderOf(headers["content-encoding"]) : undefined
-      const onEnd = (error: Error | null | undefined) => {
-        deadline[Symbol.dispose]()
-        answer.release(!error)
-      }
-      const body = shapeBody(answer.body, { decoder, bytesMax, signal: deadline.signal, onEnd })
-      return { kind: "answered", status, headers, body, url: url.href, address, durationMs: durationMs() }
-    } catch (error) {
-      deadline[Symbol.dispose]()
-      if (request.body instanceof Readable) request.body.on("error", () => undefined).destroy()
-      return { ...exchangeError(error).reason, durationMs: durationMs() }
-    }
-  }
+  const send = createSend(connections, rules, stopping.signal)
 
-  const request: Outbound["request"] = async request => {
-    const startedMs = performance.now()
-    const { responseBytesMax = RESPONSE_BYTES_MAX, overflow = "cut" } = request
-    const answer = await send(request, Number.POSITIVE_INFINITY)
-    if (answer.kind !== "answered") return answer
-    try {
-      const read = await readBody(answer.body, responseBytesMax, overflow)
-      return { ...answer, ...read, durationMs: Math.round(performance.now() - startedMs) }
-    } catch (error) {
-      const durationMs = Math.round(performance.now() - startedMs)
-      return { ...exchangeError(error).reason, durationMs }
-    }
-  }
+  const request = ({ responseBytesMax = RESPONSE_BYTES_MAX, overflow = "cut", ...given }: BufferedRequest) =>
+    send(given, async sent => {
+      const { body, close } = sent
+      try {
+        // Most answers are not compressed, and a pipeline costs as much as the rest of the request.
+        const source = sent.decoder ? shapeBody(body, { ...sent, bytesMax: Number.POSITIVE_INFINITY }) : body
+        const read = await readBody(source, responseBytesMax)
+        if (read.truncated && overflow === "fail") throw tooLarge(responseBytesMax)
+        return read
+      } finally {
+        close()
+      }
+    })
+
+  const open = ({ responseBytesMax = RESPONSE_BYTES_MAX, ...given }: OutboundRequest) =>
+    send(given, sent => ({
+      body: shapeBody(sent.body, { ...sent, bytesMax: responseBytesMax, onEnd: sent.close }),
+    }))
 
   return {
     request: async given => counted(await request(given)),
-    open: async given => counted(await send(given, given.responseBytesMax ?? RESPONSE_BYTES_MAX)),
+    open: async given => counted(await open(given)),
     urlProblem: url => problemOf(() => rules.read(url)),
     headersProblem,
     async [Symbol.asyncDispose]() {

@@ -34,6 +34,11 @@ export interface OutboundRequest {
    * redirect back as the answer it is.
    */
   readonly redirectsMax?: number
+  /**
+   * Whether the receiver takes a repetition for the same. Such a request is sent again when the connection it was sent on
+   * had served before and turns out to be closed. Default: for GET and HEAD. A streamed body is never sent again.
+   */
+  readonly idempotent?: boolean
   readonly signal?: AbortSignal
 }
 

@@ -16,8 +16,6 @@
  * - Bounds: at most `DOCUMENTS_MAX` documents or ids in a call; the caller has bounded each of them.
  * - Errors: a `PortError` of kind `refused` or `unavailable`.
  */
-import type { QueryTerm } from "./terms.ts"
-
 export interface SearchPort extends AsyncDisposable {
   readonly capabilities: SearchCapabilities
 
@@ -74,8 +72,8 @@ export type FilterCondition = {
 )
 
 export interface SearchQuery {
-  /** None: all documents, the newest first. */
-  readonly terms: readonly QueryTerm[]
+  /** As somebody typed it; `terms.ts` says what it means. Nothing but white space: all documents, the newest first. */
+  readonly text: string
   /** Undefined: all languages of the owner's documents. */
   readonly language: string | undefined
   readonly sourceId: string | undefined

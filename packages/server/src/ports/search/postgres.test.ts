@@ -12,8 +12,11 @@ before(async () => {
   pool = new pg.Pool({
     connectionString: database.url,
     max: 8,
-    types: { getTypeParser: (oid, format) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as "text")) },
+    types: {
+      getTypeParser: (oid, format) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as "text")),
+    },
   })
+  pool.on("error", () => undefined)
 })
 
 after(async () => {

@@ -24,7 +24,7 @@ const storable = (text: string): string => text.replaceAll("\0", " ").toWellForm
  * `words "a phrase" -without -"a phrase"`. A quote that is never closed reaches to the end. A hyphen inside a word is
  * part of it. What has neither letter nor digit is left out.
  */
-export const parseTerms = (query: string): QueryTerm[] => {
+const parseTerms = (query: string): QueryTerm[] => {
   const text = storable(query)
   const terms: QueryTerm[] = []
   let words = 0
@@ -40,3 +40,7 @@ export const parseTerms = (query: string): QueryTerm[] => {
   }
   return terms
 }
+
+/** The terms of a text that asks for something; undefined for one that asks for everything. */
+export const readTerms = (text: string): QueryTerm[] | undefined =>
+  text.trim() === "" ? undefined : parseTerms(text)

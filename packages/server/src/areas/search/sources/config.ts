@@ -44,7 +44,13 @@ const shapes: Readonly<Record<SourceType, Shape>> = {
   inline: { required: {}, optional: {} },
   database: {
     required: { table: isText },
-    optional: { database_id: isId, branch_id: isId, title: isText, url: isText, metadata: isTexts(COLUMNS_MAX) },
+    optional: {
+      database_id: isId,
+      branch_id: isId,
+      title: isText,
+      url: isText,
+      metadata: isTexts(COLUMNS_MAX),
+    },
   },
   storage: { required: { bucket: isText }, optional: { prefix: isText } },
   url: { required: { urls: isTexts(SEARCH_URLS_MAX) }, optional: {} },

@@ -14,7 +14,11 @@ const splitName = (table: string): [schema: string, name: string] => {
 }
 
 const columnsOf = ({ fields }: SourceRecord, { title, url, metadata = [] }: DatabaseConfig): string[] => [
-  ...new Set([...fields.map(({ path }) => path), ...metadata, ...[title, url].filter(name => name !== undefined)]),
+  ...new Set([
+    ...fields.map(({ path }) => path),
+    ...metadata,
+    ...[title, url].filter(name => name !== undefined),
+  ]),
 ]
 
 const text = (value: unknown): string | null =>
@@ -36,7 +40,8 @@ const OWNERS_ERRORS = /^(42|22|3F)/
 
 const explain = (error: unknown): unknown => {
   if (isFault(error, "database_not_found")) return new SourceProblem("there is no such database or branch")
-  if (isFault(error, "table_not_found")) return new SourceProblem("there is no such table, or it has no primary key")
+  if (isFault(error, "table_not_found"))
+    return new SourceProblem("there is no such table, or it has no primary key")
   const { code, message } = error as { code?: unknown; message?: string }
   return typeof code === "string" && OWNERS_ERRORS.test(code)
     ? new SourceProblem(`the database answered: ${message}`)

@@ -8,7 +8,25 @@ export interface PageText {
 /** What these hold is not for readers. */
 const HIDDEN = new Set(["script", "style", "noscript", "template", "svg", "iframe", "object"])
 /** Words on both sides of these are different words. */
-const INLINE = new Set(["a", "abbr", "b", "bdi", "code", "em", "i", "kbd", "mark", "q", "s", "small", "span", "strong", "sub", "sup", "u"])
+const INLINE = new Set([
+  "a",
+  "abbr",
+  "b",
+  "bdi",
+  "code",
+  "em",
+  "i",
+  "kbd",
+  "mark",
+  "q",
+  "s",
+  "small",
+  "span",
+  "strong",
+  "sub",
+  "sup",
+  "u",
+])
 
 /** The title and what a reader sees of an HTML page. Anything is a page. */
 export const pageText = (html: string, textLengthMax: number): PageText => {

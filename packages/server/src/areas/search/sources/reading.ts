@@ -8,7 +8,11 @@ export interface Reading {
 }
 
 /** Reads a source in bounded pieces. The cursor is null at the beginning, else what the piece before gave. */
-export type ReadSource = (source: SourceRecord, cursor: string | null, signal: AbortSignal) => Promise<Reading>
+export type ReadSource = (
+  source: SourceRecord,
+  cursor: string | null,
+  signal: AbortSignal,
+) => Promise<Reading>
 
 /** The source cannot be read, and repeating it changes nothing. The message is for its owner. */
 export class SourceProblem extends Error {

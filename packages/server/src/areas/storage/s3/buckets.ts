@@ -1,15 +1,16 @@
 /** Buckets, and what can be set on them elsewhere. */
-import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"
+
 import { readBody } from "./body.ts"
 import { type S3Code, s3Fault } from "./errors.ts"
+import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"
 import { checkSupported } from "./headers.ts"
-import { type S3Handler, type S3Request, valueOf, xml } from "./request.ts"
+import { givenOf, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, text } from "./xml.ts"
 import { parseXml } from "./xml-body.ts"
 
 export const listBuckets: S3Handler = async request => {
   const { store, place, query } = request
-  const prefix = valueOf(query, "prefix") ?? ""
+  const prefix = givenOf(query, "prefix") ?? ""
   const { rows } = await store.listBuckets(place, { limit: BUCKETS_LISTED_MAX, offset: 0 })
   return xml("ListAllMyBucketsResult", [
     element("Owner", [text("ID", place.projectId), text("DisplayName", place.organization.name)]),

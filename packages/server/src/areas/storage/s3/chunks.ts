@@ -80,7 +80,13 @@ const createChain = ({ signingKey, time, credentialScope, signature }: SignedReq
   const EMPTY = hash("sha256", "")
   let previous = signature
   const check = (kind: string, given: string | undefined, digests: readonly string[]) => {
-    const expected = sign(signingKey, [`AWS4-HMAC-SHA256-${kind}`, time, credentialScope, previous, ...digests])
+    const expected = sign(signingKey, [
+      `AWS4-HMAC-SHA256-${kind}`,
+      time,
+      credentialScope,
+      previous,
+      ...digests,
+    ])
     if (given === undefined || !isSameSignature(expected, given)) throw fault("signature_invalid")
     previous = expected
   }
@@ -96,7 +102,8 @@ const readTrailers = async (reader: Reader): Promise<Map<string, string>> => {
   for (let line = (await reader.line()).trim(); line !== ""; line = (await reader.line()).trim()) {
     const [, name = "", value = ""] = TRAILER.exec(line) ?? []
     const key = name.toLowerCase()
-    if (key === "" || trailers.has(key) || trailers.size === TRAILERS_MAX) throw s3Fault("MalformedTrailerError")
+    if (key === "" || trailers.has(key) || trailers.size === TRAILERS_MAX)
+      throw s3Fault("MalformedTrailerError")
     trailers.set(key, value.trim())
   }
   return trailers

@@ -12,7 +12,7 @@ import { listObjects, listVersions } from "./listing.ts"
 import { deleteObjects } from "./multi-delete.ts"
 import * as multipart from "./multipart.ts"
 import * as objects from "./objects.ts"
-import { notImplemented, type Query, type S3Handler } from "./request.ts"
+import { notImplemented, type Query, type S3Call, type S3Handler, s3CallOf } from "./request.ts"
 
 /** The first row whose field the query has; `otherwise` when there is none. */
 interface Table {
@@ -27,13 +27,31 @@ const refused = (...fields: string[]): Record<string, S3Handler> =>
   Object.fromEntries(fields.map(field => [field, notImplemented]))
 
 const settings = [
-  ...["accelerate", "acl", "analytics", "cors", "encryption", "intelligent-tiering", "inventory", "lifecycle"],
+  ...[
+    "accelerate",
+    "acl",
+    "analytics",
+    "cors",
+    "encryption",
+    "intelligent-tiering",
+    "inventory",
+    "lifecycle",
+  ],
   ...["logging", "metadataConfiguration", "metadataTable", "metrics", "notification", "object-lock"],
   ...["ownershipControls", "policy", "publicAccessBlock", "replication", "requestPayment", "tagging"],
   ...["versioning", "website", "policyStatus", "session"],
 ]
 
-const objectSettings = ["acl", "tagging", "retention", "legal-hold", "torrent", "restore", "select", "renameObject"]
+const objectSettings = [
+  "acl",
+  "tagging",
+  "retention",
+  "legal-hold",
+  "torrent",
+  "restore",
+  "select",
+  "renameObject",
+]
 
 const tables = {
   getBucket: {
@@ -89,7 +107,7 @@ const tables = {
   },
 } as const satisfies Record<string, Table>
 
-const isCopy = ({ header }: Call): boolean => header("x-amz-copy-source") !== undefined
+const isCopy = ({ header }: S3Call): boolean => header("x-amz-copy-source") !== undefined
 
 /** The one table that also looks at a header. */
 const putTable: Table = {
@@ -120,7 +138,9 @@ export const s3Handlers = implement(areas.s3, ({ store, accessKeys, baseUrl }: S
       const field = Object.keys(rows).find(name => Object.hasOwn(query, name))
       const handle = (field === undefined ? undefined : rows[field]) ?? otherwise
       const place = { organization, projectId: project?.id ?? "" }
-      const { headers = {}, ...reply } = await handle({ call, store, place, bucket, key, query })
+      const { headers = {}, ...reply } = await handle({
+        ...{ call: s3CallOf(call, query), store, place, bucket, key, query },
+      })
       for (const [name, value] of Object.entries(headers)) call.setHeader(name, value)
       return Object.keys(call.operation.replies).length === 1 ? reply.body : reply
     }) as (input: object, call: Call) => Promise<never>

@@ -21,7 +21,10 @@ const withoutFraming = (encoding: string | undefined): string | undefined =>
     .join(",")
 
 /** The headers of a request that are kept with the object. */
-export const readAttributes = ({ header, headerNames }: Pick<Call, "header" | "headerNames">): ObjectAttributes => {
+export const readAttributes = ({
+  header,
+  headerNames,
+}: Pick<Call, "header" | "headerNames">): ObjectAttributes => {
   const { http, metadata } = attributes.readAttributes({
     headerNames,
     header: name => (name === "content-encoding" ? withoutFraming(header(name)) : header(name)),
@@ -42,7 +45,9 @@ const UNSUPPORTED =
 
 /** Refuses headers whose meaning would be lost. */
 export const checkSupported = ({ header, headerNames }: Pick<Call, "header" | "headerNames">): void => {
-  const unsupported = headerNames().find(name => UNSUPPORTED.test(name) && header(name)?.toLowerCase() !== "false")
+  const unsupported = headerNames().find(
+    name => UNSUPPORTED.test(name) && header(name)?.toLowerCase() !== "false",
+  )
   const acl = header("x-amz-acl")
   if (unsupported !== undefined || (acl !== undefined && !ACLS.has(acl))) throw s3Fault("NotImplemented")
   const storageClass = header("x-amz-storage-class")
@@ -103,7 +108,10 @@ export const objectHeaders = (
     }),
   ),
   ...Object.fromEntries(
-    Object.entries(object.metadata).map(([name, value]) => [`x-amz-meta-${name}`, attributes.encodeHeader(value)]),
+    Object.entries(object.metadata).map(([name, value]) => [
+      `x-amz-meta-${name}`,
+      attributes.encodeHeader(value),
+    ]),
   ),
   ...(withChecksums && checksumHeaders(object.checksums, object.checksumType)),
   ...overrides(query),

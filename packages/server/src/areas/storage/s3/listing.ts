@@ -1,7 +1,7 @@
 /** Lists of objects, in the three forms that S3 has for them. */
-import type { Listing, ListedObjects, ObjectRecord } from "../object-store.ts"
+import type { ListedObjects, Listing, ObjectRecord } from "../object-store.ts"
 import { s3Fault } from "./errors.ts"
-import { countOf, fieldOf, quoted, type S3Handler, type S3Request, valueOf, xml } from "./request.ts"
+import { countOf, fieldOf, givenOf, quoted, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, optional, text } from "./xml.ts"
 
 const KEYS_MAX = 1000
@@ -22,12 +22,12 @@ interface Asked {
 }
 
 const readAsked = ({ query }: S3Request): Asked => {
-  const encodingType = valueOf(query, "encoding-type")
+  const encodingType = givenOf(query, "encoding-type")
   if (encodingType !== undefined && encodingType !== "url")
     throw s3Fault("InvalidArgument", "encoding-type must be url")
   return {
     prefix: fieldOf(query, "prefix") ?? "",
-    delimiter: valueOf(query, "delimiter"),
+    delimiter: givenOf(query, "delimiter"),
     keysMax: countOf(query, "max-keys", KEYS_MAX),
     encode: encodingType === undefined ? value => value : urlEncode,
     encodingType,
@@ -67,7 +67,10 @@ const contents = ({ objects }: ListedObjects, { encode }: Asked, ownedBy: string
 const commonPrefixes = ({ prefixes }: ListedObjects, { encode }: Asked): string[] =>
   prefixes.map(prefix => element("CommonPrefixes", [text("Prefix", encode(prefix))]))
 
-const head = ({ bucket }: S3Request, { prefix, delimiter, keysMax, encode, encodingType }: Asked): string[] => [
+const head = (
+  { bucket }: S3Request,
+  { prefix, delimiter, keysMax, encode, encodingType }: Asked,
+): string[] => [
   text("Name", bucket),
   text("Prefix", encode(prefix)),
   delimiter === undefined ? "" : text("Delimiter", encode(delimiter)),
@@ -104,7 +107,7 @@ const listV2: S3Handler = async request => {
   const { query } = request
   const token = fieldOf(query, "continuation-token")
   if (token === "") throw s3Fault("InvalidArgument", "continuation-token must not be empty")
-  const startAfter = valueOf(query, "start-after")
+  const startAfter = givenOf(query, "start-after")
   const from = {
     ...(token !== undefined && { cursor: token }),
     ...(startAfter !== undefined && { startAfter }),
@@ -145,7 +148,9 @@ export const listVersions: S3Handler = async request => {
     ...head(request, asked),
     text("KeyMarker", asked.encode(marker)),
     text("IsTruncated", found.cursor !== null),
-    ...(next === undefined ? [] : [text("NextKeyMarker", asked.encode(next)), text("NextVersionIdMarker", "null")]),
+    ...(next === undefined
+      ? []
+      : [text("NextKeyMarker", asked.encode(next)), text("NextVersionIdMarker", "null")]),
     ...versions,
     ...commonPrefixes(found, asked),
   ])

@@ -1,8 +1,8 @@
 /** `DeleteObjects`: up to a thousand keys in one request. */
 import { isFault } from "../../../kernel/fault.ts"
 import { readBody } from "./body.ts"
-import { checkKey } from "./headers.ts"
 import { s3Fault } from "./errors.ts"
+import { checkKey } from "./headers.ts"
 import { type S3Handler, type S3Request, unquoted, xml } from "./request.ts"
 import { element, text } from "./xml.ts"
 import { childrenOf, parseXml, textOf } from "./xml-body.ts"
@@ -23,7 +23,11 @@ const readKeys = (body: string): { readonly named: readonly Named[]; readonly is
     if (key === undefined || key === "") throw s3Fault("MalformedXML", "an object has no key")
     checkKey(key)
     const etag = textOf(object, "ETag")
-    return { key, version: textOf(object, "VersionId"), etag: etag === undefined ? undefined : unquoted(etag) }
+    return {
+      key,
+      version: textOf(object, "VersionId"),
+      etag: etag === undefined ? undefined : unquoted(etag),
+    }
   })
   if (named.length === 0 || named.length > KEYS_MAX)
     throw s3Fault("MalformedXML", `it names from 1 to ${KEYS_MAX} objects`)
@@ -35,11 +39,7 @@ const deleted = ({ key }: Named): string => element("Deleted", [text("Key", key)
 const failed = ({ key }: Named, code: string, message: string): string =>
   element("Error", [text("Key", key), text("Code", code), text("Message", message)])
 
-const removeIf = async (
-  { store, place, bucket }: S3Request,
-  named: Named,
-  etag: string,
-): Promise<string> => {
+const removeIf = async ({ store, place, bucket }: S3Request, named: Named, etag: string): Promise<string> => {
   try {
     await store.remove(place, bucket, [named.key], { ifMatch: [etag] })
     return deleted(named)

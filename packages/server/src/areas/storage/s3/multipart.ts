@@ -8,8 +8,17 @@ import { parseConditions } from "../rules/conditions.ts"
 import { readBody } from "./body.ts"
 import { s3Fault } from "./errors.ts"
 import { checkKey, checkSupported, checksumElements, checksumHeaders, readAttributes } from "./headers.ts"
-import { type ChecksumName, openPayload } from "./payload.ts"
-import { countOf, fieldOf, quoted, type S3Handler, type S3Request, unquoted, valueOf, xml } from "./request.ts"
+import { type ChecksumName, checksumHeader, openPayload } from "./payload.ts"
+import {
+  countOf,
+  fieldOf,
+  givenOf,
+  quoted,
+  type S3Handler,
+  type S3Request,
+  unquoted,
+  xml,
+} from "./request.ts"
 import { element, optional, text } from "./xml.ts"
 import { childrenOf, parseXml, textOf } from "./xml-body.ts"
 
@@ -107,13 +116,28 @@ const readParts = (body: string) => {
   return parts
 }
 
+/** Here these headers are of the object and not of the body, which is a list of its parts. */
+const wholeChecksums = ({ header }: S3Request["call"]): Checksums =>
+  Object.fromEntries(
+    CHECKSUM_NAMES.flatMap(name => {
+      const sum = header(checksumHeader(name))
+      return sum === undefined ? [] : [[name, sum.trim()]]
+    }),
+  )
+
+const readPartsOf = async (call: S3Request["call"]) => {
+  const { signed, stream } = call
+  const header = (name: string) => (name.startsWith("x-amz-checksum-") ? undefined : call.header(name))
+  return readParts(await readBody({ signed, stream, header }))
+}
+
 export const completeUpload: S3Handler = async request => {
   const { call, store, place, bucket, key } = request
   const { id } = await findUpload(request)
-  const parts = readParts(await readBody(call))
+  const parts = await readPartsOf(call)
   const conditions = parseConditions(call.header)
   const object = await store.multipart.complete(place, {
-    ...{ uploadId: id, parts, now: call.now },
+    ...{ uploadId: id, parts, checksums: wholeChecksums(call), now: call.now },
     ...(conditions && { conditions }),
   })
   const checksums = checksumElements(object.checksums)
@@ -142,7 +166,7 @@ export const listParts: S3Handler = async request => {
   const { store, place, bucket, key, query } = request
   const upload = await findUpload(request)
   const limit = countOf(query, "max-parts", PAGE_MAX)
-  const marker = valueOf(query, "part-number-marker")
+  const marker = givenOf(query, "part-number-marker")
   if (marker !== undefined && !/^\d{1,9}$/.test(marker)) throw s3Fault("InvalidArgument")
   const after = Number(marker ?? 0)
   const { parts, isTruncated } =
@@ -171,11 +195,11 @@ export const listParts: S3Handler = async request => {
 
 export const listUploads: S3Handler = async request => {
   const { store, place, bucket, query } = request
-  if (valueOf(query, "delimiter") !== undefined) throw s3Fault("NotImplemented")
+  if (givenOf(query, "delimiter") !== undefined) throw s3Fault("NotImplemented")
   const limit = countOf(query, "max-uploads", PAGE_MAX)
-  const prefix = valueOf(query, "prefix")
-  const afterKey = valueOf(query, "key-marker")
-  const afterId = valueOf(query, "upload-id-marker")
+  const prefix = givenOf(query, "prefix")
+  const afterKey = givenOf(query, "key-marker")
+  const afterId = givenOf(query, "upload-id-marker")
   if (afterId !== undefined && !isUuid(afterId)) throw s3Fault("InvalidArgument")
   if (limit === 0) await store.findBucket(place, bucket)
   const { uploads, isTruncated } =

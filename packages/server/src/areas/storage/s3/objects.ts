@@ -17,7 +17,7 @@ import {
   stateHeaders,
 } from "./headers.ts"
 import { openPayload } from "./payload.ts"
-import { checkVersion, quoted, type S3Handler, type S3Request, valueOf, xml } from "./request.ts"
+import { checkVersion, givenOf, quoted, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, text } from "./xml.ts"
 
 /** How much of an object is asked for, or that its reader has it already. */
@@ -29,7 +29,8 @@ const outside = ({ size }: ObjectRecord) =>
 /** `partNumber` in place of a range: an object that was sent whole is its own first part. */
 const wantedPart = (number: string, object: ObjectRecord): Wanted => {
   if (!/^[1-9]\d{0,4}$/.test(number)) throw s3Fault("InvalidArgument", "partNumber must be from 1 to 10,000")
-  if (object.partCount !== null) throw s3Fault("NotImplemented", "parts of an object cannot be read by number")
+  if (object.partCount !== null)
+    throw s3Fault("NotImplemented", "parts of an object cannot be read by number")
   if (number !== "1") throw outside(object)
   return object.size === 0 ? "all" : { start: 0, end: object.size - 1 }
 }
@@ -38,7 +39,7 @@ const judge = (object: ObjectRecord, { call, query }: S3Request): Wanted => {
   const judged = judgeRead(parseConditions(call.header), object)
   if (judged === "failed") throw fault("precondition_failed")
   if (judged === "not_modified") return "nothing_new"
-  const part = valueOf(query, "partNumber")
+  const part = givenOf(query, "partNumber")
   if (part !== undefined) return wantedPart(part, object)
   const range = isSameForRange(call.header("if-range"), object)
     ? parseRange(call.header("range"), object.size)
@@ -128,7 +129,8 @@ export const getAttributes: S3Handler = async ({ call, store, place, bucket, key
       checksums.length === 0
         ? ""
         : element("Checksum", [...checksums, text("ChecksumType", object.checksumType.toUpperCase())]),
-    ObjectParts: object.partCount === null ? "" : element("ObjectParts", [text("PartsCount", object.partCount)]),
+    ObjectParts:
+      object.partCount === null ? "" : element("ObjectParts", [text("PartsCount", object.partCount)]),
     StorageClass: text("StorageClass", "STANDARD"),
     ObjectSize: text("ObjectSize", object.size),
   }

@@ -118,13 +118,21 @@ test("a signed chunk that was changed, moved or left out is refused, and so is a
   for (const bad of [
     replaced(signedExample, "aaaa", "aaab"),
     replaced(signedExample, "ad80c7", "ad80c8"),
-    replaced(signedExample, ";chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648", ""),
+    replaced(
+      signedExample,
+      ";chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648",
+      "",
+    ),
     replaced(trailerExample, "sOO8/Q==", "sOO8/A=="),
     replaced(trailerExample, "x-amz-trailer-signature:d", "x-amz-trailer-signature:e"),
     { ...signedExample, signed: trailerExample.signed ?? null },
   ])
     assert.equal(await refusal(bad), "signature_invalid")
-  const shorter = { ...signedExample, body: body.subarray(zero), headers: { "x-amz-decoded-content-length": "0" } }
+  const shorter = {
+    ...signedExample,
+    body: body.subarray(zero),
+    headers: { "x-amz-decoded-content-length": "0" },
+  }
   assert.equal(await refusal(shorter), "signature_invalid")
   assert.equal(await refusal({ ...signedExample, body: body.subarray(0, zero) }), "IncompleteBody")
 })
@@ -135,7 +143,11 @@ const crcOf = (content: Buffer): Buffer => {
   return digest
 }
 
-const unsigned = (chunks: readonly Buffer[], trailers: string, headers: Record<string, string> = {}): Sent => ({
+const unsigned = (
+  chunks: readonly Buffer[],
+  trailers: string,
+  headers: Record<string, string> = {},
+): Sent => ({
   body: Buffer.concat([...chunks.map(bytes => chunk(bytes)), Buffer.from(`0\r\n${trailers}\r\n`)]),
   headers: {
     "x-amz-decoded-content-length": String(chunks.reduce((sum, { length }) => sum + length, 0)),
@@ -200,10 +212,15 @@ test("digests in headers are read, and refused where they are none or too many",
   assert.deepEqual((await receive({ body, headers })).expected, { md5 })
   assert.equal(await refusal({ body, headers: { ...headers, "content-md5": "none" } }), "InvalidDigest")
   const crc = { "x-amz-checksum-crc32": crcOf(body).toString("base64") }
-  assert.deepEqual((await receive({ body, headers: { "content-length": "5", ...crc } })).expected, { crc32: crcOf(body) })
+  assert.deepEqual((await receive({ body, headers: { "content-length": "5", ...crc } })).expected, {
+    crc32: crcOf(body),
+  })
   const both = { ...headers, ...crc, "x-amz-checksum-sha1": "1" }
   assert.equal(await refusal({ body, headers: both }), "InvalidRequest")
-  assert.equal(await refusal({ body, headers: { ...headers, "x-amz-checksum-crc32": "AA==" } }), "InvalidRequest")
+  assert.equal(
+    await refusal({ body, headers: { ...headers, "x-amz-checksum-crc32": "AA==" } }),
+    "InvalidRequest",
+  )
 })
 
 test("an object sent at once has at most 5 GiB, which is known before anything of it is read", async () => {

@@ -103,7 +103,8 @@ export const openPayload = (call: Pick<Call, "header" | "signed" | "stream">): P
   if (size > BYTES_MAX) throw s3Fault("EntityTooLarge")
   const expected = expectedDigests(call)
   const source = blameSender(call.stream)
-  if (!isChunked) return { source: checkWhole(source, size, HEX.test(mode) ? mode : undefined), size, expected }
+  if (!isChunked)
+    return { source: checkWhole(source, size, HEX.test(mode) ? mode : undefined), size, expected }
 
   const isUnsigned = mode === "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
   if (!isUnsigned && !signed) throw s3Fault("InvalidRequest", "chunks are signed only in a signed request")
@@ -124,6 +125,8 @@ export const openPayload = (call: Pick<Call, "header" | "signed" | "stream">): P
     source: decoded,
     size,
     expected,
-    ...(trailer && { trailing: { hashes: [trailer], expected: () => (digest ? { [trailer]: digest } : {}) } }),
+    ...(trailer && {
+      trailing: { hashes: [trailer], expected: () => (digest ? { [trailer]: digest } : {}) },
+    }),
   }
 }

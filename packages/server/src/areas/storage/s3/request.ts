@@ -8,8 +8,32 @@ import { document, NAMESPACE } from "./xml.ts"
 
 export type Query = Readonly<Record<string, unknown>>
 
+/** What handlers need of a call. */
+export type S3Call = Pick<Call, "header" | "headerNames" | "signed" | "now" | "stream" | "signal" | "meter">
+
+/** Headers that presigned URLs carry in their query. Checksums there are of no body: the URL was signed before there was one. */
+const HOISTED = /^x-amz-(?!checksum-|sdk-|content-sha256)/
+
+/** The call with headers from wherever its signature covers them. */
+export const s3CallOf = (call: Call, query: Query): S3Call => {
+  const { header, headerNames, signed, now, meter } = call
+  const isPresigned = signed !== null && Object.hasOwn(query, "X-Amz-Signature")
+  const hoisted = isPresigned ? Object.keys(query).filter(name => HOISTED.test(name)) : []
+  return {
+    ...{ signed, now, meter },
+    header: name => header(name) ?? (hoisted.includes(name) ? fieldOf(query, name) : undefined),
+    headerNames: () => [...headerNames(), ...hoisted],
+    get stream() {
+      return call.stream
+    },
+    get signal() {
+      return call.signal
+    },
+  }
+}
+
 export interface S3Request {
-  readonly call: Call
+  readonly call: S3Call
   readonly store: ObjectStore
   readonly place: Place
   /** Empty where the path names none. */
@@ -28,10 +52,10 @@ export const fieldOf = (query: Query, name: string): string | undefined => {
 }
 
 /** Fields without a value count as absent: some clients send `prefix=`. */
-export const valueOf = (query: Query, name: string): string | undefined => fieldOf(query, name) || undefined
+export const givenOf = (query: Query, name: string): string | undefined => fieldOf(query, name) || undefined
 
 export const countOf = (query: Query, name: string, max: number): number => {
-  const text = valueOf(query, name)
+  const text = givenOf(query, name)
   if (text === undefined) return max
   if (!/^\d{1,10}$/.test(text)) throw s3Fault("InvalidArgument", `${name} must be a whole number`)
   return Math.min(Number(text), max)
@@ -39,7 +63,7 @@ export const countOf = (query: Query, name: string, max: number): number => {
 
 /** Buckets keep one version of each object, which S3 calls `null`. */
 export const checkVersion = (query: Query): void => {
-  const version = valueOf(query, "versionId")
+  const version = givenOf(query, "versionId")
   if (version !== undefined && version !== "null") throw s3Fault("NoSuchVersion")
 }
 

@@ -45,14 +45,18 @@ runCases("buckets are made, found and named as in S3", {
     const { $metadata, BucketRegion } = await s3.send(new HeadBucketCommand({ Bucket: await bucketOf() }))
     assert.deepEqual([$metadata.httpStatusCode, BucketRegion], [200, "us-east-1"])
   },
-  test_bucket_head_notexist: ({ s3 }) => refused(s3.send(new HeadBucketCommand({ Bucket: "no-such-bucket" })), 404),
+  test_bucket_head_notexist: ({ s3 }) =>
+    refused(s3.send(new HeadBucketCommand({ Bucket: "no-such-bucket" })), 404),
   test_bucket_create_exists: async ({ s3, bucketOf }) =>
     refused(s3.send(new CreateBucketCommand({ Bucket: await bucketOf() })), 409, "BucketAlreadyOwnedByYou"),
   test_bucket_recreate_not_overriding: async ({ s3, bucketOf }) => {
     const bucket = await bucketOf("a", "b")
     await refused(s3.send(new CreateBucketCommand({ Bucket: bucket })), 409)
     const { Contents = [] } = await s3.send(new ListObjectsCommand({ Bucket: bucket }))
-    assert.deepEqual(Contents.map(({ Key }) => Key), ["a", "b"])
+    assert.deepEqual(
+      Contents.map(({ Key }) => Key),
+      ["a", "b"],
+    )
   },
   test_bucket_get_location: async ({ s3, bucketOf }) => {
     const reply = await s3.send(new GetBucketLocationCommand({ Bucket: await bucketOf() }))

@@ -1,10 +1,10 @@
 /** Lists of objects, as far as they are in ceph's s3-tests. */
 import assert from "node:assert/strict"
 import {
-  type ListObjectsCommandInput,
   ListObjectsCommand,
-  type ListObjectsV2CommandInput,
+  type ListObjectsCommandInput,
   ListObjectsV2Command,
+  type ListObjectsV2CommandInput,
   ListObjectVersionsCommand,
 } from "@aws-sdk/client-s3"
 import { type Cases, refused, runCases, type S3World } from "./testing/world.ts"
@@ -28,7 +28,8 @@ const shown = (reply: {
 type Ask = Omit<ListObjectsCommandInput, "Bucket">
 type AskV2 = Omit<ListObjectsV2CommandInput, "Bucket">
 
-const v1 = ({ s3 }: S3World, Bucket: string, ask: Ask = {}) => s3.send(new ListObjectsCommand({ Bucket, ...ask }))
+const v1 = ({ s3 }: S3World, Bucket: string, ask: Ask = {}) =>
+  s3.send(new ListObjectsCommand({ Bucket, ...ask }))
 const v2 = ({ s3 }: S3World, Bucket: string, ask: AskV2 = {}) =>
   s3.send(new ListObjectsV2Command({ Bucket, ...ask }))
 
@@ -63,7 +64,11 @@ runCases("lists of objects hold what they hold in S3: prefixes and delimiters", 
     await world.bucketOf("here")
     assert.deepEqual(shown(await v1(world, await world.bucketOf())).keys, [])
   },
-  test_bucket_list_delimiter_basic: same(TREE, { Delimiter: "/" }, { keys: ["asdf"], prefixes: ["foo/", "quux/"] }),
+  test_bucket_list_delimiter_basic: same(
+    TREE,
+    { Delimiter: "/" },
+    { keys: ["asdf"], prefixes: ["foo/", "quux/"] },
+  ),
   test_bucket_list_delimiter_alt: same(FRUIT, { Delimiter: "a" }, { keys: ["foo"], prefixes: ["ba", "ca"] }),
   test_bucket_list_delimiter_prefix_underscore: same(
     ["_obj1_", "_under1/bar", "_under1/baz/xyzzy", "_under2/thud"],
@@ -115,7 +120,11 @@ runCases("lists of objects hold what they hold in S3: prefixes and delimiters", 
     { Prefix: "b", Delimiter: "z" },
     { keys: ["b/a/c", "b/a/g", "b/a/r"] },
   ),
-  test_bucket_list_prefix_delimiter_prefix_delimiter_not_exist: same(TREE, { Prefix: "y", Delimiter: "z" }, {}),
+  test_bucket_list_prefix_delimiter_prefix_delimiter_not_exist: same(
+    TREE,
+    { Prefix: "y", Delimiter: "z" },
+    {},
+  ),
   test_bucket_list_special_prefix: same(
     ["_bla/1", "_bla/2", "_bla/3", "_bla/4", "abcd"],
     { Prefix: "_bla/" },
@@ -240,9 +249,15 @@ runCases("lists of objects hold what they hold in S3: pages", {
     assert.deepEqual(shown(reply).keys, FRUIT)
   },
   test_bucket_list_marker_not_in_list: async world =>
-    assert.deepEqual(shown(await v1(world, await world.bucketOf(...FRUIT), { Marker: "blah" })).keys, ["cab", "foo"]),
+    assert.deepEqual(shown(await v1(world, await world.bucketOf(...FRUIT), { Marker: "blah" })).keys, [
+      "cab",
+      "foo",
+    ]),
   test_bucket_list_marker_after_list: async world =>
-    assert.deepEqual(shown(await v1(world, await world.bucketOf(...FRUIT), { Marker: "zzz" })), page([], [], false)),
+    assert.deepEqual(
+      shown(await v1(world, await world.bucketOf(...FRUIT), { Marker: "zzz" })),
+      page([], [], false),
+    ),
   test_bucket_listv2_continuationtoken_empty: async world =>
     refused(v2(world, await world.bucketOf(...FRUIT), { ContinuationToken: "" }), 400, "InvalidArgument"),
   test_bucket_listv2_continuationtoken: async world => {
@@ -255,11 +270,17 @@ runCases("lists of objects hold what they hold in S3: pages", {
     const bucket = await world.bucketOf(...FRUIT)
     const first = await v2(world, bucket, { StartAfter: "bar", MaxKeys: 1 })
     assert.deepEqual([shown(first).keys, first.StartAfter], [["baz"], "bar"])
-    const reply = await v2(world, bucket, { StartAfter: "bar", ContinuationToken: first.NextContinuationToken })
+    const reply = await v2(world, bucket, {
+      StartAfter: "bar",
+      ContinuationToken: first.NextContinuationToken,
+    })
     assert.deepEqual(shown(reply), page(["cab", "foo"], [], false))
   },
   test_bucket_listv2_startafter_not_in_list: async world =>
-    assert.deepEqual(shown(await v2(world, await world.bucketOf(...FRUIT), { StartAfter: "blah" })).keys, ["cab", "foo"]),
+    assert.deepEqual(shown(await v2(world, await world.bucketOf(...FRUIT), { StartAfter: "blah" })).keys, [
+      "cab",
+      "foo",
+    ]),
   test_bucket_listv2_startafter_after_list: async world =>
     assert.deepEqual(shown(await v2(world, await world.bucketOf(...FRUIT), { StartAfter: "zzz" })).keys, []),
   test_bucket_listv2_fetchowner_notempty: async world => {
@@ -292,7 +313,12 @@ runCases("lists of objects hold what they hold in S3: pages", {
       first.Versions?.map(({ Key, VersionId, IsLatest }) => [Key, VersionId, IsLatest]),
       FRUIT.slice(0, 3).map(key => [key, "null", true]),
     )
-    const rest = await s3.send(new ListObjectVersionsCommand({ Bucket: bucket, KeyMarker: first.NextKeyMarker }))
-    assert.deepEqual(rest.Versions?.map(({ Key }) => Key), ["foo"])
+    const rest = await s3.send(
+      new ListObjectVersionsCommand({ Bucket: bucket, KeyMarker: first.NextKeyMarker }),
+    )
+    assert.deepEqual(
+      rest.Versions?.map(({ Key }) => Key),
+      ["foo"],
+    )
   },
 })

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict"
 import {
   AbortMultipartUploadCommand,
-  CompleteMultipartUploadCommand,
   type CompletedPart,
+  CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   type CreateMultipartUploadCommandInput,
   GetObjectAttributesCommand,
@@ -50,6 +50,11 @@ const download = async ({ s3 }: S3World, Bucket: string, Key = "big") => {
   return { ...reply, content: Buffer.from((await Body?.transformToByteArray()) ?? []) }
 }
 
+const WRONG = {
+  ...{ CRC32: "AAAAAA==", CRC32C: "AAAAAA==", CRC64NVME: "AAAAAAAAAAA=" },
+  ...{ SHA1: `${"A".repeat(27)}=`, SHA256: `${"A".repeat(43)}=` },
+}
+
 const checksummed =
   (algorithm: "CRC32" | "CRC32C" | "CRC64NVME" | "SHA1" | "SHA256", type: "COMPOSITE" | "FULL_OBJECT") =>
   async (world: S3World) => {
@@ -58,6 +63,7 @@ const checksummed =
       await part(1, bytesOf(PART_BYTES, 3), { ChecksumAlgorithm: algorithm }),
       await part(2, bytesOf(100, 5), { ChecksumAlgorithm: algorithm }),
     ]
+    await refused(complete(parts, { [`Checksum${algorithm}`]: WRONG[algorithm] }), 400, "BadDigest")
     const done = await complete(parts)
     const digest = done[`Checksum${algorithm}`]
     assert.equal(done.ChecksumType, type)
@@ -96,7 +102,11 @@ runCases("uploads in parts become the object that they would in S3", {
   test_multipart_upload_complete_without_create: async world => {
     const upload = { Bucket: await world.bucketOf(), Key: "big", UploadId: "no-such-upload" }
     const MultipartUpload = { Parts: [{ PartNumber: 1, ETag: "x" }] }
-    await refused(world.s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload })), 404, "NoSuchUpload")
+    await refused(
+      world.s3.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload })),
+      404,
+      "NoSuchUpload",
+    )
   },
   test_multipart_upload_resend_part: async world => {
     const { part, complete, bucket } = await begin(world)
@@ -116,7 +126,11 @@ runCases("uploads in parts become the object that they would in S3", {
   },
   test_multipart_upload_size_too_small: async world => {
     const { part, complete } = await begin(world)
-    await refused(complete([await part(1, Buffer.from("1")), await part(2, Buffer.from("2"))]), 400, "EntityTooSmall")
+    await refused(
+      complete([await part(1, Buffer.from("1")), await part(2, Buffer.from("2"))]),
+      400,
+      "EntityTooSmall",
+    )
   },
   test_multipart_upload_missing_part: async world => {
     const { part, complete } = await begin(world)
@@ -161,13 +175,17 @@ runCases("uploads in parts become the object that they would in S3", {
     const made = []
     for (const key of ["mymultipart", "mymultipart", "mymultipart2"])
       made.push((await begin(world, {}, bucket, key)).upload.UploadId)
-    const list = (extra: object = {}) => world.s3.send(new ListMultipartUploadsCommand({ Bucket: bucket, ...extra }))
+    const list = (extra: object = {}) =>
+      world.s3.send(new ListMultipartUploadsCommand({ Bucket: bucket, ...extra }))
     const all = await list()
     assert.deepEqual(new Set(all.Uploads?.map(({ UploadId }) => UploadId)), new Set(made))
     const first = await list({ MaxUploads: 2 })
     assert.deepEqual([first.IsTruncated, first.Uploads?.length], [true, 2])
     const rest = await list({ KeyMarker: first.NextKeyMarker, UploadIdMarker: first.NextUploadIdMarker })
-    assert.deepEqual(rest.Uploads?.map(({ UploadId }) => UploadId), made.slice(2))
+    assert.deepEqual(
+      rest.Uploads?.map(({ UploadId }) => UploadId),
+      made.slice(2),
+    )
   },
   test_list_multipart_upload_owner: async world => {
     const { bucket } = await begin(world)
@@ -178,9 +196,14 @@ runCases("uploads in parts become the object that they would in S3", {
     const { part, upload } = await begin(world)
     for (const number of [1, 5, 9]) await part(number, Buffer.from(String(number)))
     const first = await world.s3.send(new ListPartsCommand({ ...upload, MaxParts: 2 }))
-    const rest = await world.s3.send(new ListPartsCommand({ ...upload, PartNumberMarker: first.NextPartNumberMarker }))
+    const rest = await world.s3.send(
+      new ListPartsCommand({ ...upload, PartNumberMarker: first.NextPartNumberMarker }),
+    )
     assert.deepEqual(
-      [first, rest].map(({ Parts, IsTruncated }) => [Parts?.map(({ PartNumber }) => PartNumber), IsTruncated]),
+      [first, rest].map(({ Parts, IsTruncated }) => [
+        Parts?.map(({ PartNumber }) => PartNumber),
+        IsTruncated,
+      ]),
       [
         [[1, 5], true],
         [[9], false],
@@ -237,7 +260,14 @@ runCases("parts are copied from objects as in S3", {
   },
   test_multipart_copy_improper_range: async world => {
     const { copy } = await source(world)
-    for (const CopySourceRange of ["0-2", "bytes=0", "bytes=hello-world", "bytes=0-bar", "bytes=hello-", "bytes=0-2,3-5"])
+    for (const CopySourceRange of [
+      "0-2",
+      "bytes=0",
+      "bytes=hello-world",
+      "bytes=0-bar",
+      "bytes=hello-",
+      "bytes=0-2,3-5",
+    ])
       await refused(copy(1, { CopySourceRange }), 400, "InvalidArgument")
   },
 })

@@ -78,7 +78,9 @@ runCases("objects are stored, read and deleted as in S3", {
     const response = await p.request(`/s3/${await bucketOf()}/bar`, {
       headers: { authorization: `Bearer ${access.secret}` },
     })
-    assert.ok((await response.text()).includes(`<RequestId>${response.headers.get("x-request-id")}</RequestId>`))
+    assert.ok(
+      (await response.text()).includes(`<RequestId>${response.headers.get("x-request-id")}</RequestId>`),
+    )
   },
   test_object_set_get_metadata_none_to_good: kept("mymeta"),
   test_object_set_get_metadata_none_to_empty: kept(""),
@@ -99,16 +101,24 @@ runCases("objects are stored, read and deleted as in S3", {
     const bucket = await world.bucketOf("key0", "key1", "key2")
     const Objects = ["key0", "key1", "key2"].map(Key => ({ Key }))
     for (const _again of [1, 2]) {
-      const { Deleted, Errors } = await world.s3.send(new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects } }))
+      const { Deleted, Errors } = await world.s3.send(
+        new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects } }),
+      )
       assert.deepEqual([Deleted, Errors], [Objects, undefined])
     }
-    const quiet = await world.s3.send(new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } }))
+    const quiet = await world.s3.send(
+      new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects, Quiet: true } }),
+    )
     assert.deepEqual([quiet.Deleted, quiet.Errors], [undefined, undefined])
   },
   test_multi_object_delete_key_limit: async world => {
     const Objects = Array.from({ length: 1001 }, (_, at) => ({ Key: `key-${at}` }))
     const Bucket = await world.bucketOf()
-    await refused(world.s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } })), 400, "MalformedXML")
+    await refused(
+      world.s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } })),
+      400,
+      "MalformedXML",
+    )
   },
   test_delete_objects_if_match: async world => {
     const { bucket, etag } = await withFoo(world)
@@ -167,7 +177,11 @@ runCases("conditions hold as in S3", {
   test_get_object_ifnonematch_failed: reads(() => ({ IfNoneMatch: "ABCORZ" })),
   test_get_object_ifmodifiedsince_good: reads(() => ({ IfModifiedSince: LONG_AGO })),
   test_get_object_ifmodifiedsince_failed: reads(() => ({ IfModifiedSince: future() }), 304),
-  test_get_object_ifunmodifiedsince_good: reads(() => ({ IfUnmodifiedSince: LONG_AGO }), 412, "PreconditionFailed"),
+  test_get_object_ifunmodifiedsince_good: reads(
+    () => ({ IfUnmodifiedSince: LONG_AGO }),
+    412,
+    "PreconditionFailed",
+  ),
   test_get_object_ifunmodifiedsince_failed: reads(() => ({ IfUnmodifiedSince: future() })),
   test_put_object_ifmatch_good: overwrites(IfMatch => ({ IfMatch: IfMatch.replaceAll('"', "") })),
   test_put_object_ifmatch_failed: overwrites(() => ({ IfMatch: '"ABCORZ"' }), 412, "PreconditionFailed"),
@@ -176,8 +190,17 @@ runCases("conditions hold as in S3", {
     refused(put(world, await world.bucketOf(), { Body: "x", IfMatch: "*" }), 412, "PreconditionFailed"),
   test_put_object_ifnonmatch_good: overwrites(() => ({ IfNoneMatch: "ABCORZ" })),
   test_put_object_ifnonmatch_failed: overwrites(IfNoneMatch => ({ IfNoneMatch }), 412, "PreconditionFailed"),
-  test_put_object_ifnonmatch_nonexisted_good: overwrites(() => ({ IfNoneMatch: "*" }), undefined, undefined, "new"),
-  test_put_object_ifnonmatch_overwrite_existed_failed: overwrites(() => ({ IfNoneMatch: "*" }), 412, "PreconditionFailed"),
+  test_put_object_ifnonmatch_nonexisted_good: overwrites(
+    () => ({ IfNoneMatch: "*" }),
+    undefined,
+    undefined,
+    "new",
+  ),
+  test_put_object_ifnonmatch_overwrite_existed_failed: overwrites(
+    () => ({ IfNoneMatch: "*" }),
+    412,
+    "PreconditionFailed",
+  ),
   test_delete_object_if_match: async world => {
     const { bucket, etag } = await withFoo(world)
     const attempt = (IfMatch: string) =>
@@ -229,7 +252,11 @@ runCases("copies are made as in S3", {
   },
   test_object_copy_same_bucket: async world => {
     const { bucket, etag } = await withFoo(world)
-    const { CopyObjectResult } = await copy(world, { Bucket: bucket, Key: "bar", CopySource: `/${bucket}/foo` })
+    const { CopyObjectResult } = await copy(world, {
+      Bucket: bucket,
+      Key: "bar",
+      CopySource: `/${bucket}/foo`,
+    })
     assert.equal(CopyObjectResult?.ETag, etag)
     assert.equal(await contentOf(world, bucket, "bar"), "bar")
   },
@@ -245,7 +272,11 @@ runCases("copies are made as in S3", {
   },
   test_object_copy_to_itself: async world => {
     const { bucket } = await withFoo(world)
-    await refused(copy(world, { Bucket: bucket, Key: "foo", CopySource: `${bucket}/foo` }), 400, "InvalidRequest")
+    await refused(
+      copy(world, { Bucket: bucket, Key: "foo", CopySource: `${bucket}/foo` }),
+      400,
+      "InvalidRequest",
+    )
   },
   test_object_copy_to_itself_with_metadata: async world => {
     const { bucket } = await withFoo(world)
@@ -272,7 +303,11 @@ runCases("copies are made as in S3", {
     assert.deepEqual([Metadata, ContentType], [{ b: "2" }, "audio/mpeg"])
   },
   test_object_copy_bucket_not_found: async world =>
-    refused(copy(world, { Bucket: await world.bucketOf(), Key: "x", CopySource: "no-such-bucket/foo" }), 404, "NoSuchBucket"),
+    refused(
+      copy(world, { Bucket: await world.bucketOf(), Key: "x", CopySource: "no-such-bucket/foo" }),
+      404,
+      "NoSuchBucket",
+    ),
   test_object_copy_key_not_found: async world => {
     const Bucket = await world.bucketOf()
     await refused(copy(world, { Bucket, Key: "x", CopySource: `${Bucket}/foo` }), 404, "NoSuchKey")
@@ -299,22 +334,33 @@ runCases("checksums are verified, kept and told as in S3", {
     const bucket = await world.bucketOf()
     const { ChecksumSHA256 } = await put(world, bucket, { Body: "bar", ChecksumAlgorithm: "SHA256" })
     assert.equal(ChecksumSHA256, hash("sha256", "bar", "base64"))
-    const told = await world.s3.send(new HeadObjectCommand({ Bucket: bucket, Key: "foo", ChecksumMode: "ENABLED" }))
+    const told = await world.s3.send(
+      new HeadObjectCommand({ Bucket: bucket, Key: "foo", ChecksumMode: "ENABLED" }),
+    )
     assert.equal(told.ChecksumSHA256, ChecksumSHA256)
     await refused(put(world, bucket, { Body: "baz", ChecksumSHA256: ChecksumSHA256 ?? "" }), 400, "BadDigest")
     assert.equal(await contentOf(world, bucket), "bar")
   },
   test_object_checksum_crc64nvme: async world => {
     const bucket = await world.bucketOf()
-    const { ChecksumCRC64NVME } = await put(world, bucket, { Body: "bar", ChecksumCRC64NVME: "AAAAAAAAAAA=" }).catch(
-      error => ({ ChecksumCRC64NVME: String(error.name) }),
-    )
+    const { ChecksumCRC64NVME } = await put(world, bucket, {
+      Body: "bar",
+      ChecksumCRC64NVME: "AAAAAAAAAAA=",
+    }).catch(error => ({ ChecksumCRC64NVME: String(error.name) }))
     assert.equal(ChecksumCRC64NVME, "BadDigest")
   },
   test_object_create_bad_md5_bad: async world =>
-    refused(put(world, await world.bucketOf(), { Body: "bar", ContentMD5: "rL0Y20xC+Fzt72VPzMSk2A==" }), 400, "BadDigest"),
+    refused(
+      put(world, await world.bucketOf(), { Body: "bar", ContentMD5: "rL0Y20xC+Fzt72VPzMSk2A==" }),
+      400,
+      "BadDigest",
+    ),
   test_object_create_bad_md5_invalid_short: async world =>
-    refused(put(world, await world.bucketOf(), { Body: "bar", ContentMD5: "YWJyYWNhZGFicmE=" }), 400, "InvalidDigest"),
+    refused(
+      put(world, await world.bucketOf(), { Body: "bar", ContentMD5: "YWJyYWNhZGFicmE=" }),
+      400,
+      "InvalidDigest",
+    ),
   test_get_object_attributes: async world => {
     const { bucket, etag } = await withFoo(world)
     const reply = await world.s3.send(

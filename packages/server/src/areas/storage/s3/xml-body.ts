@@ -38,7 +38,7 @@ const resolveEntity = (whole: string, name: string): string => {
   return String.fromCodePoint(number)
 }
 
-const unescape = (value: string): string => value.replace(/&(#?\w{1,10});/g, resolveEntity)
+const resolveEntities = (value: string): string => value.replace(/&(#?\w{1,10});/g, resolveEntity)
 
 /** The content of a document whose root has that name. Throws MalformedXML. */
 export const parseXml = (body: string, root: string): Node => {
@@ -63,5 +63,5 @@ export const childrenOf = (node: Node, name: string): Node[] =>
 /** The text of the first child of that name. */
 export const textOf = (node: Node, name: string): string | undefined => {
   const [first] = Object.hasOwn(node, name) ? (node[name] ?? []) : []
-  return typeof first === "string" ? unescape(first) : undefined
+  return typeof first === "string" ? resolveEntities(first) : undefined
 }

@@ -7,7 +7,7 @@ export const NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 const NAMES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }
 
 /** Control characters travel as numbers, as S3 sends them; XML 1.0 has no way to say them at all. */
-const escape = (value: string): string =>
+const escapeText = (value: string): string =>
   value.replace(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     /[&<>"\u0000-\u001f\u007f\ufffe\uffff]/g,
@@ -15,7 +15,7 @@ const escape = (value: string): string =>
   )
 
 export const text = (name: string, value: string | number | boolean): string =>
-  `<${name}>${escape(String(value))}</${name}>`
+  `<${name}>${escapeText(String(value))}</${name}>`
 
 /** The element, or nothing when there is no value. */
 export const optional = (name: string, value: string | number | boolean | null | undefined): string =>

@@ -22,7 +22,11 @@ export const writeTests = (open: OpenSearch): void => {
     const port = await open(t)
     const owner = randomUUID()
     const at = (day: number) => ({ updatedAt: new Date(Date.UTC(2027, 0, day)) })
-    await port.put(owner, [document("old", "a", at(1)), document("new", "b", at(9)), document("mid", "c", at(5))])
+    await port.put(owner, [
+      document("old", "a", at(1)),
+      document("new", "b", at(9)),
+      document("mid", "c", at(5)),
+    ])
     assert.deepEqual(await idsOf(port, owner, ""), ["new", "mid", "old"])
     assert.deepEqual(await idsOf(port, owner, "", { limit: 1, offset: 1 }), ["mid"])
   })
@@ -38,7 +42,10 @@ export const writeTests = (open: OpenSearch): void => {
     assert.equal(await port.removeSource(owner, SOURCE, 10), 5)
     assert.equal(await port.removeSource(owner, SOURCE, 10), 0)
     const { hits } = await port.search(owner, query("plums"))
-    assert.deepEqual(hits.map(({ sourceId }) => sourceId), [OTHER_SOURCE])
+    assert.deepEqual(
+      hits.map(({ sourceId }) => sourceId),
+      [OTHER_SOURCE],
+    )
   })
 
   test("beginnings are completed with words that documents have, the frequent ones first, and no others", async t => {

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict"
 import type { TestContext } from "node:test"
 import type { SearchDocument, SearchPort, SearchQuery } from "../port.ts"
-import { parseTerms } from "../terms.ts"
 
 /** An engine in which the owners of the test have nothing, closed after the test. */
 export type OpenSearch = (t: TestContext) => Promise<SearchPort>
@@ -35,7 +34,7 @@ export const document = (
 }
 
 export const query = (text: string, rest: Partial<SearchQuery> = {}): SearchQuery => ({
-  terms: parseTerms(text),
+  text,
   language: undefined,
   sourceId: undefined,
   withoutSources: [],

@@ -50,7 +50,11 @@ export const matchTests = (open: OpenSearch): void => {
     const port = await open(t)
     if (!port.capabilities.typo) return t.skip("this engine has no tolerance of typing errors here")
     const owner = randomUUID()
-    await port.put(owner, [document("1", "kubernetes cluster"), document("2", "hello world"), document("3", "help")])
+    await port.put(owner, [
+      document("1", "kubernetes cluster"),
+      document("2", "hello world"),
+      document("3", "help"),
+    ])
     await finds(port, owner, "kubernets ", ["1"])
     await finds(port, owner, "kuberentes cluster", ["1"])
     await finds(port, owner, "wrold ", ["2"])
@@ -67,9 +71,14 @@ export const matchTests = (open: OpenSearch): void => {
     const hostile = fc.oneof(
       fc.string({ unit: "binary", maxLength: 60 }),
       fc.string({ unit: fc.constantFrom(..."'\"\\()&|!:*<->-~^$%_ab \n\t\0é".split("")), maxLength: 40 }),
-      fc.array(fc.constantFrom("something", "-odd", '"', "':*", "&", "\\", "<->", "a:*B", "co-op", "NOT", "../x"), {
-        maxLength: 12,
-      }).map(parts => parts.join(" ")),
+      fc
+        .array(
+          fc.constantFrom("something", "-odd", '"', "':*", "&", "\\", "<->", "a:*B", "co-op", "NOT", "../x"),
+          {
+            maxLength: 12,
+          },
+        )
+        .map(parts => parts.join(" ")),
     )
     const property = fc.asyncProperty(hostile, async text => {
       const { hits, total } = await port.search(owner, query(text, { facets: [["a"]] }))
@@ -96,11 +105,17 @@ export const rankTests = (open: OpenSearch): void => {
   test("pages follow each other and all tell the same total", async t => {
     const port = await open(t)
     const owner = randomUUID()
-    await port.put(owner, Array.from({ length: 23 }, (_, n) => document(`${n}`, "maple")))
+    await port.put(
+      owner,
+      Array.from({ length: 23 }, (_, n) => document(`${n}`, "maple")),
+    )
     const pages = await Promise.all(
       [0, 10, 20, 30].map(offset => port.search(owner, query("maple", { limit: 10, offset }))),
     )
-    assert.deepEqual(pages.map(({ hits }) => hits.length), [10, 10, 3, 0])
+    assert.deepEqual(
+      pages.map(({ hits }) => hits.length),
+      [10, 10, 3, 0],
+    )
     assert.deepEqual(new Set(pages.map(({ total }) => total)), new Set([23]))
     assert.equal(new Set(pages.flatMap(({ hits }) => hits.map(({ id }) => id))).size, 23)
   })
@@ -131,7 +146,10 @@ export const snippetTests = (open: OpenSearch): void => {
       `<<script>script>needle<</script>/script>`,
       `</mark><svg/onload=alert(1)>needle`,
     ]
-    await port.put(owner, attacks.map((text, n) => document(`${n}`, text, { title: text })))
+    await port.put(
+      owner,
+      attacks.map((text, n) => document(`${n}`, text, { title: text })),
+    )
     for (const highlight of [true, false]) {
       for (const word of ["needle", "script", "lt", "mark", "svg", ""]) {
         const { hits } = await port.search(owner, query(word, { highlight }))
@@ -143,7 +161,9 @@ export const snippetTests = (open: OpenSearch): void => {
         }
       }
     }
-    const [hit] = (await port.search(owner, query("needle", { limit: 200 }))).hits.filter(({ id }) => id === "0")
+    const [hit] = (await port.search(owner, query("needle", { limit: 200 }))).hits.filter(
+      ({ id }) => id === "0",
+    )
     assert.match(hit?.snippet ?? "", /&lt;script&gt;alert\(&quot;<mark>needle<\/mark>&quot;\)/)
   })
 }
@@ -151,8 +171,12 @@ export const snippetTests = (open: OpenSearch): void => {
 export const filterTests = (open: OpenSearch): void => {
   const fill = async (port: Awaited<ReturnType<OpenSearch>>, owner: string) =>
     port.put(owner, [
-      document("1", "chair", { metadata: { color: "red", tags: ["new", "wood"], price: { net: 10 }, year: "2020" } }),
-      document("2", "chair", { metadata: { color: "blue", tags: ["wood"], price: { net: 25.5 }, sold: true } }),
+      document("1", "chair", {
+        metadata: { color: "red", tags: ["new", "wood"], price: { net: 10 }, year: "2020" },
+      }),
+      document("2", "chair", {
+        metadata: { color: "blue", tags: ["wood"], price: { net: 25.5 }, sold: true },
+      }),
       document("3", "chair", { metadata: { color: "red", tags: [], price: { net: 40 }, sold: false } }),
       document("4", "chair", { sourceId: OTHER_SOURCE }),
     ])
@@ -168,8 +192,15 @@ export const filterTests = (open: OpenSearch): void => {
     await finds(port, owner, "chair", ["1", "2"], { filter: [{ path: ["tags"], anyOf: ["wood"] }] })
     await finds(port, owner, "chair", ["2", "3"], { filter: [{ path: net, range: { gt: 10, lte: 40 } }] })
     await finds(port, owner, "chair", ["2"], { filter: [{ path: ["sold"], anyOf: [true] }] })
-    await finds(port, owner, "chair", ["1"], { filter: [{ path: net, anyOf: [10] }, { path: color, anyOf: ["red"] }] })
-    await finds(port, owner, "chair", ["1"], { filter: [{ path: ["year"], range: { gte: "2019", lt: "2021" } }] })
+    await finds(port, owner, "chair", ["1"], {
+      filter: [
+        { path: net, anyOf: [10] },
+        { path: color, anyOf: ["red"] },
+      ],
+    })
+    await finds(port, owner, "chair", ["1"], {
+      filter: [{ path: ["year"], range: { gte: "2019", lt: "2021" } }],
+    })
     await finds(port, owner, "chair", [], { filter: [{ path: ["nothing"], anyOf: ["x"] }] })
     await finds(port, owner, "chair", ["4"], { sourceId: OTHER_SOURCE })
     await finds(port, owner, "chair", ["1", "2", "3"], { withoutSources: [OTHER_SOURCE] })

@@ -42,12 +42,22 @@ export const accessOf = async (
 /** The AWS SDK as it comes, with checksums in trailers; what it is answered is noted for the ledger. */
 export const openClient = (t: TestContext, access: Access, config: S3ClientConfig = {}): S3Client => {
   const { endpoint, region, credentials } = access
-  const client = new S3Client({ endpoint, region, credentials, forcePathStyle: true, maxAttempts: 1, ...config })
+  const client = new S3Client({
+    endpoint,
+    region,
+    credentials,
+    forcePathStyle: true,
+    maxAttempts: 1,
+    ...config,
+  })
   client.middlewareStack.add(
     next => async parameters => {
       const result = await next(parameters)
       const { method, path } = parameters.request as { method: string; path: string }
-      const { statusCode, headers } = result.response as { statusCode: number; headers: Record<string, string> }
+      const { statusCode, headers } = result.response as {
+        statusCode: number
+        headers: Record<string, string>
+      }
       const routed = path.startsWith("/s3") ? path : `/s3${path}`
       noteReply(method, `http://s3${routed.replace(/\/$/, "")}`, statusCode, headers["x-error-code"] ?? null)
       return result

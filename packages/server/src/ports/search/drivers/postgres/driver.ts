@@ -6,6 +6,7 @@
 import type pg from "pg"
 import { PortError } from "../../../port-error.ts"
 import type { SearchPort, SearchResult } from "../../port.ts"
+import { readTerms } from "../../terms.ts"
 import { readMatching } from "./matching.ts"
 import { findDocuments } from "./searching.ts"
 import { putDocuments, removeDocuments, removeSome } from "./writing.ts"
@@ -60,8 +61,9 @@ export const openPostgresSearch = async ({ pool }: PostgresSearchOptions): Promi
     removeSource: (owner, sourceId, limit) => served(() => removeSome(pool, owner, sourceId, limit)),
     search: (owner, query) =>
       served(async () => {
-        if (query.terms.length === 0) return findDocuments(pool, owner, query, undefined)
-        const matching = await readMatching(pool, owner, query, typo)
+        const terms = readTerms(query.text)
+        if (!terms) return findDocuments(pool, owner, query, undefined)
+        const matching = await readMatching(pool, owner, { terms, language: query.language }, typo)
         if (!matching) return { ...NOTHING, facets: query.facets.map(() => []) }
         return findDocuments(pool, owner, query, matching)
       }),

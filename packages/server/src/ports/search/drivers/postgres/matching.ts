@@ -93,7 +93,10 @@ const nearest = (word: string, readings: readonly Reading[]): Reading[] => {
   const limit = distanceMax(word)
   const far = readings.map(reading => ({ reading, far: distance(word, reading.said, limit) }))
   const least = Math.min(...far.map(({ far }) => far))
-  return far.filter(({ far }) => far <= limit && far === least).map(({ reading }) => reading).slice(0, NEAR_MAX * 4)
+  return far
+    .filter(({ far }) => far <= limit && far === least)
+    .map(({ reading }) => reading)
+    .slice(0, NEAR_MAX * 4)
 }
 
 interface TermMatch {
@@ -106,10 +109,7 @@ interface TermMatch {
 /** Undefined: a word so common that its language does not index it, which every document may be taken to have. */
 const matchTerm = (term: QueryTerm, scope: string, readings: readonly Reading[]): TermMatch | undefined => {
   const near = readings.filter(({ kind }) => kind === "near")
-  const used = [
-    ...readings.filter(({ kind }) => kind !== "near"),
-    ...nearest(term.text.toLowerCase(), near),
-  ]
+  const used = [...readings.filter(({ kind }) => kind !== "near"), ...nearest(term.text.toLowerCase(), near)]
   const prefix = term.isUnfinished && isPlain(term.text) ? term.text.toLowerCase() : undefined
   const isCommon = readings.some(({ kind, lexemes }) => kind === "given" && lexemes === null)
   if (isCommon && prefix === undefined) return undefined
@@ -161,7 +161,11 @@ export const readMatching = async (
     completes: isUnfinished && isPlain(text),
     corrects: typo && !isPhrase && !isExcluded && isWord(text) && text.length >= TYPO_LENGTH_MIN,
   }))
-  const { rows } = await pool.query<Reading>(READ(typo), [owner, query.language ?? null, JSON.stringify(asked)])
+  const { rows } = await pool.query<Reading>(READ(typo), [
+    owner,
+    query.language ?? null,
+    JSON.stringify(asked),
+  ])
   if (rows.length === 0) return undefined
   const matching = toMatching(query.terms, owner.slice(-8), rows)
   const wants = query.terms.some(({ isExcluded }) => !isExcluded)

@@ -42,11 +42,18 @@ const condition = (filter: FilterCondition, bind: Bind): string => {
 }
 
 /** Everything that a document must satisfy; the owner first. */
-const conditions = (owner: string, query: SearchQuery, matching: Matching | undefined, bind: Bind): string => {
+const conditions = (
+  owner: string,
+  query: SearchQuery,
+  matching: Matching | undefined,
+  bind: Bind,
+): string => {
   const { sourceId, withoutSources, filter } = query
   return [
     `d.project_id = ${bind(owner)}`,
-    ...(matching?.index ? [`search.scoped(d.project_id, d.lexemes) @@ ${bind(matching.index)}::tsquery`] : []),
+    ...(matching?.index
+      ? [`search.scoped(d.project_id, d.lexemes) @@ ${bind(matching.index)}::tsquery`]
+      : []),
     ...(matching?.whole ? [`d.lexemes @@ ${bind(matching.whole)}::tsquery`] : []),
     ...(sourceId === undefined ? [] : [`d.source_id = ${bind(sourceId)}`]),
     ...(withoutSources.length > 0 ? [`d.source_id <> ALL(${bind(withoutSources)}::uuid[])`] : []),

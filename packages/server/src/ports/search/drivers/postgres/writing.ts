@@ -108,7 +108,11 @@ const forget = async (client: pg.PoolClient, owner: string, lost: readonly strin
   if (lost) await client.query(FORGET, [owner, lost])
 }
 
-export const putDocuments = (pool: pg.Pool, owner: string, documents: readonly SearchDocument[]): Promise<void> =>
+export const putDocuments = (
+  pool: pg.Pool,
+  owner: string,
+  documents: readonly SearchDocument[],
+): Promise<void> =>
   writing(pool, owner, async client => {
     const rows = JSON.stringify(documents.map(toRow))
     const counted = await client.query<{ lost: string[] | null }>(COUNT_WORDS, [owner, rows])
@@ -116,9 +120,17 @@ export const putDocuments = (pool: pg.Pool, owner: string, documents: readonly S
     await forget(client, owner, counted.rows[0]?.lost)
   })
 
-const removing = (pool: pg.Pool, owner: string, statement: string, values: readonly unknown[]): Promise<number> =>
+const removing = (
+  pool: pg.Pool,
+  owner: string,
+  statement: string,
+  values: readonly unknown[],
+): Promise<number> =>
   writing(pool, owner, async client => {
-    const { rows } = await client.query<{ removed: number; lost: string[] | null }>(statement, [owner, ...values])
+    const { rows } = await client.query<{ removed: number; lost: string[] | null }>(statement, [
+      owner,
+      ...values,
+    ])
     await forget(client, owner, rows[0]?.lost)
     return rows[0]?.removed ?? 0
   })

@@ -1,0 +1,42 @@
+import { createHmac, randomBytes } from "node:crypto"
+
+/**
+ * Signatures of Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md):
+ * `v1,` and base64 of HMAC-SHA256 over `id.timestamp.body`.
+ */
+
+const PREFIX = "whsec_"
+const SECRET_BYTES = 32
+/** What the specification allows. */
+const SECRET_BYTES_MIN = 24
+const SECRET_BYTES_MAX = 64
+
+/** A new secret: `whsec_` and base64 of 32 random bytes. */
+export const createSigningSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString("base64")
+
+const keyOf = (secret: string): Buffer => Buffer.from(secret.slice(PREFIX.length), "base64")
+
+/** Why a secret that somebody gives cannot be used: a sentence, or undefined. */
+export const signingSecretProblem = (secret: string): string | undefined => {
+  const key = keyOf(secret)
+  if (!secret.startsWith(PREFIX) || key.toString("base64") !== secret.slice(PREFIX.length)) {
+    return "A signing secret is whsec_ and base64."
+  }
+  if (key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX) {
+    return `A signing secret has ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes.`
+  }
+  return undefined
+}
+
+/** What a record shows of a secret that is never shown again. */
+export const signingSecretHint = (secret: string): string => secret.slice(-4)
+
+/** The value of `webhook-signature`: one signature for each secret, in their order. */
+export const signatureOf = (
+  secrets: readonly string[],
+  { id, timestamp, body }: { readonly id: string; readonly timestamp: number; readonly body: string },
+): string =>
+  secrets
+    .map(secret => createHmac("sha256", keyOf(secret)).update(`${id}.${timestamp}.${body}`).digest("base64"))
+    .map(signature => `v1,${signature}`)
+    .join(" ")

@@ -1,0 +1,190 @@
+/** Every operation against thousands of inputs: whatever is sent, the answer is one that the contract declares. */
+import assert from "node:assert/strict"
+import { type TestContext, test } from "node:test"
+import { allOperations, mutates, type Operation } from "@svc/contract"
+import { createSvc, type OperationName } from "@svc/sdk"
+import fc from "fast-check"
+import { bodyText, garbage, type Spoil, spoiled } from "./arbitraries.ts"
+import { everyScope, PASSWORD, platform, type TestPlatform, uniqueName } from "./platform.ts"
+import { type SampleWorld, samples } from "./samples.ts"
+import { watchedFetch } from "./watch.ts"
+
+/** Change it to look elsewhere; a failure prints it with the path to the smallest case. */
+const SEED = 20_261_120
+const RUNS = 30
+/** Each input of these may start a database server. */
+const RUNS_WITH_SERVERS = 3
+const AREAS_WITH_SERVERS: ReadonlySet<string> = new Set(["databases", "sql", "schema", "advice"])
+const REPLY_MS_MAX = 30_000
+/** What an installation lacks, or cannot do at the moment, it says. */
+const INCAPABLE: ReadonlySet<number> = new Set([501, 503])
+
+/** A URL has less room than a body. */
+const URL_TEXT_MAX = 300
+
+/** In the spoiled part. */
+const CHANGES_MAX = 2
+
+const NOTHING = { type: "object", properties: {} }
+
+interface Case {
+  readonly params: Spoil
+  readonly query: Spoil
+  readonly body: Spoil
+  /** In the place of the body, when not undefined. */
+  readonly instead: unknown
+  /** Sent as it is, when not undefined. */
+  readonly raw: string | undefined
+  /** Whether to begin with an input that names things which exist. */
+  readonly sampled: boolean
+  readonly keyed: boolean
+}
+
+const rarely = <Value>(value: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight: 14, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
+
+const PARTS = ["params", "query", "body"] as const
+
+/** One part is spoiled, or none: a request that is wrong everywhere gets no further than the first check. */
+const caseOf = (operation: Operation): fc.Arbitrary<Case> =>
+  fc
+    .constantFrom(...PARTS.filter(part => operation[part]), "query" as const, undefined)
+    .chain(spoil => caseWith(operation, spoil))
+
+const caseWith = (operation: Operation, spoil: (typeof PARTS)[number] | undefined): fc.Arbitrary<Case> => {
+  const part = (name: (typeof PARTS)[number]) =>
+    spoiled(operation[name] ?? NOTHING, name === spoil ? CHANGES_MAX : 0)
+  return fc.record({
+    params: part("params"),
+    query: part("query"),
+    body: part("body"),
+    instead: rarely(garbage),
+    raw: rarely(
+      fc.constantFrom("", "{", "[1,]", '{"a":1}}', "\ufeff{}", "nul", '"\\x"', "{}\n{}", "[".repeat(50_000)),
+    ),
+    sampled: fc.boolean(),
+    keyed: fc.boolean(),
+  })
+}
+
+const urlText = (value: unknown): string => {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "")
+  return encodeURIComponent(text.slice(0, URL_TEXT_MAX).toWellFormed())
+}
+
+const only = (
+  input: Readonly<Record<string, unknown>> | undefined,
+  fields: { properties: object } | undefined,
+) => input && Object.fromEntries(Object.entries(input).filter(([name]) => name in (fields?.properties ?? {})))
+
+const target = (
+  operation: Operation,
+  { params, query }: Case,
+  sample: Record<string, unknown> | undefined,
+): string => {
+  const named = operation.params ? params(only(sample, operation.params)) : {}
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => urlText(named[name] ?? ""))
+  const asked = operation.query || sample === undefined ? query(only(sample, operation.query)) : {}
+  const pairs = Object.entries(asked).map(([name, value]) => `${urlText(name)}=${urlText(value)}`)
+  return pairs.length > 0 ? `${path}?${pairs.join("&")}` : path
+}
+
+const content = (
+  { body: schema }: Operation,
+  { body, instead, raw }: Case,
+  sample: Record<string, unknown> | undefined,
+) => raw ?? bodyText(instead ?? body(only(sample, schema)))
+
+/** Inputs that samples.ts has no use for, because what they name or end is no part of its world. */
+const beside: {
+  readonly [Name in OperationName]?: (world: SampleWorld) => Promise<Record<string, unknown>>
+} = {
+  "account.signup": async () => ({ email: `${uniqueName()}@example.com`, password: PASSWORD }),
+  "account.login": async ({ person }) => ({ email: (await person.account.get()).email, password: PASSWORD }),
+  "organizations.delete": async ({ person }) => {
+    const { id } = await person.organizations.create({ name: uniqueName() })
+    return { org_id: id }
+  },
+}
+
+interface Caller {
+  readonly world: SampleWorld
+  readonly session: Record<string, string>
+  readonly bearer: Record<string, string>
+}
+
+const TENANT = "fuzz"
+
+/** A person and a key of the tenant; made anew when the person's session has ended. */
+const createCaller = async (p: TestPlatform): Promise<Caller> => {
+  const session = await p.session(TENANT)
+  const { secret } = await p.key(TENANT, everyScope)
+  const person = createSvc({ baseUrl: p.url, fetch: watchedFetch, retries: 0, headers: session })
+  const world: SampleWorld = { platform: p, person, key: p.as(secret), tenant: TENANT }
+  return { world, session, bearer: { authorization: `Bearer ${secret}` } }
+}
+
+const headersOf = ({ scope, method }: Operation, { session, bearer }: Caller, { keyed }: Case) => ({
+  ...(scope === "session" ? session : scope === "public" ? {} : bearer),
+  ...(method === "GET" ? {} : { "content-type": "application/json" }),
+  ...(keyed && method !== "GET" ? { "idempotency-key": uniqueName() } : {}),
+})
+
+const send = async (
+  operation: Operation,
+  caller: Caller,
+  input: Case,
+  sample: Record<string, unknown> | undefined,
+): Promise<Response> => {
+  const { method } = operation
+  return await caller.world.platform.request(target(operation, input, sample), {
+    method,
+    headers: headersOf(operation, caller, input),
+    signal: AbortSignal.timeout(REPLY_MS_MAX),
+    ...(method === "GET" || method === "HEAD" ? {} : { body: content(operation, input, sample) }),
+  })
+}
+
+const fuzz = async (operation: Operation, p: TestPlatform): Promise<Caller> => {
+  const make = beside[operation.name as OperationName] ?? samples[operation.name as OperationName]
+  let caller = await createCaller(p)
+
+  const sampleOf = async (input: Case) => {
+    if (!input.sampled) return undefined
+    return await make?.(caller.world).catch(async () => {
+      // Signed in too often, or owner of as many as a plan allows: then somebody else.
+      caller = await createCaller(p)
+      return await make(caller.world)
+    })
+  }
+  const property = fc.asyncProperty(caseOf(operation), async input => {
+    const sample = await sampleOf(input)
+    const response = await send(operation, caller, input, sample)
+    const text = await response.text()
+    const isAnswer = response.status < 500 || INCAPABLE.has(response.status)
+    assert.ok(isAnswer, `${operation.name} answered ${response.status}: ${text}`)
+    // Log-out, say, or a new password: whoever it was signs in anew.
+    if (operation.scope === "session" && response.status === 401) caller = await createCaller(p)
+  })
+  const numRuns = AREAS_WITH_SERVERS.has(operation.area) ? RUNS_WITH_SERVERS : RUNS
+  await fc.assert(property, { seed: SEED, numRuns, endOnFailure: true })
+  return caller
+}
+
+const checkAlive = async (p: TestPlatform, { bearer }: Caller) => {
+  assert.equal((await p.request("/v1/me", { headers: bearer })).status, 200)
+}
+
+test("no input makes an operation fail, hang or answer what it does not declare", async (t: TestContext) => {
+  const p = await platform(t)
+  // What changes state first: the lists then show what was let in.
+  const ordered = [
+    ...allOperations.filter(mutates),
+    ...allOperations.filter(operation => !mutates(operation)),
+  ]
+  for (const operation of ordered.filter(({ area }) => area === "storage")) {
+    await t.test(operation.name, async () => {
+      await checkAlive(p, await fuzz(operation, p))
+    })
+  }
+})
