@@ -91,6 +91,11 @@ export {
   VECTOR_TOP_K_MAX,
   VECTORS_MAX,
 } from "./vectors.ts"
+export {
+  WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
+  WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
+  WEBHOOKS_MAX,
+} from "./webhooks.ts"
 
 export const areas = {
   identity,

@@ -122,6 +122,14 @@ export const platformEvents = {
     description: "A test that somebody asked for",
     data: T.Object({ webhook_id: Id, message: T.String() }),
   },
+  "webhook.failing": {
+    description: "A delivery to a webhook has failed four times",
+    data: T.Object({ webhook_id: Id, url: T.String(), delivery_id: Id, event_type: T.String() }),
+  },
+  "webhook.recovered": {
+    description: "A failing webhook takes deliveries again",
+    data: T.Object({ webhook_id: Id, url: T.String() }),
+  },
   "webhook.disabled": {
     description: "A webhook failed for so long that it was switched off",
     data: T.Object({ webhook_id: Id, url: T.String(), reason: T.String() }),

@@ -1,7 +1,244 @@
-import { area } from "./dsl.ts"
+import { DeliveryFailure, deliveryFields, deliveryQuery, replayBody } from "./deliveries-fields.ts"
+import { area, T } from "./dsl.ts"
+import { Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+
+/** Of one organization. */
+export const WEBHOOKS_MAX = 100
+/** How long earlier secrets sign beside a new one, unless a rotation says otherwise. */
+export const WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT = 86_400
+export const WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT = 200
+
+const PATTERNS_MAX = 100
+const GRACE_SECONDS_MAX = 7 * 86_400
+
+const Tenant = { tenant_id: Id }
+const Named = { ...Tenant, id: Id }
+
+const Secret = T.String({
+  maxLength: 100,
+  description: "`whsec_` and base64 of 24 to 64 random bytes; made here when left out",
+})
+
+const fields = {
+  url: T.String({ minLength: 1, maxLength: 2048, description: "Must lead to a public address" }),
+  event_types: T.Array(T.String({ minLength: 1, maxLength: 64 }), {
+    minItems: 1,
+    maxItems: PATTERNS_MAX,
+    uniqueItems: true,
+    description: "Types as they are, `build.*` for all that begin with `build.`, `*` for all",
+  }),
+  secret: T.Optional(Secret),
+  active: T.Optional(T.Boolean({ default: true, description: "Nothing is sent while it is false" })),
+  description: T.Optional(T.String({ maxLength: 500, default: "" })),
+}
+const aliases = { events: "event_types", enabled: "active" }
+
+const webhookFields = {
+  id: Id,
+  tenant_id: Id,
+  project_id: Nullable(Id),
+  url: T.String(),
+  event_types: T.Array(T.String()),
+  active: T.Boolean(),
+  description: T.String(),
+  secret_hint: T.String({ description: "The last four characters of the secret" }),
+  created_at: Time,
+  updated_at: Time,
+  last_delivery_at: Nullable(Time),
+  last_success_at: Nullable(Time),
+  consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
+  disabled_at: Nullable(T.String({ format: "date-time", description: "When the platform switched it off, because it answered 410 or failed for five days" })),
+  disabled_reason: Nullable(OneOf(["gone", "failing"])),
+}
+
+const Webhook = T.Object(webhookFields)
+const WithSecret = T.Object({
+  ...webhookFields,
+  secret: T.Optional(T.String({ description: "Shown when it is new, and then never again" })),
+})
+
+const Delivery = T.Object({ ...deliveryFields, webhook_id: Id })
+
+const EventType = T.Object({
+  type: T.String(),
+  description: T.String(),
+  schema: T.Record(T.String(), T.Unknown(), { description: "JSON Schema of `data`" }),
+})
+
+const PROJECT =
+  "A webhook of a project is told what happens in that project and to the organization as a whole, and is seen by " +
+  "callers of that project and of the organization; one that is made outside any project is told of everything."
 
 export const webhooks = area(
   "webhooks",
-  { title: "Webhooks", summary: "Endpoints that are told what happens in the organization", project: "none" },
-  {},
+  {
+    title: "Webhooks",
+    summary: "Endpoints that are told what happens in the organization",
+    project: "optional",
+  },
+  {
+    list: {
+      id: "listWebhooks",
+      http: "GET /api/v1/tenants/{tenant_id}/webhooks",
+      summary: "List webhooks",
+      scope: "webhooks:read",
+      effect: "read",
+      params: T.Object(Tenant),
+      query: PageQuery,
+      replies: { 200: Page(Webhook) },
+    },
+    eventTypes: {
+      beyond: true,
+      id: "listWebhookEventTypes",
+      http: "GET /api/v1/tenants/{tenant_id}/webhooks/event-types",
+      summary: "List the types of event that a webhook can choose",
+      scope: "webhooks:read",
+      effect: "read",
+      params: T.Object(Tenant),
+      query: T.Object({
+        ...PageQuery.properties,
+        limit: T.Optional(
+          T.Integer({ minimum: 1, maximum: 200, default: WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT }),
+        ),
+      }),
+      replies: { 200: Page(EventType) },
+    },
+    register: {
+      id: "registerWebhook",
+      http: "POST /api/v1/tenants/{tenant_id}/webhooks",
+      summary: "Register an endpoint for events of the platform",
+      description: `Each event is a POST signed as Standard Webhooks says, and is repeated for three days until a 2xx. ${PROJECT}`,
+      scope: "webhooks:write",
+      effect: "write",
+      params: T.Object(Tenant),
+      body: T.Object(fields),
+      aliases,
+      replies: { 201: WithSecret },
+      secrets: ["secret"],
+      faults: ["invalid_webhook_url", "invalid_parameter"],
+      example: { url: "https://example.com/hooks", event_types: ["database.*", "key.revoked"] },
+    },
+    get: {
+      id: "getWebhook",
+      http: "GET /api/v1/tenants/{tenant_id}/webhooks/{id}",
+      summary: "Show a webhook",
+      scope: "webhooks:read",
+      effect: "read",
+      params: T.Object(Named),
+      replies: { 200: Webhook },
+      faults: ["webhook_not_found"],
+    },
+    update: {
+      id: "updateWebhook",
+      http: "PUT /api/v1/tenants/{tenant_id}/webhooks/{id}",
+      summary: "Replace a webhook",
+      description:
+        "All fields are replaced, and what is left out gets its default; but without `secret` the secret stays. The " +
+        "secret before a new one signs beside it for 24 hours. Switching it off cancels what waits to be sent.",
+      scope: "webhooks:write",
+      effect: "write",
+      idempotent: "naturally",
+      params: T.Object(Named),
+      body: T.Object(fields),
+      aliases,
+      replies: { 200: WithSecret },
+      secrets: ["secret"],
+      faults: ["webhook_not_found", "invalid_webhook_url", "invalid_parameter"],
+      example: { url: "https://example.com/hooks", event_types: ["*"], active: true },
+    },
+    unregister: {
+      id: "unregisterWebhook",
+      http: "DELETE /api/v1/tenants/{tenant_id}/webhooks/{id}",
+      summary: "Remove a webhook; nothing is sent any more",
+      scope: "webhooks:write",
+      effect: "destroy",
+      params: T.Object(Named),
+      replies: { 204: null },
+      faults: ["webhook_not_found"],
+    },
+    rotateSecret: {
+      beyond: true,
+      id: "rotateWebhookSecret",
+      http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/rotate-secret",
+      summary: "Give a webhook a new secret",
+      description:
+        "Earlier secrets sign beside the new one until their grace time is over, so receivers can change at leisure. " +
+        "With 0 seconds all of them end now.",
+      scope: "webhooks:write",
+      effect: "write",
+      params: T.Object(Named),
+      body: T.Object({
+        secret: T.Optional(Secret),
+        grace_period_seconds: T.Optional(
+          T.Integer({ minimum: 0, maximum: GRACE_SECONDS_MAX, default: WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT }),
+        ),
+      }),
+      replies: { 200: WithSecret },
+      secrets: ["secret"],
+      faults: ["webhook_not_found", "invalid_parameter"],
+      example: { grace_period_seconds: 3600 },
+    },
+    test: {
+      id: "testWebhook",
+      http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/test",
+      summary: "Send a test event, and tell how it went",
+      description:
+        "One signed attempt of the type `webhook.test`, whatever types were chosen and whether it is active or not. The " +
+        "reply is 200 also where the endpoint failed: `success` and `error` tell.",
+      scope: "webhooks:write",
+      effect: "write",
+      params: T.Object(Named),
+      replies: {
+        200: T.Object({
+          success: T.Boolean(),
+          status_code: deliveryFields.status_code,
+          response_time_ms: deliveryFields.response_time_ms,
+          error: DeliveryFailure,
+          delivery: Delivery,
+        }),
+      },
+      faults: ["webhook_not_found"],
+    },
+    deliveries: {
+      id: "listWebhookDeliveries",
+      http: "GET /api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries",
+      summary: "List what was sent to a webhook, with every attempt",
+      scope: "webhooks:read",
+      effect: "read",
+      params: T.Object(Named),
+      query: T.Object(deliveryQuery),
+      replies: { 200: Page(Delivery) },
+      faults: ["webhook_not_found"],
+    },
+    retryDelivery: {
+      beyond: true,
+      id: "retryWebhookDelivery",
+      http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries/{delivery_id}/retry",
+      summary: "Send one delivery again, now",
+      description:
+        "One that is finished gets one more attempt; one that waits has its next attempt now; one under way stays as " +
+        "it is.",
+      scope: "webhooks:write",
+      effect: "write",
+      params: T.Object({ ...Named, delivery_id: Id }),
+      replies: { 200: Delivery },
+      faults: ["webhook_not_found", "delivery_not_found", "invalid_state_transition"],
+    },
+    replay: {
+      beyond: true,
+      id: "replayWebhook",
+      http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/replay",
+      summary: "Send finished deliveries again",
+      description:
+        "Those made from `since` on and before `until`, of one status: `dead_lettered` unless another is named. 10,000 " +
+        "at most in one call.",
+      scope: "webhooks:write",
+      effect: "write",
+      params: T.Object(Named),
+      body: T.Object(replayBody),
+      replies: { 200: T.Object({ replayed: T.Integer() }) },
+      faults: ["webhook_not_found", "invalid_state_transition"],
+      example: { status: "dead_lettered" },
+    },
+  },
 )

@@ -135,6 +135,11 @@ export const notFoundFaults = {
     text: "webhook not found[: {id}]",
     help: "The organization has no webhook with this id. `GET /api/v1/tenants/{tenant_id}/webhooks` lists them.",
   },
+  delivery_not_found: {
+    status: 404,
+    text: "delivery not found[: {id}]",
+    help: "This endpoint was never sent such a delivery, or its record is no longer kept. The list of the endpoint's deliveries has those that are.",
+  },
   template_not_found: {
     status: 404,
     text: "template not found[: {id}]",

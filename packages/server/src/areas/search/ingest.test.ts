@@ -120,6 +120,44 @@ test("a table is read by its primary key, and follows what becomes of its rows",
   assert.equal((await acme.search.query({ q: "walnut" })).total, 9)
 })
 
+test("objects under a bucket prefix are read by their type, and gone ones are forgotten", async t => {
+  const p = await platform(t)
+  const { secret } = await p.key("acme", everyScope)
+  const acme = p.as(secret)
+  await acme.storage.createBucket({ name: "papers" })
+  const at = (key: string) => `/v1/storage/buckets/papers/objects/${key}`
+  const put = async (key: string, type: string, body: string) => {
+    const headers = { authorization: `Bearer ${secret}`, "content-type": type }
+    assert.ok((await p.request(at(key), { method: "PUT", headers, body })).ok)
+  }
+  await put("docs/a.md", "text/markdown", "# Alpha\nwalnut tree")
+  await put("docs/b.html", "text/html", "<title>Beta</title><p>hazel<script>walnut</script>")
+  await put("docs/c.bin", "application/octet-stream", "walnut")
+  await put("other/d.txt", "text/plain", "walnut")
+  const config = { bucket: "papers", prefix: "docs/" }
+  const { id } = await acme.search.upsertSource({ name: "papers", type: "storage", config })
+  const run = await ended(acme, (await acme.search.runSource({ id })).run_id)
+  const [reading] = run.sources
+  assert.deepEqual([reading?.seen, reading?.written], [3, 2])
+  assert.deepEqual(
+    reading?.errors.map(({ document_id }) => document_id),
+    ["docs/c.bin"],
+  )
+  assert.deepEqual(await foundIds(acme, "walnut"), ["docs/a.md"])
+  assert.equal((await acme.search.query({ q: "hazel" })).hits[0]?.title, "Beta")
+
+  const headers = { authorization: `Bearer ${secret}` }
+  assert.ok((await p.request(at("docs/a.md"), { method: "DELETE", headers })).ok)
+  const again = await ended(acme, (await acme.search.runSource({ id })).run_id)
+  assert.equal(again.sources[0]?.removed, 1)
+  assert.deepEqual(await foundIds(acme, "walnut"), [])
+
+  const missing = { name: "none", type: "storage", config: { bucket: "no-such-bucket" } } as const
+  const source = await acme.search.upsertSource(missing)
+  const failed = await ended(acme, (await acme.search.runSource({ id: source.id })).run_id)
+  assert.match(String(failed.sources[0]?.error), /no such bucket/)
+})
+
 test("a run that was cut off goes on where it was in another process, and one source has one run", async t => {
   const database = await cloneDatabase()
   t.after(() => database[Symbol.asyncDispose]())

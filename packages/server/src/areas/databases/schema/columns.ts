@@ -121,15 +121,15 @@ export interface ColumnSearch {
 }
 
 /** Columns by a part of their name, closest first; at most one more than `rowsMax`. */
-export const searchColumns = (client: Client, search: ColumnSearch): Promise<Column[]> => {
-  const dot = search.term.lastIndexOf(".")
+export const searchColumns = (client: Client, wanted: ColumnSearch): Promise<Column[]> => {
+  const dot = wanted.term.lastIndexOf(".")
   return rowsOf(client, searched, [
-    search.locking,
-    search.schema ?? null,
-    search.includeExtensions ?? false,
-    search.includePartitions ?? false,
-    words(search.term.slice(dot + 1)),
-    words(search.term.slice(0, Math.max(dot, 0))),
-    search.rowsMax + 1,
+    wanted.locking,
+    wanted.schema ?? null,
+    wanted.includeExtensions ?? false,
+    wanted.includePartitions ?? false,
+    words(wanted.term.slice(dot + 1)),
+    words(wanted.term.slice(0, Math.max(dot, 0))),
+    wanted.rowsMax + 1,
   ])
 }
