@@ -174,21 +174,23 @@ BEGIN
 END $$;
 
 -- What is due to endpoints, at most p_limit and about p_bytes of each. Holds back what is not the first of its
--- ordering key, until it is. Called by the one process that has these lanes.
+-- ordering key, until it is. Called by the one process that has these lanes, and not while it settles ordered ones.
 CREATE FUNCTION deliveries.load_due(p_now timestamptz, p_endpoints uuid[], p_limit integer, p_bytes integer)
 RETURNS TABLE (id uuid, endpoint_id uuid, ordering_key text, attempt_count smallint, attempts_from smallint,
   attempts_max smallint, trigger text, bytes integer, message_id uuid, tenant_id uuid, project_id uuid,
   type text, source text, topic text, at timestamptz, data text)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
   UPDATE deliveries.pending p SET due_at = NULL
-  FROM unnest(p_endpoints) AS e (endpoint_id), LATERAL (
-    SELECT d.id, d.ordering_key FROM deliveries.pending d
-    WHERE d.endpoint_id = e.endpoint_id AND d.due_at <= p_now
-    ORDER BY d.due_at, d.id LIMIT p_limit) AS d
-  WHERE p.id = d.id AND d.ordering_key IS NOT NULL AND EXISTS (
-    SELECT FROM deliveries.pending b
-    WHERE b.endpoint_id = e.endpoint_id AND b.ordering_key = d.ordering_key AND b.id < d.id);
+  WHERE p.id = ANY(ARRAY(
+    SELECT d.id FROM unnest(p_endpoints) AS e (endpoint_id), LATERAL (
+      SELECT q.id, q.ordering_key FROM deliveries.pending q
+      WHERE q.endpoint_id = e.endpoint_id AND q.due_at <= p_now AND q.ordering_key IS NOT NULL
+      ORDER BY q.due_at, q.id LIMIT 10000) AS d
+    WHERE EXISTS (
+      SELECT FROM deliveries.pending b
+      WHERE b.endpoint_id = e.endpoint_id AND b.ordering_key = d.ordering_key AND b.id < d.id)));
   RETURN QUERY
     SELECT d.id, d.endpoint_id, d.ordering_key, d.attempt_count, d.attempts_from, d.attempts_max, d.trigger,
       d.bytes, d.message_id, m.tenant_id, m.project_id, m.type, m.source, m.topic, m.at, m.data
@@ -196,9 +198,93 @@ BEGIN
       SELECT p.*, sum(p.bytes) OVER (ORDER BY p.due_at, p.id) - p.bytes AS bytes_before
       FROM (
         SELECT * FROM deliveries.pending q
-        WHERE q.endpoint_id = e.endpoint_id AND q.due_at <= p_now ORDER BY q.due_at, q.id LIMIT p_limit) AS p
+        WHERE q.endpoint_id = e.endpoint_id AND q.due_at <= p_now AND (q.ordering_key IS NULL OR NOT EXISTS (
+          SELECT FROM deliveries.pending b
+          WHERE b.endpoint_id = q.endpoint_id AND b.ordering_key = q.ordering_key AND b.id < q.id))
+        ORDER BY q.due_at, q.id LIMIT p_limit) AS p
     ) AS d
     LEFT JOIN deliveries.messages m ON m.id = d.message_id
     WHERE d.bytes_before <= p_bytes
     ORDER BY d.due_at, d.id;
+END $$;
+
+-- Writes what became of attempts, and how their endpoints are doing; gives the deliveries that were still owed as they
+-- were when the attempt began. An attempt is null where none was made.
+CREATE FUNCTION deliveries.settle(
+  p_worker uuid, p_now timestamptz,
+  p_ids uuid[], p_counts smallint[], p_statuses text[], p_dues timestamptz[], p_attempts text[],
+  p_lanes uuid[], p_failures integer[], p_since timestamptz[], p_blocked timestamptz[],
+  p_delivered timestamptz[], p_succeeded timestamptz[]
+) RETURNS SETOF uuid LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+DECLARE
+  v_gone uuid[];
+  v_endpoints uuid[];
+  v_keys text[];
+BEGIN
+  WITH gone AS (
+    DELETE FROM deliveries.pending p
+    USING unnest(p_ids, p_counts, p_statuses, p_attempts) AS o (id, count, status, attempt)
+    WHERE p.id = o.id AND p.attempt_count = o.count AND o.status <> 'retrying'
+    RETURNING p.*, o.status, o.attempt
+  ), kept AS (
+    INSERT INTO deliveries.finished (id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes,
+      max_retries, attempt_count, status, created_at, completed_at, attempts)
+    SELECT id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes, max_retries,
+      CASE WHEN attempt IS NULL THEN attempt_count ELSE attempt_count + 1 END, status, created_at, p_now,
+      CASE WHEN attempt IS NULL THEN attempts ELSE array_append(attempts, attempt) END
+    FROM gone
+  )
+  SELECT array_agg(id), array_agg(endpoint_id) FILTER (WHERE ordering_key IS NOT NULL),
+    array_agg(ordering_key) FILTER (WHERE ordering_key IS NOT NULL)
+  INTO v_gone, v_endpoints, v_keys FROM gone;
+
+  IF 'retrying' = ANY(p_statuses) THEN
+    RETURN QUERY
+      UPDATE deliveries.pending p
+      SET attempt_count = p.attempt_count + 1, due_at = o.due_at, trigger = 'scheduled',
+        attempts = array_append(p.attempts, o.attempt)
+      FROM unnest(p_ids, p_counts, p_statuses, p_dues, p_attempts) AS o (id, count, status, due_at, attempt)
+      WHERE p.id = o.id AND p.attempt_count = o.count AND o.status = 'retrying'
+      RETURNING p.id;
+  END IF;
+
+  IF v_keys IS NOT NULL THEN
+    UPDATE deliveries.pending p SET due_at = p_now
+    FROM unnest(v_endpoints, v_keys) AS k (endpoint_id, ordering_key)
+    WHERE p.due_at IS NULL AND p.id = (
+      SELECT h.id FROM deliveries.pending h
+      WHERE h.endpoint_id = k.endpoint_id AND h.ordering_key = k.ordering_key ORDER BY h.id LIMIT 1);
+  END IF;
+
+  UPDATE deliveries.lanes l
+  SET consecutive_failures = o.failures, failing_since = o.since, blocked_until = o.blocked,
+    last_delivery_at = coalesce(o.delivered, l.last_delivery_at),
+    last_success_at = coalesce(o.succeeded, l.last_success_at)
+  FROM unnest(p_lanes, p_failures, p_since, p_blocked, p_delivered, p_succeeded)
+    AS o (endpoint_id, failures, since, blocked, delivered, succeeded)
+  WHERE l.endpoint_id = o.endpoint_id AND l.worker_id = p_worker;
+
+  RETURN QUERY SELECT unnest(v_gone);
+END $$;
+
+-- One row for each endpoint that has something waiting with a time: the earliest, and who sends to it.
+CREATE FUNCTION deliveries.look(p_now timestamptz)
+RETURNS TABLE (endpoint_id uuid, tenant_id uuid, kind text, due_at timestamptz, worker_id uuid) LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+  DELETE FROM deliveries.workers w WHERE w.leased_until <= p_now - interval '1 minute';
+  RETURN QUERY
+    WITH RECURSIVE e AS (
+      (SELECT p.endpoint_id, p.tenant_id, p.kind, p.due_at FROM deliveries.pending p
+       ORDER BY p.endpoint_id, p.due_at, p.id LIMIT 1)
+      UNION ALL
+      SELECT n.* FROM e, LATERAL (
+        SELECT p.endpoint_id, p.tenant_id, p.kind, p.due_at FROM deliveries.pending p
+        WHERE p.endpoint_id > e.endpoint_id ORDER BY p.endpoint_id, p.due_at, p.id LIMIT 1) AS n
+    )
+    SELECT e.endpoint_id, e.tenant_id, e.kind, e.due_at, w.id
+    FROM e LEFT JOIN deliveries.lanes l ON l.endpoint_id = e.endpoint_id
+      LEFT JOIN deliveries.workers w ON w.id = l.worker_id AND w.leased_until > p_now
+    WHERE e.due_at <= p_now;
 END $$;
