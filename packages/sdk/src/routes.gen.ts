@@ -124,7 +124,17 @@ export const routes = {
     count: { method: "POST", path: "/api/v1/tenants/{tenant_id}/vectors/count", params: ["tenant_id"], body: "json", effect: "read", project: true },
   },
   webhooks: {
-
+    list: { method: "GET", path: "/api/v1/tenants/{tenant_id}/webhooks", params: ["tenant_id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    eventTypes: { method: "GET", path: "/api/v1/tenants/{tenant_id}/webhooks/event-types", params: ["tenant_id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    register: { method: "POST", path: "/api/v1/tenants/{tenant_id}/webhooks", params: ["tenant_id"], body: "json", effect: "write", keyed: true, project: true },
+    get: { method: "GET", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}", params: ["tenant_id","id"], effect: "read", project: true },
+    update: { method: "PUT", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}", params: ["tenant_id","id"], body: "json", effect: "write", project: true },
+    unregister: { method: "DELETE", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}", params: ["tenant_id","id"], effect: "destroy", keyed: true, project: true },
+    rotateSecret: { method: "POST", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}/rotate-secret", params: ["tenant_id","id"], body: "json", effect: "write", keyed: true, project: true },
+    test: { method: "POST", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}/test", params: ["tenant_id","id"], effect: "write", keyed: true, project: true },
+    deliveries: { method: "GET", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries", params: ["tenant_id","id"], query: ["limit","offset","status","event_type","since","until"], effect: "read", list: true, project: true },
+    retryDelivery: { method: "POST", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries/{delivery_id}/retry", params: ["tenant_id","id","delivery_id"], effect: "write", keyed: true, project: true },
+    replay: { method: "POST", path: "/api/v1/tenants/{tenant_id}/webhooks/{id}/replay", params: ["tenant_id","id"], body: "json", effect: "write", keyed: true, project: true },
   },
   search: {
     query: { method: "GET", path: "/v1/search", query: ["q","limit","offset","source","filter","facets","language","highlight"], effect: "read", project: true },

@@ -8,7 +8,7 @@ import { answerGet, answerHead, type Download } from "./download.ts"
 import type { HttpMetadata, ObjectStore, Place } from "./object-store.ts"
 import { announcedSize, objectPayload, overwriting, placeOf } from "./payloads.ts"
 import { readAttributes } from "./rules/attributes.ts"
-import { readExpected } from "./rules/checksums.ts"
+import { parseDigest, readExpected } from "./rules/checksums.ts"
 import { checkKey } from "./rules/names.ts"
 import { type Grant, parseToken, pathOf, readGrant, signGrant } from "./rules/signed-urls.ts"
 import { mayWrite, type Signers } from "./signers.ts"
@@ -59,6 +59,7 @@ const checkPresign = ({ principal }: Call, input: Presign) => {
   const wrong = (isPut ? DOWNLOAD_FIELDS : UPLOAD_FIELDS).find(field => input[field] !== undefined)
   if (wrong) throw fault("invalid_parameter", { reason: `${wrong} means nothing for this method` })
   checkKey(input.key)
+  if (input.checksum_sha256 !== undefined) parseDigest("sha256", input.checksum_sha256)
   if (!isPut || mayWrite(principal)) return
   throw principal.readOnly ? fault("key_read_only") : fault("missing_scope", { scopes: "storage:write" })
 }

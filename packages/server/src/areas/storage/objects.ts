@@ -1,16 +1,13 @@
 /** The store of objects: rows in the control database, bytes in the blob store. */
 import { PUT_BYTES_MAX } from "@svc/contract"
 import { LRUCache } from "lru-cache"
-import type { Clock } from "../../kernel/clock.ts"
-import type { Database } from "../../kernel/db/database.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
-import type { BlobPort, HashName } from "../../ports/blob/port.ts"
-import type { Claims } from "./claims.ts"
+import type { HashName } from "../../ports/blob/port.ts"
 import { createMultipart } from "./multipart.ts"
+import type { ObjectStoreNeeds } from "./needs.ts"
 import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
-import type { Quota } from "./quota.ts"
 import { openParts } from "./reading.ts"
-import type { Receive, Received } from "./receive.ts"
+import type { Received } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { storedChecksums } from "./rules/checksums.ts"
 import { admitsWrite, judgeRead } from "./rules/conditions.ts"
@@ -18,15 +15,6 @@ import { checkBucketName, checkKey } from "./rules/names.ts"
 import { bucketStore } from "./store/buckets.ts"
 import { findObject, listObjects, type NewObject, putObject, removeObjects } from "./store/objects.ts"
 import { toBlobParts } from "./store/rows.ts"
-
-export interface ObjectStoreNeeds {
-  readonly database: Database
-  readonly blob: BlobPort
-  readonly claims: Claims
-  readonly quota: Quota
-  readonly clock: Clock
-  readonly receive: Receive
-}
 
 const SEEN_MAX = 10_000
 

@@ -11,15 +11,6 @@ export interface Owner {
   readonly projectId: string | null
 }
 
-/** What an attempt needs to know. */
-export interface SigningRow {
-  readonly id: string
-  readonly organization_id: string
-  readonly url: string
-  readonly secret: string
-  readonly old_secrets: readonly Pick<OldSecretRow, "secret" | "signs_until">[]
-}
-
 /** Rows of webhooks.webhooks and webhooks.old_secrets. Every statement of a call names the tenant. */
 export const webhookStore = (db: Db) => {
   const own = ({ organizationId, projectId }: Owner) =>
@@ -35,6 +26,12 @@ export const webhookStore = (db: Db) => {
       .innerJoin("core.organizations as organization", "organization.id", "webhook.organization_id")
       .where("organization.deleted_at", "is", null)
       .where("webhook.active", "=", true)
+
+  const withoutOldSecrets = (organizationId: string, webhookId: string) =>
+    db
+      .deleteFrom("webhooks.old_secrets")
+      .where("organization_id", "=", organizationId)
+      .where("webhook_id", "=", webhookId)
 
   return {
     insert: async (row: WebhookRow) => {
@@ -91,29 +88,21 @@ export const webhookStore = (db: Db) => {
     },
 
     /** Forgets the secrets that no longer sign; gives how many still do. */
-    async pruneOldSecrets(webhookId: string, now: Date): Promise<number> {
-      await db
-        .deleteFrom("webhooks.old_secrets")
-        .where("webhook_id", "=", webhookId)
-        .where("signs_until", "<=", now)
-        .execute()
-      const { count } = await db
-        .selectFrom("webhooks.old_secrets")
-        .select(({ fn }) => fn.countAll<number>().as("count"))
-        .where("webhook_id", "=", webhookId)
-        .executeTakeFirstOrThrow()
-      return count
+    async pruneOldSecrets(organizationId: string, webhookId: string, now: Date): Promise<number> {
+      await withoutOldSecrets(organizationId, webhookId).where("signs_until", "<=", now).execute()
+      return (await this.oldSecrets(organizationId, webhookId)).length
     },
 
-    deleteOldSecrets: async (webhookId: string) => {
-      await db.deleteFrom("webhooks.old_secrets").where("webhook_id", "=", webhookId).execute()
+    deleteOldSecrets: async (organizationId: string, webhookId: string) => {
+      await withoutOldSecrets(organizationId, webhookId).execute()
     },
 
-    /** The old secrets of a webhook, those that stopped signing included; the newest first. */
-    oldSecrets: (webhookId: string): Promise<Pick<OldSecretRow, "secret" | "signs_until">[]> =>
+    /** The newest first; those whose time is over may still be among them. */
+    oldSecrets: (organizationId: string, webhookId: string): Promise<OldSecretRow[]> =>
       db
         .selectFrom("webhooks.old_secrets")
-        .select(["secret", "signs_until"])
+        .selectAll()
+        .where("organization_id", "=", organizationId)
         .where("webhook_id", "=", webhookId)
         .orderBy("id", "desc")
         .execute(),

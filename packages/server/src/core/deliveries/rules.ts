@@ -76,10 +76,9 @@ export const retryDelayMs = ({ verdict, retry, schedule, nowMs, random }: DelayQ
   return Math.round(Math.min(Math.max(delayMs, askedMs), 2 * delayMs))
 }
 
-/** Milliseconds until the next probe of an endpoint that has failed this often in a row; undefined: it is not cut off. */
-export const probeDelayMs = (failures: number, random: () => number): number | undefined => {
-  if (failures < CIRCUIT_FAILURES) return undefined
-  const delayMs = Math.min(scheduled(RETRY_DELAYS_MS, failures - CIRCUIT_FAILURES + 1), PROBE_DELAY_MS_MAX)
+/** Milliseconds until the next probe of an endpoint that is cut off, after that many probes that failed. */
+export const probeDelayMs = (probes: number, random: () => number): number => {
+  const delayMs = Math.min(scheduled(RETRY_DELAYS_MS, probes + 1), PROBE_DELAY_MS_MAX)
   return Math.round(delayMs * (1 - JITTER + 2 * JITTER * random()))
 }
 

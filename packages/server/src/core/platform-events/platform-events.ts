@@ -7,6 +7,7 @@ export interface PlatformEvent {
   /** The consumer's dedupe key. */
   readonly id: string
   readonly organizationId: string
+  /** Null for what happened to the organization as a whole. */
   readonly projectId: string | null
   readonly type: PlatformEventType
   readonly occurredAt: Date
@@ -15,9 +16,15 @@ export interface PlatformEvent {
 
 /** Whoever passes events on: an area that has started. */
 export interface PlatformEventListener {
-  /** Whether anybody of the organization wants this type. On every effect's path: from memory wherever it can be. */
-  wants(organizationId: string, type: PlatformEventType): boolean | Promise<boolean>
-  /** On the transaction of the effect: what it writes exists exactly if the effect does. */
+  /**
+   * Whether anybody of the organization wants this type; undefined where that is not in memory. Every effect asks this
+   * with a transaction open, so it must not wait: a transaction that waits for another connection can wait for itself.
+   */
+  wants(organizationId: string, type: PlatformEventType): boolean | undefined
+  /**
+   * Gets what is wanted, or may be. On the transaction of the effect: what it writes exists exactly if the effect does.
+   * It reads by this transaction alone.
+   */
   receive(db: Db, events: readonly PlatformEvent[]): Promise<void>
 }
 
@@ -29,8 +36,8 @@ export interface NewPlatformEvent<Type extends PlatformEventType> {
 }
 
 export interface PlatformEvents {
-  /** Whether emitting this would do anything: for callers whose effect needs no transaction otherwise. */
-  wanted(organizationId: string, type: PlatformEventType): Promise<boolean>
+  /** Whether emitting this may do anything: for callers whose effect needs no transaction otherwise. */
+  isWanted(organizationId: string, type: PlatformEventType): boolean
   /** Call it with the transaction of the effect. Costs nothing where nobody listens. */
   emit<Type extends PlatformEventType>(db: Db, ...events: readonly NewPlatformEvent<Type>[]): Promise<void>
   /** For areas, while they start. */
@@ -41,18 +48,16 @@ export const createPlatformEvents = (now: () => number): PlatformEvents => {
   const listeners: PlatformEventListener[] = []
 
   return {
-    async wanted(organizationId, type) {
-      for (const listener of listeners) if (await listener.wants(organizationId, type)) return true
-      return false
-    },
+    isWanted: (organizationId, type) =>
+      listeners.some(listener => listener.wants(organizationId, type) !== false),
 
     async emit(db, ...events) {
       const occurredAt = new Date(now())
       const made = events.map(event => ({ ...event, id: `evt_${newId()}`, occurredAt }))
       for (const listener of listeners) {
-        const wanted: PlatformEvent[] = []
-        for (const event of made)
-          if (await listener.wants(event.organizationId, event.type)) wanted.push(event)
+        const wanted = made.filter(
+          ({ organizationId, type }) => listener.wants(organizationId, type) !== false,
+        )
         if (wanted.length > 0) await listener.receive(db, wanted)
       }
     },

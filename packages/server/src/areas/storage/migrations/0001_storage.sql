@@ -349,7 +349,7 @@ BEGIN
     RETURN QUERY SELECT NULL::text, o.key, o.size, o.etag, o.last_modified, o.http, o.metadata, o.checksums,
       o.checksum_type, o.part_count
     FROM storage.objects AS o
-    WHERE o.bucket_id = p_bucket AND o.key >= v_from AND (p_below IS NULL OR o.key < p_below COLLATE "C")
+    WHERE o.bucket_id = p_bucket AND o.key >= v_from AND o.key < p_below COLLATE "C"
     ORDER BY o.key LIMIT p_limit;
     RETURN;
   END IF;
@@ -358,7 +358,7 @@ BEGIN
     FOR v_row IN
       SELECT o.key, o.size, o.etag, o.last_modified, o.http, o.metadata, o.checksums, o.checksum_type, o.part_count
       FROM storage.objects AS o
-      WHERE o.bucket_id = p_bucket AND o.key >= v_from AND (p_below IS NULL OR o.key < p_below COLLATE "C")
+      WHERE o.bucket_id = p_bucket AND o.key >= v_from AND o.key < p_below COLLATE "C"
       ORDER BY o.key LIMIT v_left
     LOOP
       v_at := position(p_delimiter IN substr(v_row.key, length(p_prefix) + 1));

@@ -13,7 +13,8 @@ const BYTES = { md5: 16, sha1: 20, sha256: 32, crc32: 4, crc32c: 4, crc64nvme: 8
 >
 export const CHECKSUM_NAMES = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const
 
-const parseDigest = (name: HashName, text: string): Buffer => {
+/** Throws 400 for what is no digest of that algorithm. */
+export const parseDigest = (name: HashName, text: string): Buffer => {
   const digest = Buffer.from(text, "base64")
   if (digest.length !== BYTES[name] || digest.toString("base64") !== text)
     throw fault("invalid_parameter", { reason: `the ${name} checksum is not ${BYTES[name]} bytes of base64` })

@@ -251,3 +251,39 @@ test("documents that would swell, nest or are none are refused", async t => {
   const { Body } = await world.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "k" }))
   assert.equal(await Body?.transformToString(), "k")
 })
+
+test("what there is not is refused where it would change something, and never passed over", async t => {
+  const { world, bucket, target } = await objectIn(t)
+  const { platform: p, access } = world
+  const authorization = `Bearer ${access.secret}`
+  const ask = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const body =
+      method === "PUT" || method === "POST" ? { body: "<Delete><Object><Key>k</Key></Object></Delete>" } : {}
+    const response = await p.request(path, { method, headers: { authorization, ...headers }, ...body })
+    return [response.status, /<Code>(\w+)</.exec(await response.text())?.[1]]
+  }
+  const not = [501, "NotImplemented"]
+  for (const [method, path] of [
+    ["GET", `${target}?torrent`],
+    ["PUT", `${target}?acl`],
+    ["PUT", `${target}?tagging`],
+    ["DELETE", `${target}?tagging`],
+    ["POST", `${target}?restore`],
+    ["POST", `/s3/${bucket}`],
+    ["PUT", `/s3/${bucket}?policy`],
+    ["PUT", `/s3/${bucket}?lifecycle`],
+  ] as const)
+    assert.deepEqual(await ask(method, path), not, `${method} ${path}`)
+  for (const headers of [
+    { "x-amz-acl": "public-read" },
+    { "x-amz-server-side-encryption": "AES256" },
+    { "x-amz-tagging": "a=b" },
+    { "x-amz-grant-read": "id=1" },
+  ])
+    assert.deepEqual(await ask("PUT", target, headers), not, JSON.stringify(headers))
+  const stored = await ask("PUT", target, { "x-amz-storage-class": "GLACIER" })
+  assert.deepEqual(stored, [400, "InvalidStorageClass"])
+  assert.deepEqual(await ask("GET", `${target}?versionId=1`), [404, "NoSuchVersion"])
+  assert.deepEqual(await ask("POST", "/s3/never-made?delete"), [404, "NoSuchBucket"])
+  assert.deepEqual(await ask("GET", target), [200, undefined])
+})

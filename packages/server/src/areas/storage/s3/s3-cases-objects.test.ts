@@ -1,6 +1,7 @@
 /** Single objects, as far as they are in ceph's s3-tests. */
 import assert from "node:assert/strict"
 import { hash } from "node:crypto"
+import { test } from "node:test"
 import {
   CopyObjectCommand,
   type CopyObjectCommandInput,
@@ -13,7 +14,7 @@ import {
   PutObjectCommand,
   type PutObjectCommandInput,
 } from "@aws-sdk/client-s3"
-import { type Cases, refused, runCases, type S3World, textOf } from "./testing/world.ts"
+import { type Cases, openWorld, refused, runCases, type S3World, textOf } from "./testing/world.ts"
 
 type Ask = Omit<GetObjectCommandInput, "Bucket" | "Key">
 type Put = Omit<PutObjectCommandInput, "Bucket" | "Key">
@@ -240,6 +241,22 @@ runCases("ranges are what S3 takes them for", {
     assert.deepEqual([await textOf(whole.Body), whole.ContentRange], ["bar", "bytes 0-2/3"])
     await refused(get(world, bucket, "foo", { PartNumber: 2 }), 416)
   },
+})
+
+const heads = async (world: S3World, Bucket: string, ask: Ask) =>
+  world.s3.send(new HeadObjectCommand({ Bucket, Key: "foo", ...ask }))
+
+test("HEAD answers conditions and ranges as GET does", async t => {
+  const world = await openWorld(t)
+  const { bucket, etag } = await withFoo(world)
+  const part = await heads(world, bucket, { Range: "bytes=1-" })
+  assert.deepEqual(
+    [part.$metadata.httpStatusCode, part.ContentLength, part.ContentRange],
+    [206, 2, "bytes 1-2/3"],
+  )
+  await refused(heads(world, bucket, { IfNoneMatch: etag }), 304)
+  await refused(heads(world, bucket, { IfMatch: '"other"' }), 412)
+  await refused(heads(world, bucket, { Range: "bytes=3-" }), 416)
 })
 
 const copy = ({ s3 }: S3World, ask: CopyObjectCommandInput) => s3.send(new CopyObjectCommand(ask))

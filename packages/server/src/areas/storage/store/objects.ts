@@ -1,4 +1,5 @@
 /** Rows of storage.objects. Every statement names the project first. */
+import { OBJECT_KEY_BYTES_MAX } from "@svc/contract"
 import type pg from "pg"
 import { fault } from "../../../kernel/fault.ts"
 import type { Conditions, ListedObjects, Listing, ObjectRecord } from "../object-store.ts"
@@ -146,13 +147,16 @@ const firstKey = ({ prefix = "", delimiter, startAfter, cursor }: Listing): stri
   return behind.reduce<string>((first, next) => later(first, next ?? first), prefix)
 }
 
+/** Greater than any key, because it has more bytes of the highest kind. The index is read no further than this. */
+const ABOVE_ALL = "\u{10ffff}".repeat(OBJECT_KEY_BYTES_MAX / 4 + 1)
+
 const query = (bucketId: string, { prefix = "", delimiter, limit }: Listing, from: string) => {
-  const below = prefix === "" ? undefined : successorOf(prefix)
+  const below = successorOf(prefix) ?? ABOVE_ALL
   const next = delimiter === undefined ? undefined : successorOf(delimiter)
   if (delimiter !== undefined && next === undefined)
     throw fault("invalid_parameter", { reason: "delimiter is made of the highest of all characters" })
   // One more than asked for tells whether that is all.
-  const values = [bucketId, prefix, from, below ?? null, delimiter ?? null, next ?? null, limit + 1]
+  const values = [bucketId, prefix, from, below, delimiter ?? null, next ?? null, limit + 1]
   return { ...LIST, values }
 }
 

@@ -22,6 +22,7 @@ CREATE INDEX webhooks_organization_id ON webhooks.webhooks (organization_id, cre
 
 -- Secrets that were replaced, and still sign until their time is over.
 CREATE TABLE webhooks.old_secrets (
+  organization_id uuid NOT NULL,
   webhook_id uuid NOT NULL REFERENCES webhooks.webhooks ON DELETE CASCADE,
   id uuid NOT NULL,
   -- Sealed.

@@ -1,0 +1,105 @@
+import type { Endpoint } from "../../core/deliveries/deliveries.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Db } from "../../kernel/db/database.ts"
+import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import { type WebhookRow, webhookStore } from "./store.ts"
+
+/** The topic under which changes of webhooks are announced. */
+export const WEBHOOK_TOPIC = "webhook"
+const CACHED_MAX = 20_000
+
+/** Where a webhook is reached, and what signs. */
+interface Known {
+  readonly id: string
+  readonly url: string
+  readonly secrets: readonly { readonly secret: string; readonly signsUntil: Date | null }[]
+}
+
+export type Listening = Pick<WebhookRow, "id" | "project_id" | "event_types">
+
+export interface Endpoints {
+  /** Sealed for this webhook of this organization. */
+  seal(webhook: Pick<WebhookRow, "organization_id" | "id">, secret: string): Promise<string>
+  open(webhook: Pick<WebhookRow, "organization_id" | "id" | "secret">): Promise<string>
+  /** Where a webhook is reached, active or not. */
+  of(db: Db, webhook: WebhookRow): Promise<Endpoint>
+  /** The active ones of these, from memory where possible. */
+  resolve(ids: readonly string[]): Promise<ReadonlyMap<string, Endpoint>>
+  /** Which webhooks of the organization are active; undefined where that is not in memory, and then it soon is. */
+  listening(organizationId: string): readonly Listening[] | undefined
+}
+
+const sealedFor = (id: string): string => `webhook:${id}`
+
+export const createEndpoints = (needs: {
+  readonly db: Db
+  readonly changes: Changes
+  readonly box: SecretBox
+  readonly now: () => number
+}): Endpoints => {
+  const { db, changes, box, now } = needs
+
+  const open = ({ organization_id, id, secret }: Pick<WebhookRow, "organization_id" | "id" | "secret">) =>
+    box.open(organization_id, sealedFor(id), secret)
+
+  const read = async (on: Db, row: WebhookRow): Promise<Known> => {
+    const old = await webhookStore(on).oldSecrets(row.organization_id, row.id)
+    const secrets = [{ secret: await open(row), signsUntil: null }]
+    return {
+      ...{ id: row.id, url: row.url },
+      secrets: [
+        ...secrets,
+        ...(await Promise.all(
+          old.map(async ({ secret, signs_until }) => ({
+            secret: await open({ ...row, secret }),
+            signsUntil: signs_until,
+          })),
+        )),
+      ],
+    }
+  }
+
+  const toEndpoint = ({ url, secrets }: Known): Endpoint => ({
+    target: { url },
+    secrets: secrets.flatMap(({ secret, signsUntil }) =>
+      signsUntil === null || signsUntil.getTime() > now() ? secret : [],
+    ),
+  })
+
+  const known = createPushedCache<Known | undefined>({
+    changes,
+    topics: { [WEBHOOK_TOPIC]: "one", organization: "all" },
+    async read(id) {
+      const row = await webhookStore(db).findActive(id)
+      return row && read(db, row)
+    },
+    idOf: webhook => webhook?.id,
+    entriesMax: CACHED_MAX,
+  })
+
+  const listening = createPushedCache<readonly Listening[]>({
+    changes,
+    topics: { [WEBHOOK_TOPIC]: "all", organization: "all" },
+    read: organizationId => webhookStore(db).listeners(organizationId),
+    idOf: () => undefined,
+    entriesMax: CACHED_MAX,
+  })
+
+  return {
+    seal: ({ organization_id, id }, secret) => box.seal(organization_id, sealedFor(id), secret),
+    open,
+    of: async (on, row) => toEndpoint(await read(on, row)),
+    async resolve(ids) {
+      const found = await Promise.all(ids.map(id => known.find(id)))
+      return new Map(found.flatMap(webhook => (webhook ? [[webhook.id, toEndpoint(webhook)]] : [])))
+    },
+    listening(organizationId) {
+      const found = listening.find(organizationId)
+      if (!(found instanceof Promise)) return found
+      // Whoever asks next may be told; until then everybody reads for themselves.
+      found.catch(() => undefined)
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,259 @@
+import {
+  areas,
+  type Input,
+  page,
+  pageOf,
+  platformEvents,
+  platformEventTypes,
+  WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
+  WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
+  WEBHOOKS_MAX,
+} from "@svc/contract"
+import type { Deliveries } from "../../core/deliveries/deliveries.ts"
+import {
+  createSigningSecret,
+  signingSecretHint,
+  signingSecretProblem,
+} from "../../core/deliveries/signature.ts"
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
+import { toDelivery, toWebhook } from "./payloads.ts"
+import { unknownPatterns } from "./rules.ts"
+import { type Owner, type WebhookRow, webhookStore } from "./store.ts"
+import { messageOf } from "./telling.ts"
+
+type Specs = typeof areas.webhooks.specs
+type Given = Omit<Input<Specs["register"]>, "tenant_id">
+
+export interface WebhookHandlerNeeds {
+  readonly endpoints: Endpoints
+  readonly deliveries: Deliveries
+  readonly changes: Changes
+  readonly urlProblem: (url: string) => string | undefined
+}
+
+/** As many as Svix lets sign at a time. */
+const OLD_SECRETS_MAX = 10
+
+const ownerOf = ({ organization, project }: Call): Owner => ({
+  organizationId: organization.id,
+  projectId: project?.id ?? null,
+})
+
+const endpointOf = ({ organization_id, id }: WebhookRow) => ({ tenantId: organization_id, endpointId: id })
+
+const target = ({ id, url }: WebhookRow) => ({ type: "webhook", id, name: new URL(url).host })
+
+const findWebhook = async (call: Call, id: string): Promise<WebhookRow> => {
+  const row = await webhookStore(call.db).find(ownerOf(call), id)
+  if (!row) throw fault("webhook_not_found", { id })
+  return row
+}
+
+const lockWebhook = async (call: Call, id: string): Promise<WebhookRow> => {
+  const row = await webhookStore(call.db).findForUpdate(ownerOf(call), id)
+  if (!row) throw fault("webhook_not_found", { id })
+  return row
+}
+
+const checkActive = ({ active }: WebhookRow): void => {
+  if (!active) throw fault("invalid_state_transition", { state: "inactive" })
+}
+
+const checkSecret = (secret: string): string => {
+  const reason = signingSecretProblem(secret)
+  if (reason !== undefined) throw fault("invalid_parameter", { reason })
+  return secret
+}
+
+/** What both operations that write a webhook check and fill in. */
+const fieldsOf = (
+  { url, event_types, active = true, description = "" }: Given,
+  urlProblem: WebhookHandlerNeeds["urlProblem"],
+) => {
+  const problem = urlProblem(url)
+  if (problem !== undefined) throw fault("invalid_webhook_url", { reason: problem })
+  const unknown = unknownPatterns(event_types)
+  if (unknown.length > 0)
+    throw fault("invalid_parameter", { reason: `no type of event is called ${unknown.join(", ")}` })
+  return { url, event_types: [...event_types], active, description }
+}
+
+const createSecrets = ({ endpoints }: WebhookHandlerNeeds) => ({
+  async columns(webhook: Pick<WebhookRow, "organization_id" | "id">, secret: string) {
+    return { secret: await endpoints.seal(webhook, secret), secret_hint: signingSecretHint(secret) }
+  },
+
+  /** Gives a webhook another secret; the one before signs beside it for that long. */
+  async replace(call: Call, row: WebhookRow, secret: string, graceSeconds: number) {
+    const store = webhookStore(call.db)
+    if (graceSeconds === 0) await store.deleteOldSecrets(row.organization_id, row.id)
+    else {
+      const count = await store.pruneOldSecrets(row.organization_id, row.id, call.now)
+      if (count >= OLD_SECRETS_MAX) {
+        const reason = `${OLD_SECRETS_MAX} earlier secrets still sign; end them with grace_period_seconds 0`
+        throw fault("invalid_parameter", { reason })
+      }
+      await store.insertOldSecret({
+        ...{ organization_id: row.organization_id, webhook_id: row.id, id: newId(), secret: row.secret },
+        signs_until: new Date(call.now.getTime() + graceSeconds * 1_000),
+      })
+    }
+    return this.columns(row, secret)
+  },
+})
+
+/** What was sent to a webhook, and sending it again. */
+const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
+  test: outsideTransaction(async ({ id }: Input<Specs["test"]>, call: Call) => {
+    const row = await findWebhook(call, id)
+    call.describe({ targets: [target(row)] })
+    const message = messageOf({
+      ...{ id: `evt_${newId()}`, organizationId: row.organization_id, projectId: row.project_id },
+      ...{ type: "webhook.test", occurredAt: call.now },
+      data: { webhook_id: row.id, message: "A test of this webhook." },
+    })
+    const endpoint = await endpoints.of(call.db, row)
+    const delivery = toDelivery(await deliveries.deliverOnce({ ...message, endpointId: row.id }, endpoint))
+    const { status_code, response_time_ms } = delivery
+    const error = delivery.attempts.at(-1)?.error ?? null
+    return { success: delivery.status === "delivered", status_code, response_time_ms, error, delivery }
+  }),
+
+  async deliveries({ id, ...input }: Input<Specs["deliveries"]>, call: Call) {
+    const row = await findWebhook(call, id)
+    const { rows, total } = await deliveries.list(call.db, endpointOf(row), {
+      ...{ status: input.status, eventType: input.event_type, ...pageOf(input) },
+      since: input.since === undefined ? undefined : new Date(input.since),
+      until: input.until === undefined ? undefined : new Date(input.until),
+    })
+    return page({ rows: rows.map(toDelivery), total }, input)
+  },
+
+  async retryDelivery({ id, delivery_id }: Input<Specs["retryDelivery"]>, call: Call) {
+    const row = await lockWebhook(call, id)
+    checkActive(row)
+    const delivery = await deliveries.retry(call.db, endpointOf(row), delivery_id)
+    if (!delivery) throw fault("delivery_not_found", { id: delivery_id })
+    call.describe({ targets: [target(row)], metadata: { delivery_id } })
+    return toDelivery(delivery)
+  },
+
+  async replay({ id, since, until, status }: Input<Specs["replay"]>, call: Call) {
+    const row = await lockWebhook(call, id)
+    checkActive(row)
+    const replayed = await deliveries.replay(call.db, endpointOf(row), {
+      status,
+      since: since === undefined ? undefined : new Date(since),
+      until: until === undefined ? undefined : new Date(until),
+    })
+    call.describe({ targets: [target(row)], metadata: { replayed } })
+    return { replayed }
+  },
+})
+
+export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerNeeds) => {
+  const { deliveries, changes, urlProblem } = needs
+  const secrets = createSecrets(needs)
+
+  /** Tells every process that what it knows of this webhook is old. */
+  const announce = async (call: Call, id: string) => {
+    await changes.announce(call.db, WEBHOOK_TOPIC, id)
+    call.committed(() => changes.applied(WEBHOOK_TOPIC, id))
+  }
+
+  const shown = async ({ db }: Call, row: WebhookRow) =>
+    toWebhook(row, (await deliveries.health(db, row.organization_id, [row.id])).get(row.id))
+
+  return {
+    ...deliveryHandlers(needs),
+
+    async list(input, call) {
+      const { rows, total } = await webhookStore(call.db).list(ownerOf(call), pageOf(input))
+      const ids = rows.map(({ id }) => id)
+      const health = await deliveries.health(call.db, call.organization.id, ids)
+      return page({ rows: rows.map(row => toWebhook(row, health.get(row.id))), total }, input)
+    },
+
+    eventTypes({ limit = WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT, offset = 0 }) {
+      const types = platformEventTypes.slice(offset, offset + limit)
+      const data = types.map(type => ({
+        ...{ type, description: platformEvents[type].description },
+        schema: { ...platformEvents[type].data } as Record<string, unknown>,
+      }))
+      return { data, total: platformEventTypes.length, limit, offset }
+    },
+
+    async register({ tenant_id: _, secret: given, ...input }, call) {
+      const { organization, db, now } = call
+      const fields = fieldsOf(input, urlProblem)
+      const secret = given === undefined ? createSigningSecret() : checkSecret(given)
+      const store = webhookStore(db)
+      if ((await store.count({ organizationId: organization.id, projectId: null })) >= WEBHOOKS_MAX)
+        throw fault("invalid_parameter", { reason: `there are ${WEBHOOKS_MAX} webhooks already` })
+      const webhook = { id: newId(), organization_id: organization.id }
+      const row: WebhookRow = {
+        ...webhook,
+        project_id: ownerOf(call).projectId,
+        ...fields,
+        ...(await secrets.columns(webhook, secret)),
+        ...{ disabled_at: null, disabled_reason: null, created_at: now, updated_at: now },
+      }
+      await store.insert(row)
+      await announce(call, row.id)
+      call.describe({ targets: [target(row)] })
+      return { ...toWebhook(row, undefined), secret }
+    },
+
+    async get({ id }, call) {
+      return shown(call, await findWebhook(call, id))
+    },
+
+    async update({ id, tenant_id: _, secret: given, ...input }, call) {
+      const before = await lockWebhook(call, id)
+      const fields = fieldsOf(input, urlProblem)
+      const isNew = given !== undefined && checkSecret(given) !== (await needs.endpoints.open(before))
+      const row: WebhookRow = {
+        ...before,
+        ...fields,
+        ...(isNew && (await secrets.replace(call, before, given, WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT))),
+        ...(fields.active && { disabled_at: null, disabled_reason: null }),
+        updated_at: call.now,
+      }
+      await webhookStore(call.db).update(row.organization_id, row.id, row)
+      if (before.active && !row.active) await deliveries.cancel(call.db, endpointOf(row))
+      if (before.url !== row.url || (!before.active && row.active))
+        await deliveries.forgive(call.db, endpointOf(row))
+      await announce(call, row.id)
+      call.describe({ targets: [target(row)] })
+      return { ...(await shown(call, row)), ...(isNew && { secret: given }) }
+    },
+
+    async unregister({ id }, call) {
+      const row = await lockWebhook(call, id)
+      await webhookStore(call.db).delete(row.organization_id, row.id)
+      await deliveries.cancel(call.db, endpointOf(row))
+      await announce(call, row.id)
+      call.describe({ targets: [target(row)] })
+    },
+
+    async rotateSecret({ id, secret: given, grace_period_seconds }, call) {
+      const before = await lockWebhook(call, id)
+      const secret = given === undefined ? createSigningSecret() : checkSecret(given)
+      const graceSeconds = grace_period_seconds ?? WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT
+      const row: WebhookRow = {
+        ...before,
+        ...(await secrets.replace(call, before, secret, graceSeconds)),
+        updated_at: call.now,
+      }
+      await webhookStore(call.db).update(row.organization_id, row.id, row)
+      await announce(call, row.id)
+      call.describe({ targets: [target(row)], metadata: { grace_period_seconds: graceSeconds } })
+      return { ...(await shown(call, row)), secret }
+    },
+  }
+})
