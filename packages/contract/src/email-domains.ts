@@ -1,0 +1,279 @@
+/** The delivery side of email: domains, settings, events, figures, suppression, and the links in mails. */
+import { type OperationSpec, T } from "./dsl.ts"
+import {
+  EmailAnalytics,
+  EmailCampaign,
+  EmailDomain,
+  EmailEvent,
+  EmailSettings,
+  EmailStats,
+  emailEventKinds,
+  Label,
+  NewEmailSettings,
+  Suppression,
+  suppressionReasons,
+} from "./email-delivery-fields.ts"
+import { Email, Id, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
+
+/** Of one organization. */
+export const EMAIL_DOMAINS_MAX = 200
+/** What a page of figures may span. */
+export const EMAIL_PERIOD_DAYS_MAX = 366
+export const EMAIL_PERIOD_DAYS_DEFAULT = 30
+
+const DomainId = T.Object({ id: Id })
+const Token = T.Object({ token: T.String({ minLength: 1, maxLength: 4096 }) })
+
+const period = {
+  since: T.Optional(
+    T.String({
+      format: "date-time",
+      description: `${EMAIL_PERIOD_DAYS_DEFAULT} days before \`until\` unless told`,
+    }),
+  ),
+  until: T.Optional(T.String({ format: "date-time", description: "Now unless told" })),
+}
+
+const linkOperations = {
+  trackOpen: {
+    id: "trackEmailOpen",
+    http: "GET /v1/email/open/{token}",
+    summary: "The picture that tells of an open",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    crossOrigin: true,
+    content: { reply: "bytes" },
+    params: Token,
+    replies: { 200: T.Unknown() },
+  },
+  trackClick: {
+    id: "trackEmailClick",
+    http: "GET /v1/email/click/{token}",
+    summary: "Follow a link of a mail",
+    description: "Leads to the address that the mail was made with, and nowhere else.",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    crossOrigin: true,
+    params: Token,
+    replies: { 302: null },
+    faults: ["resource_not_found"],
+  },
+  unsubscribePage: {
+    id: "showEmailUnsubscribe",
+    http: "GET /v1/email/unsubscribe/{token}",
+    summary: "The page that a mail's unsubscribe link opens",
+    description: "Changes nothing: programs that look at links follow it too.",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    content: { reply: "bytes" },
+    params: Token,
+    replies: { 200: T.Unknown() },
+    faults: ["resource_not_found"],
+  },
+  unsubscribe: {
+    id: "unsubscribeEmail",
+    http: "POST /v1/email/unsubscribe/{token}",
+    summary: "Unsubscribe a recipient with one request (RFC 8058)",
+    scope: "public",
+    effect: "write",
+    project: "none",
+    audit: "rollup",
+    idempotent: "naturally",
+    beyond: true,
+    crossOrigin: true,
+    content: { request: "bytes", reply: "bytes" },
+    params: Token,
+    replies: { 200: T.Unknown() },
+    faults: ["resource_not_found"],
+  },
+} as const satisfies Record<string, OperationSpec>
+
+const suppressionOperations = {
+  listSuppression: {
+    id: "listEmailSuppression",
+    http: "GET /v1/email/suppression",
+    summary: "List the addresses that get no mail",
+    scope: "email:read",
+    effect: "read",
+    query: T.Object({
+      ...pageQuery,
+      email: T.Optional(Email),
+      reason: T.Optional(OneOf(suppressionReasons)),
+    }),
+    replies: { 200: Page(Suppression) },
+  },
+  suppress: {
+    id: "addEmailSuppression",
+    http: "POST /v1/email/suppression",
+    summary: "Send no more mail to an address",
+    description: "An address that is suppressed already keeps its first reason.",
+    scope: "email:send",
+    effect: "write",
+    beyond: true,
+    body: T.Object({ email: Email }),
+    replies: { 200: Suppression },
+    example: { email: "ada@example.com" },
+  },
+  unsuppress: {
+    id: "removeEmailSuppression",
+    http: "DELETE /v1/email/suppression",
+    summary: "Send mail to an address again",
+    scope: "email:send",
+    effect: "destroy",
+    beyond: true,
+    query: T.Object({ email: Email }),
+    replies: { 200: Suppression },
+    faults: ["resource_not_found"],
+  },
+} as const satisfies Record<string, OperationSpec>
+
+const figureOperations = {
+  listEvents: {
+    id: "listEmailEvents",
+    http: "GET /v1/email/events",
+    summary: "List what became of mails",
+    scope: "email:read",
+    effect: "read",
+    query: T.Object({
+      ...pageQuery,
+      email_id: T.Optional(Id),
+      recipient: T.Optional(Email),
+      event: T.Optional(OneOf(emailEventKinds)),
+      since: T.Optional(T.String({ format: "date-time" })),
+      until: T.Optional(T.String({ format: "date-time" })),
+    }),
+    replies: { 200: Page(EmailEvent) },
+  },
+  stats: {
+    id: "getEmailStats",
+    http: "GET /v1/email/stats",
+    summary: "Count what became of mails, and what is left of the quota",
+    description:
+      "Own-domain delivery is switched off at 10 % of mails bounced for good or 0.5 % reported as unwanted; `warnings` tells from " +
+      "half of the one and a fifth of the other on.",
+    scope: "email:read",
+    effect: "read",
+    query: T.Object(period),
+    replies: { 200: EmailStats },
+    faults: ["invalid_parameter"],
+  },
+  analyticsSummary: {
+    id: "getEmailAnalyticsSummary",
+    http: "GET /v1/email/analytics/summary",
+    summary: "Rates of delivery, opens, clicks, bounces and complaints",
+    description:
+      "Delivered and bounced are shares of what was sent; opened and clicked (once a recipient), complained and " +
+      "unsubscribed are shares of what was delivered.",
+    scope: "email:read",
+    effect: "read",
+    query: T.Object(period),
+    replies: { 200: EmailAnalytics },
+    faults: ["invalid_parameter"],
+  },
+  analyticsCampaign: {
+    id: "getEmailCampaignAnalytics",
+    http: "GET /v1/email/analytics/campaign/{template_name}",
+    summary: "The figures of one template, and its most clicked links",
+    scope: "email:read",
+    effect: "read",
+    params: T.Object({ template_name: T.String({ minLength: 1, maxLength: 128 }) }),
+    query: T.Object(period),
+    replies: { 200: EmailCampaign },
+    faults: ["template_not_found", "invalid_parameter"],
+  },
+} as const satisfies Record<string, OperationSpec>
+
+export const emailDomainOperations = {
+  listDomains: {
+    id: "listEmailDomains",
+    http: "GET /v1/email/domains",
+    summary: "List sending domains",
+    scope: "email:read",
+    effect: "read",
+    query: PageQuery,
+    replies: { 200: Page(EmailDomain) },
+  },
+  addDomain: {
+    id: "addEmailDomain",
+    http: "POST /v1/email/domains",
+    summary: "Register a domain to send from; the reply has the DNS records to publish",
+    description:
+      "The records are looked up 1, 5, 15 and 60 minutes later, then every hour for three days, and whenever " +
+      "`verify` asks. Somebody else's unproven claim to the domain does not matter.",
+    scope: "email:send",
+    effect: "write",
+    body: T.Object({
+      domain: T.String({ minLength: 1, maxLength: 253, description: "As `mail.example.com`" }),
+      return_path: T.Optional(Label),
+      tracking_subdomain: T.Optional(Label),
+    }),
+    aliases: { name: "domain" },
+    replies: { 200: EmailDomain },
+    faults: ["domain_taken", "invalid_parameter", "plan_limit_reached"],
+    example: { domain: "mail.example.com" },
+  },
+  getDomain: {
+    id: "getEmailDomain",
+    http: "GET /v1/email/domains/{id}",
+    summary: "Show a sending domain and what was found of its records",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    params: DomainId,
+    replies: { 200: EmailDomain },
+    faults: ["domain_not_found"],
+  },
+  deleteDomain: {
+    id: "deleteEmailDomain",
+    http: "DELETE /v1/email/domains/{id}",
+    summary: "Remove a sending domain and its key",
+    scope: "email:send",
+    effect: "destroy",
+    params: DomainId,
+    replies: { 200: EmailDomain },
+    faults: ["domain_not_found"],
+  },
+  verifyDomain: {
+    id: "verifyEmailDomain",
+    http: "POST /v1/email/domains/{id}/verify",
+    summary: "Look the domain's records up now",
+    scope: "email:send",
+    effect: "write",
+    idempotent: "naturally",
+    params: DomainId,
+    replies: { 200: EmailDomain },
+    faults: ["domain_not_found"],
+  },
+  getSettings: {
+    id: "getEmailSettings",
+    http: "GET /v1/email/settings",
+    summary: "Show the organization's email settings",
+    scope: "email:read",
+    effect: "read",
+    replies: { 200: EmailSettings },
+  },
+  updateSettings: {
+    id: "updateEmailSettings",
+    http: "PUT /v1/email/settings",
+    summary: "Replace the organization's email settings",
+    description:
+      "Mode `relay` sends through the organization's own SMTP server, `direct` to the servers of recipients, " +
+      "`provider` as the installation is set up. Enabling own-domain delivery also ends a pause.",
+    scope: "email:send",
+    effect: "write",
+    idempotent: "naturally",
+    body: NewEmailSettings,
+    replies: { 200: EmailSettings },
+    faults: ["invalid_parameter", "domain_not_found"],
+    example: { sender: { from_email: "hi@example.com", from_name: "Example" }, tracking: { opens: true } },
+  },
+  ...figureOperations,
+  ...suppressionOperations,
+  ...linkOperations,
+} as const satisfies Record<string, OperationSpec>

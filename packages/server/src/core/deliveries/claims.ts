@@ -1,0 +1,107 @@
+import type { Clock } from "../../kernel/clock.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Db } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { ClaimedLane, DispatchStore, LaneOf } from "./store.ts"
+
+/** After a process's last sign of life others send in its place. */
+const LEASE_MS = 15_000
+const CLAIMED_AT_ONCE = 500
+/** What another process sends to is not asked for again for this long. */
+const FOREIGN_MS = 2_000
+const ANNOUNCE_EVERY_MS = 20
+/** A notice of PostgreSQL has 8,000 bytes. */
+const ANNOUNCED_AT_ONCE = 100
+
+/** There is something due to these endpoints. */
+export const WORK_TOPIC = "deliveries.work"
+/** Somebody changed what waits for an endpoint. */
+export const CHANGED_TOPIC = "deliveries.changed"
+
+interface ClaimsNeeds {
+  readonly db: Db
+  readonly store: DispatchStore
+  readonly changes: Changes
+  readonly clock: Clock
+  readonly log: Logger
+  readonly claimed: (lanes: readonly ClaimedLane[]) => void
+}
+
+/** Which process sends to which endpoint. */
+export const createClaims = ({ db, store, changes, clock, log, claimed }: ClaimsNeeds) => {
+  const wanted = new Map<string, LaneOf>()
+  const foreign = new Map<string, number>()
+  const news = new Set<string>()
+  let isClaiming = false
+  let leasedUntilMs = 0
+  let pause: NodeJS.Timeout | undefined
+
+  const announce = () => {
+    pause = undefined
+    if (news.size === 0) return
+    const ids = [...news].slice(0, ANNOUNCED_AT_ONCE)
+    for (const id of ids) news.delete(id)
+    pause = setTimeout(announce, ANNOUNCE_EVERY_MS).unref()
+    changes
+      .announce(db, WORK_TOPIC, ids.join(","))
+      .catch(error => log.debug({ error: String(error) }, "the news of deliveries is lost"))
+  }
+
+  const tellOthers = (endpointIds: readonly string[]) => {
+    for (const id of endpointIds) news.add(id)
+    if (!pause) announce()
+  }
+
+  /** Gives false when others were free to take what this process had. */
+  const beat = async (): Promise<boolean> => {
+    const nowMs = clock.now()
+    const wasLive = await store.beat(new Date(nowMs), new Date(nowMs + LEASE_MS))
+    leasedUntilMs = nowMs + LEASE_MS
+    return wasLive
+  }
+
+  const claim = async (lanes: readonly LaneOf[]) => {
+    if (clock.now() >= leasedUntilMs - LEASE_MS / 3) await beat()
+    const taken = await store.claim(new Date(clock.now()), lanes)
+    const ours = new Set(taken.map(({ endpointId }) => endpointId))
+    const others = lanes.map(({ endpointId }) => endpointId).filter(id => !ours.has(id))
+    for (const id of others) foreign.set(id, clock.now() + FOREIGN_MS)
+    if (others.length > 0) tellOthers(others)
+    claimed(taken)
+  }
+
+  const run = async () => {
+    if (isClaiming) return
+    isClaiming = true
+    try {
+      while (wanted.size > 0) {
+        const lanes = [...wanted.values()].slice(0, CLAIMED_AT_ONCE)
+        for (const { endpointId } of lanes) wanted.delete(endpointId)
+        await claim(lanes)
+      }
+    } catch (error) {
+      wanted.clear()
+      log.warn({ error: String(error) }, "no endpoints could be claimed; the next look tries again")
+    } finally {
+      isClaiming = false
+    }
+  }
+
+  return {
+    beat,
+    /** Whether this process may still act as the one that sends. */
+    isLive: () => clock.now() < leasedUntilMs,
+    want(lane: LaneOf): void {
+      const untilMs = foreign.get(lane.endpointId) ?? 0
+      if (untilMs > clock.now()) return tellOthers([lane.endpointId])
+      foreign.delete(lane.endpointId)
+      wanted.set(lane.endpointId, lane)
+      void run()
+    },
+    /** The news that somebody else no longer sends there are old by now. */
+    forget(endpointId: string): void {
+      foreign.delete(endpointId)
+    },
+    [Symbol.dispose]: () => clearTimeout(pause),
+  }
+}

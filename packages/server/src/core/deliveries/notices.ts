@@ -1,0 +1,96 @@
+import type { Clock } from "../../kernel/clock.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { DeliveryKind, DisabledReason } from "./deliveries.ts"
+import { CHANGED_TOPIC } from "./claims.ts"
+import type { Lane } from "./lane.ts"
+import { buryAll, forgetFailures, setWarned } from "./owed.ts"
+import { findDelivery, type Owed, type Settlement } from "./store.ts"
+
+/** The attempt of a delivery with whose failure an endpoint's owner is warned. */
+const WARNED_AT_ATTEMPT = 4
+
+interface NoticesNeeds {
+  readonly database: Database
+  readonly changes: Changes
+  readonly clock: Clock
+  readonly log: Logger
+  readonly kinds: ReadonlyMap<string, DeliveryKind>
+}
+
+/** Tells the areas how their endpoints are doing, once what it rests on is written. */
+export const createNotices = ({ database, changes, clock, log, kinds }: NoticesNeeds) => {
+  const disableLane = async (lane: Lane, reason: DisabledReason) => {
+    const { of } = lane
+    await database.transaction(async tx => {
+      await kinds.get(of.kind)?.disable(tx, of, reason)
+      await buryAll(tx, new Date(clock.now()), of, "dead_lettered")
+      await forgetFailures(tx, of)
+      await changes.announce(tx, CHANGED_TOPIC, of.endpointId)
+    })
+    changes.applied(CHANGED_TOPIC, of.endpointId)
+  }
+
+  const warn = ({ of }: Lane, { id }: Owed) =>
+    database.transaction(async tx => {
+      const delivery = await findDelivery(tx, of, id)
+      if (delivery) await kinds.get(of.kind)?.failing?.(tx, of, delivery)
+      await setWarned(tx, of, true)
+    })
+
+  const praise = ({ of }: Lane) =>
+    database.transaction(async tx => {
+      await kinds.get(of.kind)?.recovered?.(tx, of)
+      await setWarned(tx, of, false)
+    })
+
+  const inBackground = (what: string, act: () => Promise<void>, undo: () => void) => () => {
+    act().catch(err => {
+      undo()
+      log.error({ err }, what)
+    })
+  }
+
+  return {
+    /** What is to be told once the outcome is written. */
+    after(
+      lane: Lane,
+      owed: Owed,
+      status: Settlement["status"],
+      disable: DisabledReason | undefined,
+    ): (() => void) | undefined {
+      if (disable !== undefined) {
+        if (lane.isDisabling) return undefined
+        lane.isDisabling = true
+        return inBackground(
+          "an endpoint could not be switched off",
+          () => disableLane(lane, disable),
+          () => {
+            lane.isDisabling = false
+          },
+        )
+      }
+      if (status === "delivered") {
+        if (!lane.isWarned) return undefined
+        lane.isWarned = false
+        return inBackground(
+          "the notice of a recovery is lost",
+          () => praise(lane),
+          () => {
+            lane.isWarned = true
+          },
+        )
+      }
+      if (lane.isWarned || owed.attemptCount + 1 - owed.attemptsFrom !== WARNED_AT_ATTEMPT) return undefined
+      lane.isWarned = true
+      return inBackground(
+        "the notice of a failing endpoint is lost",
+        () => warn(lane, owed),
+        () => {
+          lane.isWarned = false
+        },
+      )
+    },
+  }
+}
