@@ -1,4 +1,6 @@
 import { area } from "./dsl.ts"
+import { emailDomainOperations } from "./email-domains.ts"
+import { emailSending } from "./email-sending.ts"
 
 export const email = area(
   "email",
@@ -7,5 +9,5 @@ export const email = area(
     summary: "Templates, sending, domains and what became of each mail",
     project: "optional",
   },
-  {},
+  { ...emailSending, ...emailDomainOperations },
 )

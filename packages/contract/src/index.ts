@@ -28,6 +28,18 @@ export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
 export { PendingApproval } from "./approvals.ts"
 export {
+  CRON_EXECUTIONS_KEPT,
+  CRON_NEXT_RUNS,
+  CRON_RESPONSE_BYTES_MAX,
+  CRON_SCHEDULES_MAX,
+  CRON_TARGET_BYTES_MAX,
+  type CronCatchupPolicy,
+  type CronExecutionStatus,
+  type CronOverlapPolicy,
+  type CronTargetType,
+  type CronTrigger,
+} from "./cron-fields.ts"
+export {
   HISTORY_RETENTION_SECONDS_DEFAULT,
   ISOLATION_TIERS,
   PG_VERSION_DEFAULT,

@@ -47,7 +47,12 @@ const webhookFields = {
   last_delivery_at: Nullable(Time),
   last_success_at: Nullable(Time),
   consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
-  disabled_at: Nullable(T.String({ format: "date-time", description: "When the platform switched it off, because it answered 410 or failed for five days" })),
+  disabled_at: Nullable(
+    T.String({
+      format: "date-time",
+      description: "When the platform switched it off, because it answered 410 or failed for five days",
+    }),
+  ),
   disabled_reason: Nullable(OneOf(["gone", "failing"])),
 }
 
@@ -170,7 +175,11 @@ export const webhooks = area(
       body: T.Object({
         secret: T.Optional(Secret),
         grace_period_seconds: T.Optional(
-          T.Integer({ minimum: 0, maximum: GRACE_SECONDS_MAX, default: WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT }),
+          T.Integer({
+            minimum: 0,
+            maximum: GRACE_SECONDS_MAX,
+            default: WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
+          }),
         ),
       }),
       replies: { 200: WithSecret },

@@ -13,3 +13,10 @@ export type {
   RequestBody,
   Svc,
 } from "./surface.ts"
+export {
+  type VerifyOptions,
+  verifyWebhook,
+  type WebhookEvent,
+  type WebhookHeaders,
+  WebhookVerificationError,
+} from "./webhooks.ts"

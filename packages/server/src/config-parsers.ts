@@ -12,6 +12,14 @@ export const integer =
     return value
   }
 
+/** A number over 0, up to 1. */
+export const fraction = (text = "1"): number => {
+  const value = Number(text)
+  if (!/^\d*\.?\d+$/.test(text) || !(value > 0 && value <= 1))
+    throw new RangeError("must be a number over 0, up to 1")
+  return value
+}
+
 export const word =
   <const Words extends readonly [string, ...string[]]>(...words: Words) =>
   (text: string = words[0]): Words[number] => {

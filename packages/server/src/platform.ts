@@ -20,6 +20,7 @@ import { vectorsArea } from "./areas/vectors/area.ts"
 import { webhooksArea } from "./areas/webhooks/area.ts"
 import { type Config, configAt, type Settings, searchProvider } from "./config.ts"
 import { coreMigrations, createCore, secretsMigrations } from "./core/core.ts"
+import { deliveriesMigrations, openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
@@ -88,7 +89,7 @@ const kernelMigrations: MigrationSource = {
 export const migrationSources = (
   areas: readonly AreaDefinition<Services>[] = areaDefinitions,
 ): MigrationSource[] => [
-  ...[kernelMigrations, coreMigrations, secretsMigrations],
+  ...[kernelMigrations, coreMigrations, secretsMigrations, deliveriesMigrations],
   ...areas.flatMap(area => area.migrations ?? []),
 ]
 
@@ -260,9 +261,15 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const outbound = opened.use(createOutbound(config, metrics))
   const work = opened.use(openJobs({ database, changes, clock, log, metrics }))
   const { jobs } = work
+  for (const schedule of core.schedules) jobs.schedule(schedule)
+  const { retryDelayFactor: delayFactor } = config
+  const sending = opened.use(
+    openDeliveries({ database, changes, clock, log, outbound, meters, jobs, metrics, delayFactor }),
+  )
+  const { deliveries } = sending
   const services = {
     ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
-    ...{ accessKeys: core.signatures, outbound },
+    ...{ accessKeys: core.signatures, outbound, deliveries },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     keys: core.keys,
     baseUrl: config.baseUrl,
@@ -290,7 +297,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     isOwnOrigin: origin => origins.has(origin),
   })
   inProcess = createInProcessCaller(pipeline, operations)
-  return { pipeline, operations, inProcess, metrics, work, passwords: core.passwords }
+  return { pipeline, operations, inProcess, metrics, work, sending, passwords: core.passwords }
 }
 
 type Assembled = Awaited<ReturnType<typeof assemble>>
@@ -298,7 +305,7 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, operations, metrics, work }: Assembled,
+  { pipeline, operations, metrics, work, sending }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -318,9 +325,9 @@ const serve = async (
   await app.ready()
   await listener.handOver(app.server)
   opened.defer(async () => {
-    await Promise.all([drain(app), work.drain(DRAIN_MS_MAX)])
+    await Promise.all([drain(app), work.drain(DRAIN_MS_MAX), sending.drain(DRAIN_MS_MAX)])
   })
-  await work.start()
+  await Promise.all([work.start(), sending.start()])
 }
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */

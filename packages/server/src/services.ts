@@ -1,6 +1,7 @@
 /** Everything that an area may ask for by name in its `needs`. */
 import type { Readable } from "node:stream"
 
+import type { Deliveries } from "./core/deliveries/deliveries.ts"
 import type { Keyring } from "./core/keys/keyring.ts"
 import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
@@ -129,6 +130,8 @@ export interface Services {
   /** Requests URLs that users give, and the only way to. */
   readonly outbound: Outbound
   readonly jobs: Jobs
+  /** Tells endpoints of users what happened, with retries. */
+  readonly deliveries: Deliveries
   readonly postgres: PostgresSettings
   /** Undefined where none is configured. */
   readonly ai: AiUpstream | undefined

@@ -5,6 +5,7 @@ import {
   bucketUrl,
   cidrs,
   cluster,
+  fraction,
   indexName,
   integer,
   nameServers,
@@ -339,6 +340,12 @@ export const settings = {
     meaning:
       "Name servers, separated by commas, that hosts of users' URLs and domains are looked up at: `1.1.1.1`, `[::1]:5353`.",
     parse: nameServers,
+  },
+  retryDelayFactor: {
+    variable: "SVC_RETRY_DELAY_FACTOR",
+    otherwise: "1",
+    meaning: "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
+    parse: fraction,
   },
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",

@@ -120,6 +120,11 @@ export const notFoundFaults = {
     text: "schedule not found[: {id}]",
     help: "The project has no schedule with this id. `GET /v1/cron/schedules` lists them.",
   },
+  execution_not_found: {
+    status: 404,
+    text: "execution not found[: {id}]",
+    help: "The schedule has no execution with this id, or it is older than what is kept. `GET /v1/cron/schedules/{id}/executions` lists them.",
+  },
   topic_not_found: {
     status: 404,
     text: "topic not found[: {id}]",

@@ -18,6 +18,7 @@ import { approvalsHandlers } from "./approvals/handlers.ts"
 import { createApprovals } from "./approvals/service.ts"
 import { createAudit } from "./audit/audit.ts"
 import { type AreaReport, identityHandlers } from "./identity/handlers.ts"
+import { expiringKeys } from "./keys/expiring.ts"
 import { keysHandlers } from "./keys/handlers.ts"
 import { createKeyring } from "./keys/keyring.ts"
 import { createSignatures } from "./keys/signatures.ts"
@@ -69,6 +70,7 @@ export const createCore = (needs: CoreNeeds) => {
   const audit = createAudit(database)
   const meters = createMeters(db)
   const platformEvents = createPlatformEvents(clock.now)
+  const news = { changes, platformEvents }
   const keyring = createKeyring(db, changes)
   const sessions = createSessions(db)
   const projects = createProjectDirectory(db, changes)
@@ -79,9 +81,9 @@ export const createCore = (needs: CoreNeeds) => {
   const operations: BoundOperation[] = [
     ...identityHandlers({ limits, areaStates: needs.areaStates }),
     ...accountHandlers({ passwords, baseUrl: config.baseUrl, signup: config.signup }),
-    ...organizationsHandlers({ changes, tenantKeys }),
-    ...projectsHandlers({ changes }),
-    ...keysHandlers({ changes, platformEvents }),
+    ...organizationsHandlers({ ...news, tenantKeys }),
+    ...projectsHandlers(news),
+    ...keysHandlers(news),
     ...approvalsHandlers({ approvals, inProcess }),
   ]
 
@@ -123,6 +125,8 @@ export const createCore = (needs: CoreNeeds) => {
     audit,
     meters,
     platformEvents,
+    /** Work that recurs. */
+    schedules: [expiringKeys({ database, news, now: clock.now })],
     // Credit and quota come with the billing area; until then nothing is refused for them.
     admission: { admit: () => undefined },
     async [Symbol.asyncDispose]() {

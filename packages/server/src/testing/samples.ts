@@ -123,6 +123,20 @@ const newUrlSource = async ({ key }: SampleWorld) => {
   return (await key.search.upsertSource({ name: uniqueName(), type: "url", config })).id
 }
 
+/** Its endpoint does not answer. */
+const newWebhook = async (world: SampleWorld) => {
+  const tenant_id = await organizationId(world)
+  const url = "https://nowhere.invalid/"
+  const { id } = await world.key.webhooks.register({ tenant_id, url, event_types: ["billing.*"] })
+  return { tenant_id, id }
+}
+
+const newWebhookDelivery = async (world: SampleWorld) => {
+  const webhook = await newWebhook(world)
+  const { delivery } = await world.key.webhooks.test(webhook)
+  return { ...webhook, delivery_id: delivery.id }
+}
+
 export const samples: { readonly [Name in OperationName]?: Sample } = {
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
@@ -191,6 +205,23 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     return { ...at, ids: ["a"] }
   },
   "search.runIngest": async () => ({}),
+  "webhooks.register": async world => ({
+    tenant_id: await organizationId(world),
+    url: "https://example.com/hooks",
+    event_types: ["database.*"],
+  }),
+  "webhooks.get": newWebhook,
+  "webhooks.update": async world => ({
+    ...(await newWebhook(world)),
+    url: "https://example.com/others",
+    event_types: ["*"],
+  }),
+  "webhooks.unregister": newWebhook,
+  "webhooks.rotateSecret": newWebhook,
+  "webhooks.test": newWebhook,
+  "webhooks.deliveries": newWebhook,
+  "webhooks.retryDelivery": newWebhookDelivery,
+  "webhooks.replay": newWebhook,
   "search.upsertSource": async () => ({ name: uniqueName(), type: "inline" }),
   "search.getSource": async world => ({ id: await newSearchSource(world) }),
   "search.deleteSource": async world => ({ id: await newSearchSource(world) }),

@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { implement } from "../../kernel/implement.ts"
 import { defineArea } from "../../services.ts"
@@ -8,6 +9,10 @@ export const emailArea = defineArea({
   name: "email",
   title: "Email",
   needs: [],
+  migrations: {
+    schema: "email",
+    folder: fileURLToPath(new URL("migrations", import.meta.url)),
+  },
   start() {
     return {
       operations: handlers(undefined),

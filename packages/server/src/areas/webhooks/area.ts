@@ -1,18 +1,22 @@
 import { fileURLToPath } from "node:url"
-import { areas } from "@svc/contract"
-import { implement } from "../../kernel/implement.ts"
 import { defineArea } from "../../services.ts"
-
-const handlers = implement(areas.webhooks, () => ({}) as never)
+import { createEndpoints } from "./endpoints.ts"
+import { webhookHandlers } from "./handlers.ts"
+import { createListener, webhookKind } from "./telling.ts"
 
 export const webhooksArea = defineArea({
   name: "webhooks",
   title: "Webhooks",
-  needs: [],
+  needs: ["database", "changes", "clock", "box", "outbound", "platformEvents", "deliveries"],
   migrations: { schema: "webhooks", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  start() {
+  start({ database, changes, clock, box, outbound, platformEvents, deliveries }) {
+    const { db } = database
+    const { now } = clock
+    const endpoints = createEndpoints({ db, changes, box, now })
+    deliveries.define(webhookKind({ endpoints, platformEvents, changes, now }))
+    platformEvents.listen(createListener({ endpoints, deliveries }))
     return {
-      operations: handlers(undefined),
+      operations: webhookHandlers({ endpoints, deliveries, changes, urlProblem: outbound.urlProblem }),
       state: () => ({ status: "available" as const }),
     }
   },

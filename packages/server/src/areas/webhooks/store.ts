@@ -108,9 +108,7 @@ export const webhookStore = (db: Db) => {
         .execute(),
 
     /** Who of an organization listens to what. */
-    listeners: (
-      organizationId: string,
-    ): Promise<Pick<WebhookRow, "id" | "project_id" | "event_types">[]> =>
+    listeners: (organizationId: string): Promise<Pick<WebhookRow, "id" | "project_id" | "event_types">[]> =>
       active()
         .where("webhook.organization_id", "=", organizationId)
         .select(["webhook.id", "webhook.project_id", "webhook.event_types"])

@@ -17,7 +17,13 @@ const RETRIES_MAX = 9
 
 export const messageOf = (event: PlatformEvent): Omit<NewMessage, "recipients"> => ({
   ...{ id: event.id, kind: WEBHOOK_KIND, tenantId: event.organizationId, projectId: event.projectId },
-  ...{ streamId: event.organizationId, type: event.type, source: null, topic: null, at: event.occurredAt },
+  ...{
+    streamId: event.organizationId,
+    type: event.type,
+    source: "platform",
+    topic: null,
+    at: event.occurredAt,
+  },
   data: JSON.stringify(event.data),
 })
 

@@ -25,10 +25,12 @@ interface ClaimsNeeds {
   readonly clock: Clock
   readonly log: Logger
   readonly claimed: (lanes: readonly ClaimedLane[]) => void
+  /** Others send to them. */
+  readonly refused: (endpointIds: readonly string[]) => void
 }
 
 /** Which process sends to which endpoint. */
-export const createClaims = ({ db, store, changes, clock, log, claimed }: ClaimsNeeds) => {
+export const createClaims = ({ db, store, changes, clock, log, claimed, refused }: ClaimsNeeds) => {
   const wanted = new Map<string, LaneOf>()
   const foreign = new Map<string, number>()
   const news = new Set<string>()
@@ -67,6 +69,7 @@ export const createClaims = ({ db, store, changes, clock, log, claimed }: Claims
     const others = lanes.map(({ endpointId }) => endpointId).filter(id => !ours.has(id))
     for (const id of others) foreign.set(id, clock.now() + FOREIGN_MS)
     if (others.length > 0) tellOthers(others)
+    refused(others)
     claimed(taken)
   }
 
@@ -91,16 +94,16 @@ export const createClaims = ({ db, store, changes, clock, log, claimed }: Claims
     beat,
     /** Whether this process may still act as the one that sends. */
     isLive: () => clock.now() < leasedUntilMs,
+    /** Claims the endpoint, or tells whoever has it that there is work. */
     want(lane: LaneOf): void {
       const untilMs = foreign.get(lane.endpointId) ?? 0
-      if (untilMs > clock.now()) return tellOthers([lane.endpointId])
+      if (untilMs > clock.now()) tellOthers([lane.endpointId])
+      else this.claim(lane)
+    },
+    claim(lane: LaneOf): void {
       foreign.delete(lane.endpointId)
       wanted.set(lane.endpointId, lane)
       void run()
-    },
-    /** The news that somebody else no longer sends there are old by now. */
-    forget(endpointId: string): void {
-      foreign.delete(endpointId)
     },
     [Symbol.dispose]: () => clearTimeout(pause),
   }

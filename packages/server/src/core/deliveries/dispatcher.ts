@@ -9,7 +9,7 @@ import { type AttemptMade, attemptDelivery } from "./attempt.ts"
 import { CHANGED_TOPIC, createClaims, WORK_TOPIC } from "./claims.ts"
 import type { DeliveryKind, Endpoint } from "./deliveries.ts"
 import { createGate } from "./gate.ts"
-import { conclude, createLane, type Lane, roomOf, takeSettings } from "./lane.ts"
+import { conclude, createLane, isCutOff, type Lane, refreshLane, roomOf, takeSettings } from "./lane.ts"
 import { createLoader } from "./loader.ts"
 import { createNotices } from "./notices.ts"
 import { type ClaimedLane, dispatchStore, type Fresh, type Owed, type Settlement } from "./store.ts"
@@ -54,6 +54,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   let isDraining = false
 
   const mayTurn = (lane: Lane) => {
+    if (lanes.get(lane.of.endpointId) !== lane) return
     if (lane.ready.length > 0) turns.add(lane)
     else if (lane.hasMore && roomOf(lane, clock.now()) > 0) loader.want(lane)
   }
@@ -85,10 +86,18 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     ...{ db: database.db, store, changes, clock, log },
     claimed(claimed: readonly ClaimedLane[]) {
       for (const one of claimed) {
-        if (lanes.has(one.endpointId)) continue
-        const lane = createLane(one, clock.now())
+        const known = lanes.get(one.endpointId)
+        if (known) refreshLane(known, one)
+        const lane = known ?? createLane(one, clock.now())
         lanes.set(one.endpointId, lane)
         mayTurn(lane)
+      }
+      pump()
+    },
+    refused(endpointIds) {
+      for (const id of endpointIds) {
+        const lane = lanes.get(id)
+        if (lane) forget(lane)
       }
     },
   })
@@ -112,6 +121,11 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
       delayFactor,
       random: Math.random,
     })
+    if (isCutOff(lane)) {
+      // Its turn comes in minutes: others can use the memory.
+      loader.drop(lane)
+      lane.hasMore = true
+    }
     const then = notices.after(lane, owed, settlement.status, disable)
     writer.add({ lane, owed, settlement: { ...settlement, attempt }, then })
   }
@@ -218,9 +232,9 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
       log.warn({ lanes: lanes.size }, "the lease on endpoints ran out")
     } catch (error) {
       log.warn({ error: String(error) }, "the lease on endpoints could not be extended")
-      if (claims.isLive()) return
+      return
     }
-    for (const lane of [...lanes.values()]) forget(lane)
+    for (const lane of lanes.values()) claims.claim(lane.of)
   }
 
   const look = async () => {
@@ -231,8 +245,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
         if (ours) {
           if (ours.known.size === 0) stir(ours)
         } else if (workerId === null || workerId === worker) {
-          claims.forget(lane.endpointId)
-          claims.want(lane)
+          claims.claim(lane)
         }
       }
       pump()
@@ -245,8 +258,8 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     const lane = endpointId === undefined ? undefined : lanes.get(endpointId)
     if (!lane) return
     // What is known of its health is old, too.
-    forget(lane)
-    claims.want(lane.of)
+    loader.drop(lane)
+    claims.claim(lane.of)
   }
 
   changes.subscribe(CHANGED_TOPIC, changed)

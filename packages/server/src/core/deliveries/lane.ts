@@ -79,7 +79,18 @@ export const stateOf = (lane: Lane): LaneState => ({
   lastSuccessMs: lane.lastSuccessMs,
 })
 
-const isCutOff = ({ consecutiveFailures }: Lane): boolean => consecutiveFailures >= CIRCUIT_FAILURES
+/** What the database says of an endpoint's health takes the place of what was known. */
+export const refreshLane = (lane: Lane, claimed: ClaimedLane): void => {
+  lane.consecutiveFailures = claimed.consecutiveFailures
+  lane.failingSinceMs = claimed.failingSinceMs
+  lane.isWarned = claimed.isWarned
+  lane.blockedUntilMs = claimed.blockedUntilMs
+  lane.isDisabling = false
+  lane.probes = 0
+  lane.hasMore = true
+}
+
+export const isCutOff = ({ consecutiveFailures }: Lane): boolean => consecutiveFailures >= CIRCUIT_FAILURES
 
 /** A second's worth gathers at most. */
 const refill = (lane: Lane, rate: number, nowMs: number): void => {
@@ -96,6 +107,16 @@ export const roomOf = (lane: Lane, nowMs: number): number => {
   if (lane.maxPerSecond === null) return places
   refill(lane, lane.maxPerSecond, nowMs)
   return Math.min(places, Math.floor(lane.tokens))
+}
+
+/** Ready in memory for each that may be under way. */
+const READY_FACTOR = 8
+
+/** How many are worth having in memory. */
+export const readyMaxOf = (lane: Lane): number => {
+  if (isCutOff(lane)) return 1
+  const readyMax = lane.window * READY_FACTOR
+  return lane.maxPerSecond === null ? readyMax : Math.min(readyMax, Math.ceil(lane.maxPerSecond))
 }
 
 /** What an endpoint's settings say from now on. */

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { Gate } from "./gate.ts"
-import type { Lane } from "./lane.ts"
+import { isCutOff, type Lane, readyMaxOf } from "./lane.ts"
 import type { DispatchStore, Owed } from "./store.ts"
 
 /** Deliveries of one endpoint that are read at once, and about how many bytes. */
@@ -46,7 +46,10 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
         const found = byLane.get(lane.of.endpointId) ?? []
         const bytes = found.reduce((sum, { bytes }) => sum + bytes, 0)
         if (found.length >= limit || bytes > LOADED_BYTES_MAX) lane.hasMore = true
-        for (const one of found) if (!lane.known.has(one.id)) put(lane, one)
+        const fresh = found.filter(({ id }) => !lane.known.has(id))
+        const readyMax = readyMaxOf(lane)
+        if (fresh.length > readyMax) lane.hasMore = true
+        for (const one of fresh.slice(0, readyMax)) put(lane, one)
       }
     } catch (error) {
       for (const lane of lanes) lane.hasMore = true
@@ -83,8 +86,8 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
     /** Takes what was just committed, without reading it back, where nothing older waits. */
     offer(lane: Lane, owed: Owed): boolean {
       if (lane.known.has(owed.id)) return true
-      const isNext = !lane.hasMore && lane.ready.length < LOADED_MAX && owed.orderingKey === null
-      if (!isNext || readyBytes >= READY_BYTES_MAX) return false
+      const isNext = !lane.hasMore && !isCutOff(lane) && owed.orderingKey === null
+      if (!isNext || lane.ready.length >= LOADED_MAX || readyBytes >= READY_BYTES_MAX) return false
       put(lane, owed)
       return true
     },

@@ -9,13 +9,11 @@ import {
   plans,
 } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
-import { approvalStore } from "../approvals/store.ts"
 import { projectStore } from "../organizations/project-store.ts"
 import { organizationStore } from "../organizations/store.ts"
-import type { PlatformEvents } from "../platform-events/platform-events.ts"
+import { announceEndOfKeys, emitKeyEvents, type KeyNews } from "./events.ts"
 import { mintKey } from "./mint.ts"
 import {
   checkCidrs,
@@ -73,20 +71,8 @@ const checkPlan = async ({ db, organization, now }: Call) => {
   }
 }
 
-interface KeysNeeds {
-  readonly changes: Changes
-  readonly platformEvents: PlatformEvents
-}
-
-export const keysHandlers = implement(areas.keys, ({ changes, platformEvents }: KeysNeeds) => {
-  const emit = (
-    { db, organization }: Call,
-    type: "key.created" | "key.rotated" | "key.revoked",
-    { id, name, prefix, project_id, expires_at }: KeyRow,
-  ) => {
-    const data = { key_id: id, name, prefix, expires_at: expires_at?.toISOString() ?? null }
-    return platformEvents.emit(db, { organizationId: organization.id, projectId: project_id, type, data })
-  }
+export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
+  const { changes } = news
 
   /** Tells every process that what it knows of this key is old. */
   const announce = async (call: Call, id: string) => {
@@ -99,13 +85,10 @@ export const keysHandlers = implement(areas.keys, ({ changes, platformEvents }: 
     const key = await getKey(call, input.id)
     if (key.revoked_at) throw fault("key_already_revoked")
     const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
-    for (const id of [key.id, ...pair]) {
-      await keyStore(db).update(organization.id, id, { revoked_at: now })
-      await approvalStore(db).cancelOfKey(id)
-      await announce(call, id)
-    }
-    await emit(call, "key.revoked", key)
-    const others = pair.map(id => ({ type: "api_key", id }))
+    const ended = [key, ...pair]
+    for (const { id } of ended) await keyStore(db).update(organization.id, id, { revoked_at: now })
+    await announceEndOfKeys(call, news, ended)
+    const others = pair.map(({ id }) => ({ type: "api_key", id }))
     call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
     return toKey({ ...key, revoked_at: now }, now)
   }
@@ -154,7 +137,7 @@ export const keysHandlers = implement(areas.keys, ({ changes, platformEvents }: 
         grace_expires_at: null,
         revoked_at: null,
       })
-      await emit(call, "key.created", row)
+      await emitKeyEvents(call.db, news, "key.created", [row])
       call.describe({ action: "api_key_created", targets: [target(row)] })
       return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
     },
@@ -216,7 +199,7 @@ export const keysHandlers = implement(areas.keys, ({ changes, platformEvents }: 
         grace_expires_at: new Date(now.getTime() + graceMs),
       })
       await announce(call, old.id)
-      await emit(call, "key.rotated", row)
+      await emitKeyEvents(db, news, "key.rotated", [row])
       call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
       return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
     },

@@ -123,30 +123,61 @@ export const keyStore = (db: Db) => {
         .execute(),
 
     /** The live keys that this one was rotated from or into. */
-    async relatives(organizationId: string, key: KeyRow): Promise<string[]> {
-      const found = await db
+    relatives(organizationId: string, key: KeyRow): Promise<KeyRow[]> {
+      return db
         .selectFrom("core.api_keys")
-        .select("id")
+        .selectAll()
         .where("organization_id", "=", organizationId)
         .where("revoked_at", "is", null)
         .where(eb =>
           eb.or([eb("rotated_from_id", "=", key.id), eb("id", "=", key.rotated_from_id ?? NO_PROJECT)]),
         )
         .execute()
-      return found.map(({ id }) => id)
     },
 
-    /** Revokes the live keys of a project that goes away; gives their ids. */
-    async revokeOfProject(organizationId: string, projectId: string, now: Date): Promise<string[]> {
-      const revoked = await db
+    /** Revokes the live keys of a project that goes away, and gives them. */
+    revokeOfProject(organizationId: string, projectId: string, now: Date): Promise<KeyRow[]> {
+      return db
         .updateTable("core.api_keys")
         .set({ revoked_at: now })
         .where("organization_id", "=", organizationId)
         .where("project_id", "=", projectId)
         .where("revoked_at", "is", null)
-        .returning("id")
+        .returningAll()
         .execute()
-      return revoked.map(({ id }) => id)
+    },
+
+    /** The keys of all tenants that end from `now` to `until` and were not noted before, which they now are. */
+    async noteExpiring(now: Date, until: Date, limit: number): Promise<KeyRow[]> {
+      const noted = await db
+        .insertInto("core.key_notices")
+        .columns(["key_id", "told_at"])
+        .expression(
+          db
+            .selectFrom("core.api_keys as key")
+            .select(["key.id", sql.val(now).as("told_at")])
+            .where("key.expires_at", ">", now)
+            .where("key.expires_at", "<=", until)
+            .where("key.revoked_at", "is", null)
+            .where("key.grace_expires_at", "is", null)
+            .where(({ not, exists, selectFrom }) =>
+              not(
+                exists(
+                  selectFrom("core.key_notices as notice")
+                    .select("notice.key_id")
+                    .whereRef("notice.key_id", "=", "key.id"),
+                ),
+              ),
+            )
+            .orderBy("key.expires_at")
+            .limit(limit),
+        )
+        .onConflict(conflict => conflict.doNothing())
+        .returning("key_id")
+        .execute()
+      const ids = noted.map(({ key_id }) => key_id)
+      if (ids.length === 0) return []
+      return db.selectFrom("core.api_keys").selectAll().where("id", "in", ids).execute()
     },
 
     /** Leaves out keys that somebody is changing: this waits for nobody, so it can be in nobody's way. */

@@ -1,7 +1,6 @@
 import { expandScopes, isScope, type Role, roleCeiling } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
-import { approvalStore } from "../approvals/store.ts"
+import { announceEndOfKeys, type KeyNews } from "../keys/events.ts"
 import { type KeyRow, keyStore } from "../keys/store.ts"
 
 /** Speak for the person who made them; other keys belong to the organization and stay when their maker goes. */
@@ -17,17 +16,10 @@ const exceeds = (key: KeyRow, rights: Rights): boolean => {
   return rights.projectIds !== null && !rights.projectIds.includes(key.project_id ?? "")
 }
 
-/** Tells every process that a key ended, and drops what it was waiting to do. */
-export const announceEndOfKey = async (call: Call, changes: Changes, id: string) => {
-  await approvalStore(call.db).cancelOfKey(id)
-  await changes.announce(call.db, "key", id)
-  call.committed(() => changes.applied("key", id))
-}
-
 /** Revokes a person's own keys that can do more than the person now may. */
 export const endKeysBeyond = async (
   call: Call,
-  changes: Changes,
+  news: KeyNews,
   member: { organizationId: string; userId: string },
   rights: Rights,
 ) => {
@@ -39,8 +31,8 @@ export const endKeysBeyond = async (
     .where("type", "in", OF_A_PERSON)
     .where("revoked_at", "is", null)
     .execute()
-  for (const key of keys.filter(key => exceeds(key, rights))) {
-    await keyStore(call.db).update(member.organizationId, key.id, { revoked_at: call.now })
-    await announceEndOfKey(call, changes, key.id)
-  }
+  const ended = keys.filter(key => exceeds(key, rights))
+  for (const { id } of ended)
+    await keyStore(call.db).update(member.organizationId, id, { revoked_at: call.now })
+  await announceEndOfKeys(call, news, ended)
 }

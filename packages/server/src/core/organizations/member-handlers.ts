@@ -1,8 +1,8 @@
 import { type areas, type Output, page, pageOf, type Role } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import type { KeyNews } from "../keys/events.ts"
 import { endKeysBeyond } from "./keys-of-people.ts"
 import { checkProjects, getMembership, lockMembership, organizationTarget } from "./membership.ts"
 import { checkLeads, checkMayManage, isLeading, projectsFor } from "./rules.ts"
@@ -46,7 +46,7 @@ const restrictionAfter = (
 }
 
 export const memberHandlers = (
-  changes: Changes,
+  news: KeyNews,
 ): Pick<Handlers<Specs>, "listMembers" | "updateMember" | "removeMember"> => ({
   async listMembers({ org_id, ...input }, call) {
     const { id } = await getMembership(call, org_id)
@@ -68,7 +68,7 @@ export const memberHandlers = (
     const change = { role: newRole, project_ids: projectIds }
     await organizationStore(call.db).updateMember(actor.id, member.user_id, change)
     const rights = { role: newRole, projectIds }
-    await endKeysBeyond(call, changes, { organizationId: actor.id, userId: member.user_id }, rights)
+    await endKeysBeyond(call, news, { organizationId: actor.id, userId: member.user_id }, rights)
     call.describe({
       targets: [organizationTarget(actor), memberTarget(member)],
       metadata: { role_before: oldRole, role: newRole, project_ids: projectIds },
@@ -85,7 +85,7 @@ export const memberHandlers = (
     await checkNotLastOwner(call, member)
 
     await organizationStore(call.db).deleteMember(actor.id, member.user_id)
-    await endKeysBeyond(call, changes, { organizationId: actor.id, userId: member.user_id }, null)
+    await endKeysBeyond(call, news, { organizationId: actor.id, userId: member.user_id }, null)
     call.describe({ targets: [organizationTarget(actor), memberTarget(member)] })
   },
 })

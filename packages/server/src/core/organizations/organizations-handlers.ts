@@ -1,10 +1,10 @@
 import { areas, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
 import { accountStore } from "../accounts/store.ts"
+import type { KeyNews } from "../keys/events.ts"
 import type { TenantKeys } from "../secrets/tenant-keys.ts"
 import { invitationHandlers } from "./invitation-handlers.ts"
 import { memberHandlers } from "./member-handlers.ts"
@@ -16,12 +16,11 @@ import { organizationStore } from "./store.ts"
 /** What the Free plan limits, a person with any number of Free organizations would not feel. */
 const FREE_ORGANIZATIONS_MAX = 10
 
-interface Needs {
-  readonly changes: Changes
+interface Needs extends KeyNews {
   readonly tenantKeys: TenantKeys
 }
 
-export const organizationsHandlers = implement(areas.organizations, ({ changes, tenantKeys }: Needs) => {
+export const organizationsHandlers = implement(areas.organizations, ({ changes, platformEvents, tenantKeys }: Needs) => {
   /** Tells every process that what it knows of this organization, its keys and projects is old. */
   const announce = async (call: Call, id: string) => {
     await changes.announce(call.db, "organization", id)
@@ -70,7 +69,7 @@ export const organizationsHandlers = implement(areas.organizations, ({ changes, 
       await announce(call, organization.id)
     },
 
-    ...memberHandlers(changes),
+    ...memberHandlers({ changes, platformEvents }),
     ...invitationHandlers,
   }
 })

@@ -1,12 +1,11 @@
 import { areas, type Output, page, pageOf, plans } from "@svc/contract"
 import type { Call, Principal } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
+import { announceEndOfKeys, type KeyNews } from "../keys/events.ts"
 import { keyStore } from "../keys/store.ts"
-import { announceEndOfKey } from "./keys-of-people.ts"
 import { type ProjectRecord, projectStore } from "./project-store.ts"
 import { checkLeads, checkRoom } from "./rules.ts"
 import { createProject } from "./service.ts"
@@ -52,11 +51,11 @@ const orNameTaken = async <Made>(name: string, make: Promise<Made>): Promise<Mad
   }
 }
 
-export const projectsHandlers = implement(areas.projects, ({ changes }: { changes: Changes }) => {
+export const projectsHandlers = implement(areas.projects, (news: KeyNews) => {
   /** Tells every process that what it knows of this project is old. */
   const announce = async (call: Call, id: string) => {
-    await changes.announce(call.db, "project", id)
-    call.committed(() => changes.applied("project", id))
+    await news.changes.announce(call.db, "project", id)
+    call.committed(() => news.changes.applied("project", id))
   }
 
   return {
@@ -99,9 +98,8 @@ export const projectsHandlers = implement(areas.projects, ({ changes }: { change
       const project = await getProject(call, id)
       checkStepUp(call)
       await projectStore(db).update(organization.id, project.id, { deleted_at: now })
-      for (const keyId of await keyStore(db).revokeOfProject(organization.id, project.id, now)) {
-        await announceEndOfKey(call, changes, keyId)
-      }
+      const ended = await keyStore(db).revokeOfProject(organization.id, project.id, now)
+      await announceEndOfKeys(call, news, ended)
       await announce(call, project.id)
       call.describe({ targets: [projectTarget(project)] })
     },

@@ -1,0 +1,145 @@
+/** What a mail, its recipients and its template look like on the wire; both sides of the area use them. */
+import { T } from "./dsl.ts"
+import { Id, Nullable, OneOf, Time } from "./types.ts"
+
+/** Recipients of one mail: to, cc and bcc together. */
+export const EMAIL_RECIPIENTS_MAX = 50
+export const EMAIL_ATTACHMENTS_MAX = 20
+/** Bytes of all attachments of a mail, decoded. */
+export const EMAIL_ATTACHMENT_BYTES_MAX = 10 * 1024 * 1024
+/** Characters of an HTML or text body, and of a template. */
+export const EMAIL_BODY_LENGTH_MAX = 512 * 1024
+/** How far ahead a mail can be scheduled. */
+export const EMAIL_SCHEDULE_DAYS_MAX = 30
+
+const ADDRESS_LENGTH_MAX = 400
+
+/** `a@x.dev`, `App <a@x.dev>`, or its parts. */
+export const Address = T.Union([
+  T.String({ minLength: 3, maxLength: ADDRESS_LENGTH_MAX, description: "`a@x.dev` or `Name <a@x.dev>`" }),
+  T.Object(
+    {
+      email: T.String({ minLength: 3, maxLength: ADDRESS_LENGTH_MAX }),
+      name: T.Optional(T.String({ maxLength: 200 })),
+    },
+    { additionalProperties: false },
+  ),
+])
+
+export const Addresses = T.Union([Address, T.Array(Address, { maxItems: EMAIL_RECIPIENTS_MAX })])
+
+export const Subject = T.String({ minLength: 1, maxLength: 998, pattern: "^[^\\u0000-\\u001f\\u007f]+$" })
+export const Body = T.String({ maxLength: EMAIL_BODY_LENGTH_MAX })
+
+export const Tag = T.Object(
+  {
+    name: T.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9_-]+$" }),
+    value: T.String({ maxLength: 256 }),
+  },
+  { additionalProperties: false },
+)
+
+export const Attachment = T.Object(
+  {
+    filename: T.String({ minLength: 1, maxLength: 255, pattern: "^[^\\u0000-\\u001f\\u007f/\\\\]+$" }),
+    content: T.String({ description: "Base64", maxLength: (EMAIL_ATTACHMENT_BYTES_MAX / 3) * 4 + 4 }),
+    content_type: T.Optional(
+      T.String({ maxLength: 127, pattern: "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$" }),
+    ),
+    content_id: T.Optional(
+      Nullable(T.String({ maxLength: 128, pattern: "^[A-Za-z0-9._@-]+$", description: "For `cid:` in HTML" })),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const recipientStatuses = [
+  "queued",
+  "delayed",
+  "delivered",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "cancelled",
+] as const
+
+export type RecipientStatus = (typeof recipientStatuses)[number]
+
+export const MessageStatus = OneOf([
+  "scheduled",
+  "queued",
+  "delivered",
+  "partially_delivered",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "cancelled",
+])
+
+export const Recipient = T.Object({
+  email: T.String(),
+  kind: OneOf(["to", "cc", "bcc"]),
+  status: OneOf(recipientStatuses),
+  attempts: T.Integer(),
+  captured: T.Boolean({ description: "It is in the mailbox of this installation instead" }),
+  last_error: Nullable(T.String({ description: "What the other server answered last" })),
+  updated_at: Time,
+})
+
+export const Accepted = T.Object({
+  id: Id,
+  message_id: T.String({ description: "The header of that name" }),
+  status: OneOf(["queued", "scheduled", "suppressed"]),
+  accepted_at: Time,
+  recipients: T.Array(
+    T.Object({ email: T.String(), status: OneOf(["queued", "suppressed"]) }),
+  ),
+})
+
+export const messageFields = {
+  id: Id,
+  message_id: T.String(),
+  status: MessageStatus,
+  from: T.String(),
+  subject: T.String(),
+  template: Nullable(T.String()),
+  tags: T.Array(Tag),
+  recipients: T.Array(Recipient),
+  scheduled_at: Nullable(Time),
+  accepted_at: Time,
+}
+
+export const Variable = T.Object(
+  {
+    name: T.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z_][A-Za-z0-9_]*$" }),
+    type: T.Optional(OneOf(["string", "number", "boolean", "array", "object"])),
+    required: T.Optional(T.Boolean()),
+    default: T.Optional(T.Unknown({ description: "Used where `data` has no such field" })),
+  },
+  { additionalProperties: false },
+)
+
+export const Template = T.Object({
+  id: Id,
+  name: T.String(),
+  version: T.Integer({ description: "Grows with every change" }),
+  subject: T.String(),
+  html: T.String({ description: "As it was given, or made from `mjml`" }),
+  text: Nullable(T.String({ description: "Null: made from the HTML when it is sent" })),
+  mjml: Nullable(T.String()),
+  from: Nullable(T.String()),
+  reply_to: Nullable(T.String()),
+  bulk: T.Boolean({ description: "Mails get the headers by which recipients unsubscribe" }),
+  variables: T.Array(
+    T.Object({
+      name: T.String(),
+      type: OneOf(["string", "number", "boolean", "array", "object"]),
+      required: T.Boolean(),
+      default: T.Unknown(),
+    }),
+  ),
+  created_at: Time,
+  updated_at: Time,
+})

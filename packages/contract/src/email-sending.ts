@@ -1,0 +1,292 @@
+/** Sending: mails, their templates, and the mailbox that takes them where nothing carries them on. */
+import { MIB, type OperationSpec, T } from "./dsl.ts"
+import {
+  Accepted,
+  Address,
+  Addresses,
+  Attachment,
+  Body,
+  EMAIL_ATTACHMENTS_MAX,
+  messageFields,
+  Subject,
+  Tag,
+  Template,
+  Variable,
+} from "./email-fields.ts"
+import { Id, Nullable, Page, pageQuery, Time } from "./types.ts"
+
+const ById = T.Object({ id: Id })
+const Headers = T.Record(T.String({ maxLength: 76 }), T.String({ maxLength: 998 }), {
+  maxProperties: 20,
+  description: "Headers of your own: `X-…`, `References`, `In-Reply-To`, `Auto-Submitted`, `Precedence`",
+})
+/** Attachments in base64, and two bodies whose every character may be escaped. */
+const SEND_BYTES_MAX = 20 * MIB
+
+const envelope = {
+  to: Addresses,
+  from: T.Optional(Address),
+  reply_to: T.Optional(Nullable(Address)),
+  cc: T.Optional(Addresses),
+  bcc: T.Optional(Addresses),
+  tags: T.Optional(T.Array(Tag, { maxItems: 20 })),
+  headers: T.Optional(Headers),
+  attachments: T.Optional(T.Array(Attachment, { maxItems: EMAIL_ATTACHMENTS_MAX })),
+  scheduled_at: T.Optional(Nullable(Time)),
+  track_opens: T.Optional(T.Boolean({ description: "Otherwise as the settings say" })),
+  track_clicks: T.Optional(T.Boolean({ description: "Otherwise as the settings say" })),
+}
+
+const TemplateName = T.String({ minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" })
+
+const templateBody = {
+  name: TemplateName,
+  subject: Subject,
+  html: T.Optional(Nullable(Body)),
+  text: T.Optional(Nullable(Body)),
+  mjml: T.Optional(Nullable(Body)),
+  from: T.Optional(Nullable(Address)),
+  reply_to: T.Optional(Nullable(Address)),
+  bulk: T.Optional(T.Boolean()),
+  variables: T.Optional(T.Array(Variable, { maxItems: 100 })),
+}
+
+const Data = T.Record(T.String({ maxLength: 64 }), T.Unknown(), {
+  maxProperties: 200,
+  description: "What the template's variables stand for",
+})
+
+const inboxFields = {
+  id: Id,
+  email_id: Id,
+  message_id: T.String(),
+  from: T.String(),
+  to: T.String({ description: "Whom this copy was for" }),
+  subject: T.String(),
+  captured_at: Time,
+}
+
+const sends = {
+  sendTransactional: {
+    id: "sendTransactionalEmail",
+    http: "POST /v1/email/send/tx",
+    summary: "Send a mail made from a template",
+    description:
+      "Accepted once it is stored: the reply does not wait for the delivery. A recipient that is suppressed is marked and " +
+      "gets nothing; the others are not held up by it.",
+    scope: "email:send",
+    effect: "write",
+    body: T.Object({
+      ...envelope,
+      template: T.String({ minLength: 1, maxLength: 100, description: "Its name or its id" }),
+      data: T.Optional(Data),
+      subject: T.Optional(Subject),
+    }),
+    bodyBytesMax: SEND_BYTES_MAX,
+    replies: { 200: Accepted },
+    faults: [
+      "template_not_found",
+      "template_variable_missing",
+      "invalid_parameter",
+      "plan_limit_reached",
+      "email_domain_not_enabled",
+    ],
+    example: { template: "welcome", data: { name: "Ada" }, to: "ada@example.com" },
+  },
+  sendRaw: {
+    id: "sendRawEmail",
+    http: "POST /v1/email/send/raw",
+    summary: "Send a mail as given",
+    description: "Without `text` a plain part is made from the HTML.",
+    scope: "email:send",
+    effect: "write",
+    body: T.Object({
+      ...envelope,
+      subject: Subject,
+      html: T.Optional(Body),
+      text: T.Optional(Body),
+    }),
+    bodyBytesMax: SEND_BYTES_MAX,
+    replies: { 200: Accepted },
+    faults: ["invalid_parameter", "missing_parameter", "plan_limit_reached", "email_domain_not_enabled"],
+    example: { to: ["ada@example.com"], subject: "Hello", html: "<p>Hello, Ada</p>" },
+  },
+} as const satisfies Record<string, OperationSpec>
+
+const templates = {
+  listTemplates: {
+    id: "listEmailTemplates",
+    http: "GET /v1/email/templates",
+    summary: "List templates",
+    scope: "email:read",
+    effect: "read",
+    query: T.Object(pageQuery),
+    replies: { 200: Page(Template) },
+  },
+  createTemplate: {
+    id: "createEmailTemplate",
+    http: "POST /v1/email/templates",
+    summary: "Create a template",
+    description:
+      "Subject, HTML, MJML and text are Liquid. `html` or `mjml` is needed; MJML is compiled now, Liquid is checked now.",
+    scope: "email:write",
+    effect: "write",
+    body: T.Object(templateBody),
+    bodyBytesMax: 8 * MIB,
+    replies: { 200: Template },
+    faults: ["invalid_parameter", "missing_parameter", "name_taken"],
+    example: { name: "welcome", subject: "Hi {{ name }}", html: "<p>Hi {{ name }}</p>" },
+  },
+  getTemplate: {
+    id: "getEmailTemplate",
+    http: "GET /v1/email/templates/{id}",
+    summary: "Read a template",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    params: ById,
+    replies: { 200: Template },
+    faults: ["template_not_found"],
+  },
+  updateTemplate: {
+    id: "updateEmailTemplate",
+    http: "PUT /v1/email/templates/{id}",
+    summary: "Replace a template",
+    description: "Mails that were accepted before keep what they were made from.",
+    scope: "email:write",
+    effect: "write",
+    params: ById,
+    body: T.Object(templateBody),
+    bodyBytesMax: 8 * MIB,
+    replies: { 200: Template },
+    faults: ["template_not_found", "invalid_parameter", "missing_parameter", "name_taken"],
+    example: { name: "welcome", subject: "Hi {{ name }}", html: "<p>Hello {{ name }}</p>" },
+  },
+  deleteTemplate: {
+    id: "deleteEmailTemplate",
+    http: "DELETE /v1/email/templates/{id}",
+    summary: "Delete a template",
+    scope: "email:write",
+    effect: "destroy",
+    params: ById,
+    replies: { 200: T.Object({ id: Id, deleted: T.Boolean() }) },
+    faults: ["template_not_found"],
+  },
+  previewTemplate: {
+    id: "previewEmailTemplate",
+    http: "POST /v1/email/templates/{id}/preview",
+    summary: "See what a template makes of data",
+    description: "Nothing is sent. A variable that is required and missing is listed instead of refused.",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    params: ById,
+    body: T.Object({ data: T.Optional(Data) }),
+    replies: {
+      200: T.Object({
+        subject: T.String(),
+        html: T.String(),
+        text: T.String(),
+        missing: T.Array(T.String()),
+      }),
+    },
+    faults: ["template_not_found", "invalid_parameter"],
+    example: { data: { name: "Ada" } },
+  },
+} as const satisfies Record<string, OperationSpec>
+
+const messages = {
+  listMessages: {
+    id: "listEmailMessages",
+    http: "GET /v1/email/messages",
+    summary: "List mails",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    query: T.Object({
+      ...pageQuery,
+      recipient: T.Optional(T.String({ maxLength: 254 })),
+      template: T.Optional(T.String({ maxLength: 100 })),
+    }),
+    replies: { 200: Page(T.Object(messageFields)) },
+  },
+  getMessage: {
+    id: "getEmailMessage",
+    http: "GET /v1/email/messages/{id}",
+    summary: "Read a mail and what became of it",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    params: ById,
+    replies: {
+      200: T.Object({ ...messageFields, html: Nullable(T.String()), text: Nullable(T.String()) }),
+    },
+    faults: ["resource_not_found"],
+  },
+  cancelMessage: {
+    id: "cancelEmailMessage",
+    http: "POST /v1/email/messages/{id}/cancel",
+    summary: "Cancel what has not been sent",
+    description: "For scheduled mails, and for recipients that are still being tried.",
+    scope: "email:send",
+    effect: "write",
+    beyond: true,
+    idempotent: "naturally",
+    params: ById,
+    replies: { 200: T.Object(messageFields) },
+    faults: ["resource_not_found", "invalid_state_transition"],
+  },
+} as const satisfies Record<string, OperationSpec>
+
+const inbox = {
+  listInbox: {
+    id: "listEmailInbox",
+    http: "GET /v1/email/inbox",
+    summary: "List captured mails",
+    description: "Where no relay is configured, mails end here instead of leaving the installation.",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    query: T.Object({ ...pageQuery, to: T.Optional(T.String({ maxLength: 254 })) }),
+    replies: { 200: Page(T.Object(inboxFields)) },
+  },
+  getInbox: {
+    id: "getEmailInbox",
+    http: "GET /v1/email/inbox/{id}",
+    summary: "Read a captured mail",
+    scope: "email:read",
+    effect: "read",
+    beyond: true,
+    params: ById,
+    replies: {
+      200: T.Object({
+        ...inboxFields,
+        text: Nullable(T.String()),
+        html: Nullable(T.String()),
+        raw: T.String({ description: "The whole mail as it would travel, each character one byte" }),
+        attachments: T.Array(
+          T.Object({
+            filename: T.String(),
+            content_type: T.String(),
+            size_bytes: T.Integer(),
+            content: T.String({ description: "Base64" }),
+          }),
+        ),
+      }),
+    },
+    faults: ["resource_not_found"],
+  },
+  deleteInbox: {
+    id: "deleteEmailInbox",
+    http: "DELETE /v1/email/inbox/{id}",
+    summary: "Remove a captured mail from the mailbox",
+    scope: "email:send",
+    effect: "destroy",
+    beyond: true,
+    params: ById,
+    replies: { 204: null },
+    faults: ["resource_not_found"],
+  },
+} as const satisfies Record<string, OperationSpec>
+
+export const emailSending = { ...sends, ...templates, ...messages, ...inbox }

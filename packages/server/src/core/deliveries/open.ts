@@ -1,0 +1,163 @@
+import { fileURLToPath } from "node:url"
+import { afterCommit, type Db } from "../../kernel/db/database.ts"
+import type { MigrationSource } from "../../kernel/db/migrate.ts"
+import { newId } from "../../kernel/id.ts"
+import type { Jobs } from "../../kernel/jobs/jobs.ts"
+import type { Family, MetricSources } from "../../kernel/metrics.ts"
+import { attemptDelivery } from "./attempt.ts"
+import { CHANGED_TOPIC } from "./claims.ts"
+import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMessage } from "./deliveries.ts"
+import { createDispatcher, type Dispatcher, type DispatcherNeeds } from "./dispatcher.ts"
+import { buryAll, forgetFailures, replayRange, sendAgain } from "./owed.ts"
+import { addDays, dropOldDays } from "./partitions.ts"
+import { isSuccess } from "./rules.ts"
+import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
+
+export const deliveriesMigrations: MigrationSource = {
+  schema: "deliveries",
+  folder: fileURLToPath(new URL("migrations", import.meta.url)),
+}
+
+const TICK_EVERY_MS = 250
+const BEAT_EVERY_MS = 3_000
+/** News can be lost; then work is found this late. One statement for all endpoints. */
+const LOOK_EVERY_MS = 2_000
+const PRUNE_EVERY_MS = 3_600_000
+const RETRIES_MAX = 20
+const DATA_BYTES_MAX = 262_144
+
+export interface DeliveriesNeeds extends Omit<DispatcherNeeds, "kinds"> {
+  readonly jobs: Jobs
+  readonly metrics: MetricSources
+}
+
+export interface RunningDeliveries extends Disposable {
+  readonly deliveries: Deliveries
+  /** Begins to send. */
+  start(): Promise<void>
+  /** Sends nothing more, and waits this long at most for what is under way. */
+  drain(waitMsMax: number): Promise<void>
+}
+
+const figuresOf = (dispatcher: Dispatcher): Family[] => {
+  const { flying, lanes, unwritten } = dispatcher.figures()
+  const gauge = (name: string, help: string, value: number): Family => ({
+    name,
+    type: "gauge",
+    help,
+    samples: [{ labels: {}, value }],
+  })
+  return [
+    gauge("svc_deliveries_under_way", "Deliveries that are being attempted.", flying),
+    gauge("svc_delivery_endpoints", "Endpoints that this process sends to.", lanes),
+    gauge("svc_deliveries_unwritten", "Attempts whose outcome is not written yet.", unwritten),
+  ]
+}
+
+/** A delivery that has had its one attempt. */
+const deliverTest = async (
+  { outbound, database, clock }: DeliveriesNeeds,
+  message: TestMessage,
+  endpoint: Endpoint,
+): Promise<Delivery> => {
+  const id = newId()
+  const createdAt = new Date(clock.now())
+  const { attempt, verdict } = await attemptDelivery(outbound, {
+    ...{ deliveryId: id, number: 1, trigger: "test", message: messageOf(message), endpoint },
+    ...{ nowMs: createdAt.getTime(), signal: new AbortController().signal },
+  })
+  const delivery: Delivery = {
+    ...{ id, tenantId: message.tenantId, endpointId: message.endpointId },
+    ...{ eventId: message.id, eventType: message.type, status: isSuccess(verdict) ? "delivered" : "failed" },
+    ...{ attemptCount: 1, maxRetries: 0, nextAttemptAt: null, createdAt, completedAt: new Date(clock.now()) },
+    attempts: [attempt],
+  }
+  await insertTest(database.db, message, delivery)
+  return delivery
+}
+
+const checkMessage = ({ data, recipients }: { data: string; recipients: readonly { maxRetries: number }[] }) => {
+  const bytes = Buffer.byteLength(data)
+  if (bytes > DATA_BYTES_MAX) throw new RangeError(`a message has ${bytes} bytes of data`)
+  const over = recipients.find(({ maxRetries }) => maxRetries < 0 || maxRetries > RETRIES_MAX)
+  if (over) throw new RangeError(`${over.maxRetries} retries`)
+}
+
+/** The engine of deliveries; nothing is sent before `start`. */
+export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
+  const { database, changes, clock, jobs, metrics } = needs
+  const kinds = new Map<string, DeliveryKind>()
+  const dispatcher = createDispatcher({ ...needs, kinds })
+  const timers = new DisposableStack()
+
+  /** The process that sends to the endpoint must read it anew. */
+  const tellChanged = async (db: Db, { endpointId }: EndpointOf) => {
+    await changes.announce(db, CHANGED_TOPIC, endpointId)
+    afterCommit(db, () => {
+      changes.applied(CHANGED_TOPIC, endpointId)
+      void dispatcher.look()
+    })
+  }
+  const now = () => new Date(clock.now())
+
+  const deliveries: Deliveries = {
+    define(kind) {
+      if (kinds.has(kind.name)) throw new Error(`${kind.name} is defined twice`)
+      kinds.set(kind.name, kind)
+    },
+    async enqueue(db, messages) {
+      if (messages.length === 0) return
+      for (const message of messages) checkMessage(message)
+      const fresh = await insertDeliveries(db, now(), messages)
+      if (fresh.length > 0) afterCommit(db, () => dispatcher.fresh(fresh))
+    },
+    deliverOnce: (message, endpoint) => deliverTest(needs, message, endpoint),
+    list: (db, endpoint, filter) =>
+      listDeliveries(db, endpoint, filter, dispatcher.underWay(endpoint.endpointId)),
+    async retry(db, endpoint, deliveryId) {
+      await sendAgain(db, now(), endpoint, deliveryId)
+      await tellChanged(db, endpoint)
+      return findDelivery(db, endpoint, deliveryId)
+    },
+    async replay(db, endpoint, range) {
+      const count = await replayRange(db, now(), endpoint, range)
+      await tellChanged(db, endpoint)
+      return count
+    },
+    async cancel(db, endpoint) {
+      await buryAll(db, now(), endpoint, "cancelled")
+      await tellChanged(db, endpoint)
+    },
+    health: readHealth,
+    async forgive(db, endpoint) {
+      await forgetFailures(db, endpoint)
+      await tellChanged(db, endpoint)
+    },
+  }
+
+  jobs.schedule({
+    name: "deliveries.days",
+    every: PRUNE_EVERY_MS,
+    async run() {
+      await dropOldDays(database.db, clock.now())
+      await addDays(database.db)
+    },
+  })
+  metrics.collect(() => figuresOf(dispatcher))
+
+  return {
+    deliveries,
+    async start() {
+      await addDays(database.db)
+      timers.use(clock.every(TICK_EVERY_MS, dispatcher.tick))
+      timers.use(clock.every(BEAT_EVERY_MS, dispatcher.beat))
+      timers.use(clock.every(LOOK_EVERY_MS, dispatcher.look))
+      await dispatcher.start()
+    },
+    drain: waitMsMax => dispatcher.drain(waitMsMax),
+    [Symbol.dispose]() {
+      timers.dispose()
+      dispatcher[Symbol.dispose]()
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import { sql } from "kysely"
+import type { Db } from "../../kernel/db/database.ts"
+import { buryOld } from "./owed.ts"
+
+const DAY_MS = 86_400_000
+/** How long messages and finished deliveries are kept. */
+export const RETENTION_DAYS = 30
+/** What still waits is buried before the day that it belongs to is dropped. */
+const WAITING_DAYS_MAX = RETENTION_DAYS - 2
+const DAYS_AHEAD = 3
+
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+
+/**
+ * Makes the partitions of today and the next days. Ids are made from the system's time, so it is that which counts.
+ * Looks before it locks: the usual start finds them.
+ */
+export const addDays = async (db: Db): Promise<void> => {
+  const last = dayOf(Date.now() + (DAYS_AHEAD - 1) * DAY_MS).replaceAll("-", "")
+  const { rows } = await sql<{ isThere: boolean }>`
+    SELECT to_regclass(${`deliveries.messages_${last}`}) IS NOT NULL
+      AND to_regclass(${`deliveries.finished_${last}`}) IS NOT NULL AS "isThere"`.execute(db)
+  if (rows[0]?.isThere) return
+  await sql`SELECT deliveries.add_days(${dayOf(Date.now())}::date, ${DAYS_AHEAD}::int)`.execute(db)
+}
+
+/** Drops what is older than it is kept. */
+export const dropOldDays = async (db: Db, nowMs: number): Promise<void> => {
+  await buryOld(db, new Date(nowMs), new Date(nowMs - WAITING_DAYS_MAX * DAY_MS))
+  await sql`SELECT deliveries.drop_days(${dayOf(nowMs - RETENTION_DAYS * DAY_MS)}::date)`.execute(db)
+}

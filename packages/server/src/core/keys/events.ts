@@ -1,0 +1,38 @@
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Db } from "../../kernel/db/database.ts"
+import { approvalStore } from "../approvals/store.ts"
+import type { PlatformEvents } from "../platform-events/platform-events.ts"
+import type { KeyRow } from "./store.ts"
+
+/** Who hears of keys: the caches of every process, and whoever the organization has told. */
+export interface KeyNews {
+  readonly changes: Changes
+  readonly platformEvents: PlatformEvents
+}
+
+type KeyEvent = "key.created" | "key.rotated" | "key.revoked" | "key.expiring"
+
+export const emitKeyEvents = (
+  db: Db,
+  { platformEvents }: Pick<KeyNews, "platformEvents">,
+  type: KeyEvent,
+  keys: readonly KeyRow[],
+): Promise<void> =>
+  platformEvents.emit(
+    db,
+    ...keys.map(({ id, organization_id, project_id, name, prefix, expires_at }) => ({
+      ...{ organizationId: organization_id, projectId: project_id, type },
+      data: { key_id: id, name, prefix, expires_at: expires_at?.toISOString() ?? null },
+    })),
+  )
+
+/** Tells that keys were revoked, and drops what they were waiting to do. */
+export const announceEndOfKeys = async (call: Call, news: KeyNews, keys: readonly KeyRow[]) => {
+  for (const { id } of keys) {
+    await approvalStore(call.db).cancelOfKey(id)
+    await news.changes.announce(call.db, "key", id)
+    call.committed(() => news.changes.applied("key", id))
+  }
+  await emitKeyEvents(call.db, news, "key.revoked", keys)
+}
