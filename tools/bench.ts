@@ -11,6 +11,7 @@ import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
 import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
 import { searchFigures } from "./bench/search.ts"
+import { storageFigures } from "./bench/storage.ts"
 import { vectorFigures } from "./bench/vectors.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
@@ -88,6 +89,33 @@ const print = (rows: readonly Row[]) => {
   }
 }
 
+type Figures = Readonly<Record<string, string | number>>
+
+/** What is measured on the running platform, by the names that `npm run bench -- NAME…` chooses from; all unless told. */
+const parts: Readonly<Record<string, (dataDir: string, pid: number) => Promise<Figures>>> = {
+  databases: databaseFigures,
+  storage: storageFigures,
+  vectors: vectorFigures,
+  search: searchFigures,
+  jobs: jobFigures,
+}
+
+const chosen = process.argv.slice(2)
+const unknown = chosen.filter(name => !Object.hasOwn(parts, name))
+if (unknown.length > 0)
+  throw new Error(`no such part: ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`)
+
+const measure = async (dataDir: string, pid: number): Promise<Record<string, Figures>> => {
+  const measured: Record<string, Figures> = {}
+  for (const [name, figures] of Object.entries(parts)) {
+    if (chosen.length > 0 && !chosen.includes(name)) continue
+    measured[name] = await figures(dataDir, pid)
+    for (const [what, value] of Object.entries(measured[name]))
+      process.stdout.write(`${what.padEnd(50)} ${value}\n`)
+  }
+  return measured
+}
+
 const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-"))
 const bare = spawn(process.execPath, ["tools/bench/bare.ts", String(BARE_PORT)], { stdio: "inherit" })
 try {
@@ -95,13 +123,11 @@ try {
   const platform = await start(dataDir)
   await new Promise(resolve => setTimeout(resolve, 3_000))
   const idle = await residentMegabytes(platform.process.pid ?? 0)
-  const rows = await throughput(apiKeyOf(dataDir))
-  const databases = await databaseFigures(dataDir)
-  const vectors = await vectorFigures(dataDir, platform.process.pid ?? 0)
-  const search = await searchFigures(dataDir)
+  const rows = chosen.length > 0 ? [] : await throughput(apiKeyOf(dataDir))
+  print(rows)
+  const measured = await measure(dataDir, platform.process.pid ?? 0)
   await stop(platform.process)
   const key_check_us = await measureKeyCheck()
-  const jobs = await jobFigures()
 
   const commit = await promisify(execFile)("git", ["rev-parse", "--short", "HEAD"]).then(
     ({ stdout }) => stdout.trim(),
@@ -121,17 +147,11 @@ try {
     idle_pss_mb: idle,
     key_check_us,
     throughput: rows,
-    databases,
-    vectors,
-    search,
-    jobs,
+    ...measured,
   }
-  print(rows)
   process.stdout.write(
     `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
   )
-  for (const [what, value] of Object.entries({ ...databases, ...vectors, ...search, ...jobs }))
-    process.stdout.write(`${what.padEnd(44)} ${value}\n`)
   mkdirSync("bench-results", { recursive: true })
   writeFileSync(
     `bench-results/${result.date.replaceAll(":", "-")}.json`,

@@ -1,5 +1,5 @@
 /** What schedules and their executions look like. */
-import { T } from "./dsl.ts"
+import { type Static, T } from "./dsl.ts"
 import { Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
 /** Of one organization. */
@@ -87,6 +87,12 @@ export const CronTarget = T.Union([
     closed,
   ),
 ])
+
+/** What a schedule of that kind does. */
+export type CronTargetOf<Type extends CronTargetType = CronTargetType> = Extract<
+  Static<typeof CronTarget>,
+  { type: Type }
+>
 
 export const CronExpression = T.String({
   minLength: 1,

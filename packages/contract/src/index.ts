@@ -36,6 +36,7 @@ export {
   type CronCatchupPolicy,
   type CronExecutionStatus,
   type CronOverlapPolicy,
+  type CronTargetOf,
   type CronTargetType,
   type CronTrigger,
 } from "./cron-fields.ts"
@@ -48,6 +49,16 @@ export {
 } from "./databases-fields.ts"
 export * from "./dsl.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
+export {
+  EVENT_DATA_BYTES_MAX,
+  EVENT_DEDUPE_SECONDS,
+  EVENT_RETENTION_DAYS_MAX,
+  EVENTS_PUBLISHED_MAX,
+  SUBSCRIPTION_RETRIES_DEFAULT,
+  SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
+  SUBSCRIPTIONS_MAX,
+  TOPICS_MAX,
+} from "./events.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"
 export { type KeyType, keyTypes } from "./identity.ts"

@@ -1,4 +1,35 @@
-import { area } from "./dsl.ts"
+import { area, T } from "./dsl.ts"
+import {
+  Device,
+  deviceFields,
+  Marked,
+  Notification,
+  notificationFilters,
+  Preferences,
+  Providers,
+  preferenceFields,
+  providerFields,
+  Sent,
+  sendFields,
+  Whose,
+} from "./notifications-fields.ts"
+import { Id, Page, pageQuery, Time } from "./types.ts"
+
+const WhoseQuery = T.Object(Whose)
+const Named = T.Object({ id: Id })
+
+const READ = { scope: "notifications:read", effect: "read" } as const
+const WRITE = { scope: "notifications:write", effect: "write" } as const
+
+/** Changes one mark of a notification. */
+const MARK = {
+  ...WRITE,
+  idempotent: "naturally",
+  params: Named,
+  query: WhoseQuery,
+  replies: { 200: Marked },
+  faults: ["notification_not_found", "member_not_found", "role_insufficient"],
+} as const
 
 export const notifications = area(
   "notifications",
@@ -7,5 +38,212 @@ export const notifications = area(
     summary: "Messages to people, in the app and on their devices",
     project: "optional",
   },
-  {},
+  {
+    list: {
+      ...READ,
+      id: "listNotifications",
+      http: "GET /v1/notifications",
+      summary: "List the notifications of an inbox",
+      description:
+        "A person has an inbox in each organization; a key of a person reads that person's, and any other key has one " +
+        "of its own. A key bound to a project sees what was sent from that project and from none.",
+      query: T.Object(notificationFilters),
+      replies: { 200: Page(Notification) },
+      faults: ["member_not_found", "role_insufficient", "invalid_parameter"],
+    },
+    send: {
+      ...WRITE,
+      id: "sendNotification",
+      http: "POST /v1/notifications",
+      summary: "Send a notification",
+      description:
+        "It is in the recipients' inboxes when this answers, and then goes to their devices. What a recipient's " +
+        "preferences leave out is not sent.",
+      body: T.Object(sendFields),
+      aliases: { user_id: "to", message: "body" },
+      replies: { 200: Sent },
+      faults: ["member_not_found", "invalid_parameter"],
+      example: {
+        type: "build.failed",
+        category: "builds",
+        title: "The build has failed",
+        body: "web, commit 4f2a91c",
+        action_url: "https://example.com/builds/42",
+        priority: "high",
+      },
+    },
+    unreadCount: {
+      ...READ,
+      id: "getUnreadCount",
+      http: "GET /v1/notifications/unread-count",
+      summary: "Count the unread notifications of an inbox",
+      query: WhoseQuery,
+      replies: { 200: T.Object({ unread_count: T.Integer() }) },
+      faults: ["member_not_found", "role_insufficient"],
+    },
+    readAll: {
+      ...WRITE,
+      id: "markAllNotificationsRead",
+      http: "POST /v1/notifications/read-all",
+      summary: "Mark all notifications of an inbox as read",
+      idempotent: "naturally",
+      query: WhoseQuery,
+      body: T.Object({ category: T.Optional(T.String({ minLength: 1, maxLength: 64 })), before: T.Optional(Time) }),
+      replies: { 200: T.Object({ updated: T.Integer() }) },
+      faults: ["member_not_found", "role_insufficient"],
+      example: {},
+    },
+    stream: {
+      ...READ,
+      beyond: true,
+      id: "streamNotifications",
+      http: "GET /v1/notifications/stream",
+      summary: "Follow an inbox live, by server-sent events",
+      description:
+        "`notification` has a notification as its data and is repeated from `Last-Event-ID` on after a reconnection; " +
+        "`unread_count` comes first and whenever it changes. A comment every 15 seconds keeps the connection open.",
+      content: { reply: "sse" },
+      query: WhoseQuery,
+      replies: { 200: T.String() },
+      faults: ["member_not_found", "role_insufficient", "rate_limited"],
+    },
+    get: {
+      ...READ,
+      id: "getNotification",
+      http: "GET /v1/notifications/{id}",
+      summary: "Show a notification, and what became of it on each channel",
+      params: Named,
+      query: WhoseQuery,
+      replies: { 200: Notification },
+      faults: ["notification_not_found", "member_not_found", "role_insufficient"],
+    },
+    read: {
+      ...MARK,
+      id: "markNotificationRead",
+      http: "POST /v1/notifications/{id}/read",
+      summary: "Mark a notification as read",
+    },
+    unread: {
+      ...MARK,
+      beyond: true,
+      id: "markNotificationUnread",
+      http: "POST /v1/notifications/{id}/unread",
+      summary: "Mark a notification as not read",
+    },
+    seen: {
+      ...MARK,
+      beyond: true,
+      id: "markNotificationSeen",
+      http: "POST /v1/notifications/{id}/seen",
+      summary: "Mark a notification as seen, which is less than read",
+    },
+    archive: {
+      ...MARK,
+      beyond: true,
+      id: "archiveNotification",
+      http: "POST /v1/notifications/{id}/archive",
+      summary: "Put a notification away; it no longer counts as unread",
+    },
+    listDevices: {
+      ...READ,
+      beyond: true,
+      id: "listNotificationDevices",
+      http: "GET /v1/notifications/devices",
+      summary: "List the devices of an inbox",
+      query: T.Object({ ...Whose, ...pageQuery }),
+      replies: { 200: Page(Device) },
+      faults: ["member_not_found", "role_insufficient"],
+    },
+    registerDevice: {
+      ...WRITE,
+      id: "registerNotificationDevice",
+      http: "POST /v1/notifications/devices",
+      summary: "Register a device to push to",
+      description:
+        "The same token or endpoint again is the same device: its other fields are replaced, it is active again, and it " +
+        "belongs to whom it was registered for last.",
+      idempotent: "naturally",
+      query: WhoseQuery,
+      body: T.Object(deviceFields),
+      replies: { 200: T.Object({ ...Device.properties, vapid_public_key: T.Optional(T.String()) }) },
+      faults: ["member_not_found", "role_insufficient", "invalid_parameter", "missing_parameter"],
+      example: {
+        provider: "webpush",
+        name: "Firefox",
+        subscription: {
+          endpoint: "https://push.example.com/send/7f2a",
+          keys: {
+            p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            auth: "BTBZMqHH6r4Tts7J_aSIgg",
+          },
+        },
+      },
+    },
+    unregisterDevice: {
+      scope: "notifications:write",
+      effect: "destroy",
+      id: "unregisterNotificationDevice",
+      http: "DELETE /v1/notifications/devices/{device_id}",
+      summary: "Push to a device no more",
+      params: T.Object({ device_id: Id }),
+      query: WhoseQuery,
+      replies: { 200: Device },
+      faults: ["device_not_found", "member_not_found", "role_insufficient"],
+    },
+    webPushKey: {
+      ...READ,
+      beyond: true,
+      id: "getWebPushKey",
+      http: "GET /v1/notifications/web-push-key",
+      summary: "Show the key that browsers subscribe with",
+      description: "`applicationServerKey` of `pushManager.subscribe`: the organization's VAPID public key.",
+      replies: { 200: T.Object({ public_key: T.String({ description: "65 bytes in base64url" }) }) },
+    },
+    getPreferences: {
+      ...READ,
+      id: "getNotificationPreferences",
+      http: "GET /v1/notifications/preferences",
+      summary: "Show what a recipient wants to get",
+      query: WhoseQuery,
+      replies: { 200: Preferences },
+      faults: ["member_not_found", "role_insufficient"],
+    },
+    updatePreferences: {
+      ...WRITE,
+      id: "updateNotificationPreferences",
+      http: "PUT /v1/notifications/preferences",
+      summary: "Say what a recipient wants to get",
+      description: "All fields are replaced; what is left out gets its default, which is to get everything.",
+      idempotent: "naturally",
+      query: WhoseQuery,
+      body: T.Object(preferenceFields),
+      replies: { 200: Preferences },
+      faults: ["member_not_found", "role_insufficient", "invalid_parameter", "not_implemented"],
+      example: {
+        categories: { builds: { push: false }, marketing: false },
+        quiet_hours: { start: "22:00", end: "07:00", timezone: "Europe/Berlin" },
+      },
+    },
+    getProviders: {
+      ...READ,
+      beyond: true,
+      id: "getNotificationProviders",
+      http: "GET /v1/notifications/providers",
+      summary: "Show which push services the organization is set up for",
+      replies: { 200: Providers },
+    },
+    updateProviders: {
+      ...WRITE,
+      beyond: true,
+      id: "updateNotificationProviders",
+      http: "PUT /v1/notifications/providers",
+      summary: "Give the credentials of push services",
+      description: "What is left out stays, and null removes. Keys are kept sealed and never shown.",
+      idempotent: "naturally",
+      body: T.Object(providerFields),
+      replies: { 200: Providers },
+      faults: ["invalid_parameter", "role_insufficient"],
+      example: { webpush: { subject: "mailto:ops@example.com" } },
+    },
+  },
 )

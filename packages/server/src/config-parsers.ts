@@ -106,3 +106,22 @@ export const indexName = (text = "svc-search"): string => {
     throw new RangeError("must be lower-case letters, digits, _, . and -, at most 100")
   return text
 }
+
+const HOST_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/
+
+/** A name of a host, in lower case. */
+export const hostName = (text: string | undefined): string | undefined => {
+  if (text === undefined) return undefined
+  const name = text.toLowerCase().replace(/\.$/, "")
+  if (name.length > 253 || !HOST_NAME.test(name)) throw new RangeError("must be a host name")
+  return name
+}
+
+/** Terms of an SPF record, without its version and its `all`. */
+export const spfTerms = (text: string | undefined): string | undefined => {
+  if (text === undefined) return undefined
+  const terms = text.trim().toLowerCase().split(/ +/)
+  const isTerm = (term: string) => /^(include|a|mx|ip4|ip6|exists)(:[^ "]+)?$/.test(term)
+  if (!terms.every(isTerm)) throw new RangeError("must be terms of SPF such as include:spf.example.com")
+  return terms.join(" ")
+}

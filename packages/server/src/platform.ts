@@ -42,18 +42,20 @@ import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
 import { createOffer } from "./kernel/offer.ts"
+import { createAddressRules } from "./kernel/outbound/addresses.ts"
 import { createOutbound } from "./kernel/outbound/open.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import { StartupError } from "./kernel/startup-error.ts"
 import { openBlobs } from "./ports/blob/index.ts"
+import { createDns } from "./ports/dns/resolver.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import { openSearch } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
-import type { ObjectReader, PostgresSettings, Services, TableReader } from "./services.ts"
+import type { MailSettings, ObjectReader, PostgresSettings, Services, TableReader } from "./services.ts"
 
 /** The areas that the core serves itself. */
 const coreAreas = [
@@ -181,6 +183,21 @@ const postgresSettings = (config: Config): PostgresSettings => ({
   graceSeconds: config.databaseGraceSeconds,
 })
 
+const mailSettings = (config: Config): MailSettings => {
+  const ownHost = new URL(config.baseUrl).hostname
+  const { mailHost = ownHost, trackingHost = ownHost, smtpPort, smtpHost = config.host } = config
+  return {
+    ...{ mailHost, trackingHost, spfTerms: config.mailSpf ?? `a:${mailHost}` },
+    door: smtpPort === undefined ? undefined : { host: smtpHost, port: smtpPort },
+  }
+}
+
+/** Whether what a user's domain names may be reached at this address. */
+const mayReach = ({ outboundAllow }: Config) => {
+  const verdictOf = createAddressRules(outboundAllow)
+  return (address: string) => verdictOf(address) !== "refused"
+}
+
 const secretsProvider = ({ config, log }: Start, masterKey: Buffer): SecretsProvider => {
   const { vaultAddress: address, vaultToken: token, vaultTokenFile: tokenFile, vaultKey } = config
   if (address === undefined) return { driver: "local", masterKey }
@@ -271,10 +288,18 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
     ...{ accessKeys: core.signatures, outbound, deliveries },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
+    functions: createOffer<FunctionCaller>(),
     keys: core.keys,
     baseUrl: config.baseUrl,
     platformEvents,
     postgres: postgresSettings(config),
+    dns: createDns({
+      servers: config.dnsServers,
+      // An operator who names servers has a reason not to ask others.
+      asksZones: config.dnsServers.length === 0,
+      mayAsk: mayReach(config),
+    }),
+    mail: mailSettings(config),
     ai:
       config.aiUrl === undefined
         ? undefined

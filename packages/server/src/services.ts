@@ -18,6 +18,7 @@ import type { MetricSources } from "./kernel/metrics.ts"
 import type { Offer } from "./kernel/offer.ts"
 import type { Outbound } from "./kernel/outbound/outbound.ts"
 import type { BlobPort } from "./ports/blob/port.ts"
+import type { DnsPort } from "./ports/dns/port.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
 import type { SearchPort } from "./ports/search/port.ts"
@@ -37,6 +38,18 @@ export interface PostgresSettings {
   /** Where a self-made certificate is kept. */
   readonly certificateDir: string
   readonly graceSeconds: number
+}
+
+/** This installation as other mail servers know it. */
+export interface MailSettings {
+  /** Takes bounces: what MX records of sending domains point at. */
+  readonly mailHost: string
+  /** What their SPF records name as allowed to send. */
+  readonly spfTerms: string
+  /** What their tracking names are aliases of. */
+  readonly trackingHost: string
+  /** Where bounces and complaints are taken; port 0: any that is free. */
+  readonly door: { readonly host: string; readonly port: number } | undefined
 }
 
 /** A server that speaks OpenAI's chat completions. */
@@ -99,6 +112,23 @@ export interface ObjectReader {
   read(projectId: string, bucket: string, key: string): Promise<Readable | null>
 }
 
+/** Calls functions of a project. */
+export interface FunctionCaller {
+  /** Throws `function_not_found`. */
+  check(of: FunctionOf): Promise<void>
+  /** 2xx is a success, 500 a failure of the function, 504 a timeout, 429 a throttle, 404 no such function. */
+  invoke(
+    of: FunctionOf,
+    call: { readonly body: string; readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<{ readonly status: number; readonly body: string }>
+}
+
+export interface FunctionOf {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly name: string
+}
+
 export interface Services {
   readonly database: Database
   readonly clock: Clock
@@ -112,6 +142,8 @@ export interface Services {
   readonly tables: Offer<TableReader>
   /** What the storage area lets others read. */
   readonly objects: Offer<ObjectReader>
+  /** What the functions area lets others call. */
+  readonly functions: Offer<FunctionCaller>
   readonly changes: Changes
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox
@@ -133,6 +165,8 @@ export interface Services {
   /** Tells endpoints of users what happened, with retries. */
   readonly deliveries: Deliveries
   readonly postgres: PostgresSettings
+  readonly dns: DnsPort
+  readonly mail: MailSettings
   /** Undefined where none is configured. */
   readonly ai: AiUpstream | undefined
 }

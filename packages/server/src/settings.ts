@@ -6,10 +6,12 @@ import {
   cidrs,
   cluster,
   fraction,
+  hostName,
   indexName,
   integer,
   nameServers,
   optional,
+  spfTerms,
   transitKey,
   url,
   word,
@@ -346,6 +348,39 @@ export const settings = {
     otherwise: "1",
     meaning: "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
     parse: fraction,
+  },
+  mailHost: {
+    variable: "SVC_MAIL_HOST",
+    otherwise: "the host of SVC_BASE_URL",
+    meaning: "Name of this installation for mail servers: MX records of sending domains point at it.",
+    parse: hostName,
+  },
+  mailSpf: {
+    variable: "SVC_MAIL_SPF",
+    otherwise: "a:<SVC_MAIL_HOST>",
+    meaning: "Terms by which SPF records of sending domains allow what sends for us: `include:spf.example.com`.",
+    parse: spfTerms,
+  },
+  trackingHost: {
+    variable: "SVC_TRACKING_HOST",
+    otherwise: "the host of SVC_BASE_URL",
+    meaning: "Name that tracking names of sending domains are aliases of.",
+    parse: hostName,
+  },
+  smtpPort: {
+    variable: "SVC_SMTP_PORT",
+    otherwise: "none: bounces and complaints by mail are not taken",
+    meaning: "Port on which mail servers deliver bounces and complaints; the world finds it on port 25.",
+    parse: (text: string | undefined) => (text === undefined ? undefined : integer(0, 65_535, 0)(text)),
+  },
+  smtpHost: {
+    variable: "SVC_SMTP_HOST",
+    otherwise: "SVC_HOST",
+    meaning: "Address that this port listens on; 0.0.0.0 for all of this machine's.",
+    parse: (text: string | undefined) => {
+      if (text !== undefined && isIP(text) === 0) throw new RangeError("must be an IP address")
+      return text
+    },
   },
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",

@@ -6,7 +6,7 @@ import type { HashName } from "../../ports/blob/port.ts"
 import { createMultipart } from "./multipart.ts"
 import type { ObjectStoreNeeds } from "./needs.ts"
 import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
-import { openParts } from "./reading.ts"
+import { createPartsReader } from "./reading.ts"
 import type { Received } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { storedChecksums } from "./rules/checksums.ts"
@@ -104,6 +104,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
   const { pool } = needs.database
   const keep = createKeeper(needs)
   const checkWrite = createDoorkeeper(needs)
+  const openParts = createPartsReader(needs)
 
   const put = async (place: Place, object: PutObject): Promise<ObjectRecord> => {
     const { projectId } = place
@@ -132,7 +133,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
       const { object, stored } = await findObject(pool, projectId, bucket, key)
       const chosen = choose(object)
       if (chosen === "none") return { object, body: null }
-      return { object, body: await openParts(needs, projectId, toBlobParts(stored), chosen) }
+      return { object, body: await openParts(projectId, toBlobParts(stored), chosen) }
     },
     list: ({ projectId }, bucket, listing) => listObjects(pool, projectId, bucket, listing),
     remove({ projectId }, bucket, keys, conditions) {

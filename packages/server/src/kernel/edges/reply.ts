@@ -42,7 +42,7 @@ const endBeforeBody = (request: IncomingMessage, response: ServerResponse, text:
 
 interface Ready {
   readonly response: ServerResponse
-  readonly text: string
+  readonly text: string | Uint8Array
 }
 
 let ready: Ready[] = []
@@ -58,7 +58,7 @@ const writeReady = () => {
  * sleeps has the kernel wake it; written together, the first one does and the others find it awake. A key-value read
  * costs a fifth less for it.
  */
-const writeSoon = (response: ServerResponse, text: string) => {
+const writeSoon = (response: ServerResponse, text: string | Uint8Array) => {
   if (ready.push({ response, text }) === 1) setImmediate(writeReady)
 }
 
@@ -125,7 +125,17 @@ export const sendBytes = (
 ): void => {
   headers["content-length"] ??= String(body.length)
   if (awaitsBody(request)) headers.connection = "close"
-  response.writeHead(status, headers).end(body)
+  response.writeHead(status, headers)
+  writeSoon(response, body)
+}
+
+const WHOLE_BYTES_MAX = 64 * 1024
+
+/** All bytes of a stream that has them ready. Sent at once they cost a small object half of what a pipe does. */
+const takeWhole = (body: Readable, headers: Readonly<Record<string, string>>): Buffer | undefined => {
+  const length = Number(headers["content-length"])
+  const isReady = length > 0 && length <= WHOLE_BYTES_MAX && body.readableLength === length
+  return isReady && !body.readableObjectMode ? (body.read(length) ?? undefined) : undefined
 }
 
 /**
@@ -139,6 +149,8 @@ export const sendStream = async (
   body: Readable,
   headers: Record<string, string>,
 ): Promise<void> => {
+  const whole = takeWhole(body, headers)
+  if (whole) return sendBytes(request, response, status, whole, headers)
   if (awaitsBody(request)) headers.connection = "close"
   response.writeHead(status, headers)
   await pipeline(body, response).catch(() => response.destroy())

@@ -15,6 +15,8 @@ CREATE TABLE cron.schedules (
   -- Intervals are counted from here.
   anchor_at timestamptz NOT NULL,
   target_type text NOT NULL,
+  -- What runs of several schedules may have in common, such as a host: it gets so many at a time.
+  target_key text NOT NULL,
   -- Target and signing secret as sealed JSON: headers hold credentials.
   target text NOT NULL,
   signing_secret_hint text NOT NULL,

@@ -1,8 +1,8 @@
-import { sql } from "kysely"
+import { type Selectable, sql } from "kysely"
 import type { Db } from "../../../kernel/db/database.ts"
 import type { Tables } from "../../../kernel/db/tables.gen.ts"
 
-export type DomainRow = Tables["email.domains"]
+export type DomainRow = Selectable<Tables["email.domains"]>
 
 /** Rows of email.domains. Every statement of a call names the organization. */
 export const domainStore = (db: Db) => {

@@ -1,0 +1,54 @@
+/** What schedules can do at their times. The cron area has the times; other areas add what they can do. */
+import type { CronTargetOf, CronTargetType, Scope } from "@svc/contract"
+
+export interface ScheduleOwner {
+  readonly organizationId: string
+  /** Null for a schedule of the organization itself. */
+  readonly projectId: string | null
+}
+
+export interface ScheduledRun extends ScheduleOwner {
+  readonly scheduleId: string
+  /** The same at each attempt: what is done twice can be known by it. */
+  readonly executionId: string
+  readonly scheduledFor: Date
+  /** 1 for the first. */
+  readonly attempt: number
+  readonly timeoutMs: number
+  /** Aborts when the run is cancelled or the platform stops. The time limit is the target's own to keep. */
+  readonly signal: AbortSignal
+}
+
+export interface ScheduledOutcome {
+  readonly status: "succeeded" | "failed" | "timed_out"
+  readonly statusCode?: number | null
+  /** What the owner may see of the answer; its beginning is kept. */
+  readonly responseBody?: string | null
+  /** A sentence for the owner, when it did not succeed. */
+  readonly error?: string
+}
+
+export interface ScheduleTarget<Type extends CronTargetType = CronTargetType> {
+  /** What a key must hold to make a schedule do this. */
+  readonly scope: Scope
+  /** Throws the fault for a target that cannot be saved: one that is not there, or lies in another project. */
+  check(owner: ScheduleOwner, target: CronTargetOf<Type>): Promise<void>
+  /** Does it once. What it throws is a failed attempt. */
+  run(run: ScheduledRun, target: CronTargetOf<Type>): Promise<ScheduledOutcome>
+}
+
+export interface ScheduleTargets {
+  /** For areas, while they start. */
+  provide<Type extends CronTargetType>(type: Type, target: ScheduleTarget<Type>): void
+  /** Undefined while no area does it. */
+  find(type: CronTargetType): ScheduleTarget | undefined
+}
+
+export const createScheduleTargets = (): ScheduleTargets => {
+  const targets = new Map<CronTargetType, ScheduleTarget>()
+  return {
+    // Whoever finds one by its type hands it that type's targets alone.
+    provide: (type, target) => void targets.set(type, target as unknown as ScheduleTarget),
+    find: type => targets.get(type),
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Carries one mail to one recipient. What becomes of it later, and when it is tried again, is the caller's to keep.
+ *
+ * Promises, tested by `conformance.ts`:
+ *
+ * - Outcome: `send` never rejects for what a server says or is; it tells whether the mail was taken, may be taken later,
+ *   or will not be taken.
+ * - Wholeness: the content arrives as the bytes that were given, whatever lines it has.
+ * - Once: a mail that was not taken for certain is `deferred`, and is not sent again by the driver itself.
+ * - Bounds: a server that hangs or drips is given up after `capabilities.timeoutMs`.
+ */
+export interface MailPort extends AsyncDisposable {
+  readonly capabilities: MailCapabilities
+  send(mail: OutgoingMail): Promise<MailOutcome>
+}
+
+export interface MailCapabilities {
+  /** `mailbox`: it stays in this installation; `relay`: a server carries it on; `server`: the recipient's own takes it. */
+  readonly by: "mailbox" | "relay" | "server"
+  readonly timeoutMs: number
+}
+
+export interface OutgoingMail {
+  /** Envelope sender; empty for mail that must not bounce. */
+  readonly sender: string
+  readonly recipient: string
+  /** Headers and body (RFC 5322), lines ended by CRLF. */
+  readonly content: Buffer
+}
+
+/** What the other server said. */
+export interface MailReply {
+  readonly code: number | null
+  /** `5.1.1` (RFC 3463). */
+  readonly enhancedCode: string | null
+  /** At most 500 characters. */
+  readonly response: string
+  readonly host: string | null
+  readonly address: string | null
+}
+
+export type MailOutcome =
+  /** The other side has taken the responsibility for it. */
+  | { readonly kind: "accepted"; readonly reply: MailReply | null }
+  /** Not now: a 4xx, or there was no conversation. */
+  | { readonly kind: "deferred"; readonly reply: MailReply }
+  /** Never: a 5xx. */
+  | { readonly kind: "rejected"; readonly reply: MailReply }
+
+/** A server that takes mail for others. */
+export interface RelayOptions {
+  readonly host: string
+  readonly port: number
+  /** `starttls` insists on it; `opportunistic` takes what it can get. */
+  readonly security: "starttls" | "tls" | "none" | "opportunistic"
+  readonly username: string | null
+  readonly password: string | null
+  /** Null: no bound. */
+  readonly maxPerSecond: number | null
+}
