@@ -20,6 +20,9 @@ const WRITE_FAULTS = [
   "missing_scope",
   "name_taken",
   "not_implemented",
+  "database_not_found",
+  "function_not_found",
+  "topic_not_found",
 ] as const
 
 const TIMES =

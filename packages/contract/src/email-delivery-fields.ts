@@ -186,7 +186,7 @@ const Count = T.Integer({ minimum: 0 })
 const Rate = T.Number({ minimum: 0, description: "0 to 1" })
 
 export const emailCounts = {
-  sent: Count,
+  sent: T.Integer({ minimum: 0, description: "Mails handed over, or refused at once" }),
   delivered: Count,
   delayed: Count,
   bounced: Count,

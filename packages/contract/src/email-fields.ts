@@ -47,7 +47,9 @@ export const Attachment = T.Object(
       T.String({ maxLength: 127, pattern: "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$" }),
     ),
     content_id: T.Optional(
-      Nullable(T.String({ maxLength: 128, pattern: "^[A-Za-z0-9._@-]+$", description: "For `cid:` in HTML" })),
+      Nullable(
+        T.String({ maxLength: 128, pattern: "^[A-Za-z0-9._@-]+$", description: "For `cid:` in HTML" }),
+      ),
     ),
   },
   { additionalProperties: false },
@@ -93,9 +95,7 @@ export const Accepted = T.Object({
   message_id: T.String({ description: "The header of that name" }),
   status: OneOf(["queued", "scheduled", "suppressed"]),
   accepted_at: Time,
-  recipients: T.Array(
-    T.Object({ email: T.String(), status: OneOf(["queued", "suppressed"]) }),
-  ),
+  recipients: T.Array(T.Object({ email: T.String(), status: OneOf(["queued", "suppressed"]) })),
 })
 
 export const messageFields = {

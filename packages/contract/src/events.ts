@@ -166,6 +166,13 @@ const WithSecret = T.Object({
 
 const Delivery = T.Object({ ...deliveryFields, subscription_id: Id })
 
+interface StreamedEvent {
+  readonly event: string
+  readonly data: string
+  readonly id: string | undefined
+}
+const Stream = T.Unsafe<AsyncIterable<StreamedEvent>>(T.Unknown())
+
 export const events = area(
   "events",
   {
@@ -263,7 +270,7 @@ export const events = area(
       content: { reply: "sse" },
       params: T.Object(TopicId),
       query: T.Object({ event_type: T.Optional(Pattern) }),
-      replies: { 200: T.Unknown() },
+      replies: { 200: Stream },
       faults: ["topic_not_found", "rate_limited"],
     },
     createSubscription: {

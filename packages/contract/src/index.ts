@@ -48,6 +48,23 @@ export {
   SUSPEND_TIMEOUT_SECONDS_DEFAULT,
 } from "./databases-fields.ts"
 export * from "./dsl.ts"
+export {
+  EMAIL_ATTACHMENT_BYTES_MAX,
+  EMAIL_RECIPIENTS_MAX,
+  EMAIL_SCHEDULE_DAYS_MAX,
+  type RecipientStatus,
+} from "./email-fields.ts"
+export {
+  type DnsRecordName,
+  type EmailEventKind,
+  emailEventKinds,
+  type SuppressionReason,
+} from "./email-delivery-fields.ts"
+export {
+  EMAIL_DOMAINS_MAX,
+  EMAIL_PERIOD_DAYS_DEFAULT,
+  EMAIL_PERIOD_DAYS_MAX,
+} from "./email-domains.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
 export {
   EVENT_DATA_BYTES_MAX,
@@ -63,9 +80,20 @@ export * from "./fault-pages.ts"
 export * from "./faults.ts"
 export { type KeyType, keyTypes } from "./identity.ts"
 export * from "./implied-faults.ts"
+export { GIT_HOOK_BYTES_MAX } from "./integrations.ts"
+export { gitProviders, INTEGRATION_SECRET_GRACE_SECONDS_DEFAULT } from "./integrations-fields.ts"
 export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./keys.ts"
 export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
 export * from "./meters.ts"
+export {
+  NOTIFICATION_DATA_BYTES_MAX,
+  NOTIFICATION_DEVICES_MAX,
+  NOTIFICATION_RETENTION_DAYS,
+  type NotificationChannel,
+  type NotificationPriority,
+  notificationChannels,
+  notificationPriorities,
+} from "./notifications-fields.ts"
 export * from "./plans.ts"
 export * from "./platform-events.ts"
 export {
@@ -103,6 +131,16 @@ export {
   PARTS_MAX,
   PUT_BYTES_MAX,
 } from "./storage-fields.ts"
+export {
+  CHAT_MESSAGES_MAX,
+  CHATS_OPEN_MAX,
+  type ChatStatus,
+  TICKET_COMMENTS_MAX,
+  TICKET_PRIORITIES,
+  TICKETS_OPEN_MAX,
+  type TicketPriority,
+  type TicketStatus,
+} from "./support-fields.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 export {
   VECTOR_DIMENSION_MAX,

@@ -138,12 +138,16 @@ export const GitEvent = T.Object({
   ref: Nullable(T.String()),
   commit: Nullable(T.String()),
   commit_before: Nullable(T.String()),
-  message: Nullable(T.String({ description: "The first line of the newest commit's, or the pull request's title" })),
+  message: Nullable(
+    T.String({ description: "The first line of the newest commit's, or the pull request's title" }),
+  ),
   author: Nullable(T.String()),
   pull_request: Nullable(
     T.Object({ number: T.Integer(), action: T.String(), source: T.String(), target: T.String() }),
   ),
-  paths: Nullable(T.Array(T.String(), { description: "Changed files; null where the provider does not tell" })),
+  paths: Nullable(
+    T.Array(T.String(), { description: "Changed files; null where the provider does not tell" }),
+  ),
   status: OneOf(gitEventStatuses),
   reason: Nullable(T.String({ description: "Why it was ignored, or what failed" })),
   build_id: Nullable(Id),
@@ -213,12 +217,22 @@ export const CredentialsBody = T.Object({
       description: "Of the API, for servers of your own: `https://git.example.com/api/v4`",
     }),
   ),
-  token: T.Optional(T.String({ minLength: 1, maxLength: 8192, description: "A personal, project or repository token" })),
-  username: T.Optional(
-    T.String({ minLength: 1, maxLength: 255, description: "Bitbucket: whose API token it is; none for access tokens" }),
+  token: T.Optional(
+    T.String({ minLength: 1, maxLength: 8192, description: "A personal, project or repository token" }),
   ),
-  app_id: T.Optional(T.String({ minLength: 1, maxLength: 64, description: "GitHub: an App's id or client id" })),
-  private_key: T.Optional(T.String({ minLength: 1, maxLength: 16_384, description: "GitHub: that App's key, in PEM" })),
+  username: T.Optional(
+    T.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "Bitbucket: whose API token it is; none for access tokens",
+    }),
+  ),
+  app_id: T.Optional(
+    T.String({ minLength: 1, maxLength: 64, description: "GitHub: an App's id or client id" }),
+  ),
+  private_key: T.Optional(
+    T.String({ minLength: 1, maxLength: 16_384, description: "GitHub: that App's key, in PEM" }),
+  ),
 })
 
 export const Credentials = T.Object({

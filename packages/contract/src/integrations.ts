@@ -94,7 +94,8 @@ export const integrations = area(
       id: "rotateIntegrationSecret",
       http: "POST /v1/integrations/{id}/rotate-secret",
       summary: "Give an integration a new webhook secret",
-      description: "The one before is accepted beside it until the grace time is over; with 0 seconds it ends now.",
+      description:
+        "The one before is accepted beside it until the grace time is over; with 0 seconds it ends now.",
       scope: "integrations:write",
       effect: "write",
       params: One,
@@ -109,7 +110,8 @@ export const integrations = area(
       id: "testIntegration",
       http: "POST /v1/integrations/{id}/test",
       summary: "Look whether the repository can be read",
-      description: "With the installation or the credentials. The reply is 200 also where it cannot: `error` tells.",
+      description:
+        "With the installation or the credentials. The reply is 200 also where it cannot: `error` tells.",
       scope: "integrations:write",
       effect: "write",
       params: One,
@@ -156,7 +158,8 @@ export const integrations = area(
       id: "linkVcsInstallation",
       http: "POST /v1/integrations/vcs/installations",
       summary: "Link an installation of the project's GitHub App",
-      description: "The App of the project's credentials must see it: who holds an App's key owns its installations.",
+      description:
+        "The App of the project's credentials must see it: who holds an App's key owns its installations.",
       scope: "integrations:write",
       effect: "write",
       body: T.Object({ installation_id: InstallationId }),
@@ -186,7 +189,13 @@ export const integrations = area(
       body: TokenBody,
       replies: { 200: InstallationToken },
       secrets: ["token"],
-      faults: ["installation_not_found", "invalid_parameter", "not_implemented", "upstream_error", "service_unavailable"],
+      faults: [
+        "installation_not_found",
+        "invalid_parameter",
+        "not_implemented",
+        "upstream_error",
+        "service_unavailable",
+      ],
       example: { permissions: { contents: "read" } },
     },
     repos: {

@@ -125,3 +125,37 @@ export const spfTerms = (text: string | undefined): string | undefined => {
   if (!terms.every(isTerm)) throw new RangeError("must be terms of SPF such as include:spf.example.com")
   return terms.join(" ")
 }
+
+export interface SmtpServer {
+  readonly host: string
+  readonly port: number
+  readonly security: "tls" | "starttls" | "opportunistic"
+  readonly username: string | null
+  readonly password: string | null
+}
+
+const LOOPBACK_HOST = /^(localhost|127(\.\d+){3}|\[::1\])$/
+
+/** `smtps:` is TLS from the start. A password crosses the network encrypted, or not at all. */
+export const smtpServer = (text: string | undefined): SmtpServer | undefined => {
+  if (text === undefined) return undefined
+  const parsed = URL.canParse(text) ? new URL(text) : undefined
+  if (!parsed || !["smtp:", "smtps:"].includes(parsed.protocol) || parsed.hostname === "")
+    throw new RangeError("must be a URL such as smtp://user:password@host:587")
+  const { protocol, hostname, port, username, password } = parsed
+  const isTls = protocol === "smtps:"
+  const mustEncrypt = username !== "" && !LOOPBACK_HOST.test(hostname)
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(port || (isTls ? 465 : 587)),
+    security: isTls ? "tls" : mustEncrypt ? "starttls" : "opportunistic",
+    username: username === "" ? null : decodeURIComponent(username),
+    password: password === "" ? null : decodeURIComponent(password),
+  }
+}
+
+export const mailAddress = (text: string | undefined): string | undefined => {
+  if (text !== undefined && !/^[\w.+-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/i.test(text))
+    throw new RangeError("must be an e-mail address")
+  return text
+}

@@ -22,6 +22,7 @@ import { type Config, configAt, type Settings, searchProvider } from "./config.t
 import { coreMigrations, createCore, secretsMigrations } from "./core/core.ts"
 import { deliveriesMigrations, openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
+import { createScheduleTargets } from "./core/schedule-targets.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
 import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
@@ -44,6 +45,7 @@ import { createMetrics } from "./kernel/metrics.ts"
 import { createOffer } from "./kernel/offer.ts"
 import { createAddressRules } from "./kernel/outbound/addresses.ts"
 import { createOutbound } from "./kernel/outbound/open.ts"
+import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
@@ -51,11 +53,13 @@ import { StartupError } from "./kernel/startup-error.ts"
 import { openBlobs } from "./ports/blob/index.ts"
 import { createDns } from "./ports/dns/resolver.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
+import { openGit } from "./ports/git/index.ts"
 import { openKv } from "./ports/kv/index.ts"
+import { openMails } from "./ports/mail/index.ts"
 import { openSearch } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
-import type { MailSettings, ObjectReader, PostgresSettings, Services, TableReader } from "./services.ts"
+import type { FunctionCaller, MailSettings, ObjectReader, PostgresSettings, PushBuilder, Services, TableReader } from "./services.ts"
 
 /** The areas that the core serves itself. */
 const coreAreas = [
@@ -146,6 +150,19 @@ const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDir
     })
   const postgres = opened.use(await superviseEmbeddedPostgres(start, log))
   return postgres.connectionString
+}
+
+const openMail = (config: Config, opened: AsyncDisposableStack) => {
+  const sockets = opened.use(createGuardedSockets(config))
+  const { hostname } = new URL(config.baseUrl)
+  const relay = config.smtpServer && { ...config.smtpServer, maxPerSecond: null }
+  const mails = opened.use(
+    openMails({
+      ...{ relay, direct: config.mailDirect === "on", helo: hostname, dnsServers: config.dnsServers },
+      connect: sockets.connect,
+    }),
+  )
+  return { mails, mailFrom: config.mailFrom ?? `no-reply@${hostname}` }
 }
 
 const engineProvider = (start: Start): EngineProvider => {
@@ -288,10 +305,15 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
     ...{ accessKeys: core.signatures, outbound, deliveries },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
+    ...{ git: openGit({ http: outbound, now: clock.now, baseUrls: gitUrls(config) }) },
+    pushes: createOffer<PushBuilder>(),
     functions: createOffer<FunctionCaller>(),
     keys: core.keys,
     baseUrl: config.baseUrl,
+    ...openMail(config, opened),
     platformEvents,
+    scheduleTargets: createScheduleTargets(),
+    retryDelayFactor: config.retryDelayFactor,
     postgres: postgresSettings(config),
     dns: createDns({
       servers: config.dnsServers,
@@ -392,6 +414,10 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
 /** Where this process itself is reached, whatever stands in front of it. */
 const addressOf = ({ host, port }: Config): string =>
   `http://${isIPv6(host) ? `[${host}]` : host}:${port}`.replace(/\/\/(0\.0\.0\.0|\[::\])/, "//localhost")
+
+const gitUrls = ({ githubUrl, gitlabUrl, bitbucketUrl, giteaUrl }: Config) => ({
+  ...{ github: githubUrl, gitlab: gitlabUrl, bitbucket: bitbucketUrl, gitea: giteaUrl },
+})
 
 /** Pages of these origins are our own. */
 const ownOrigins = (config: Config): ReadonlySet<string> =>

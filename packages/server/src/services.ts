@@ -6,6 +6,7 @@ import type { Keyring } from "./core/keys/keyring.ts"
 import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
 import type { PlatformEvents } from "./core/platform-events/platform-events.ts"
+import type { ScheduleTargets } from "./core/schedule-targets.ts"
 import type { SecretBox } from "./core/secrets/secret-box.ts"
 import type { TenantKeys } from "./core/secrets/tenant-keys.ts"
 import type { AreaDefinition } from "./kernel/area.ts"
@@ -20,7 +21,10 @@ import type { Outbound } from "./kernel/outbound/outbound.ts"
 import type { BlobPort } from "./ports/blob/port.ts"
 import type { DnsPort } from "./ports/dns/port.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
+import type { GitPort, GitProviderName } from "./ports/git/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
+import type { Mails } from "./ports/mail/index.ts"
+import type { PushPort } from "./ports/push/port.ts"
 import type { SearchPort } from "./ports/search/port.ts"
 import type { VectorIndexPort } from "./ports/vectors/port.ts"
 
@@ -129,6 +133,30 @@ export interface FunctionOf {
   readonly name: string
 }
 
+/** A push or a pull request that passed the filters of its integration. */
+export interface PushToBuild {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly integrationId: string
+  readonly provider: GitProviderName
+  readonly repository: string
+  /** Opens a private repository; null where there is none. */
+  readonly installationId: number | null
+  readonly ref: string
+  readonly commit: string
+  /** Null for a push. */
+  readonly pullRequest: number | null
+  readonly build: { readonly dockerfile_path?: string; readonly build_args?: Readonly<Record<string, string>> }
+  /** Where the image goes once it is built; null: nowhere. */
+  readonly deployTarget: { readonly type: string; readonly id: string } | null
+}
+
+/** What the builds area does with pushes. */
+export interface PushBuilder {
+  /** On the transaction that records the push. Gives the build's id; null where nothing is to be built. */
+  onPush(db: Db, push: PushToBuild): Promise<string | null>
+}
+
 export interface Services {
   readonly database: Database
   readonly clock: Clock
@@ -144,6 +172,10 @@ export interface Services {
   readonly objects: Offer<ObjectReader>
   /** What the functions area lets others call. */
   readonly functions: Offer<FunctionCaller>
+  /** What repositories are asked and heard by. */
+  readonly git: GitPort
+  /** Who builds what was pushed. */
+  readonly pushes: Offer<PushBuilder>
   readonly changes: Changes
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox
@@ -161,9 +193,21 @@ export interface Services {
   readonly metrics: MetricSources
   /** Requests URLs that users give, and the only way to. */
   readonly outbound: Outbound
+  /** Takes messages to browsers and phones. */
+  readonly push: PushPort
+  /** Aborts when the platform begins to stop: what would otherwise last must end. */
+  readonly stopping: AbortSignal
   readonly jobs: Jobs
+  /** The ways by which mails leave. */
+  readonly mails: Mails
+  /** Sender of mails for which nobody names another. */
+  readonly mailFrom: string
   /** Tells endpoints of users what happened, with retries. */
   readonly deliveries: Deliveries
+  /** What schedules can do at their times; areas add what they can do. */
+  readonly scheduleTargets: ScheduleTargets
+  /** What delays between attempts are taken times. */
+  readonly retryDelayFactor: number
   readonly postgres: PostgresSettings
   readonly dns: DnsPort
   readonly mail: MailSettings

@@ -6,7 +6,7 @@ import ipaddr from "ipaddr.js"
 
 /** A record's data as people write it; an array of TXT is one record of several strings. */
 export type DnsRecord =
-  | { readonly type: "A" | "AAAA" | "CNAME"; readonly data: string }
+  | { readonly type: "A" | "AAAA" | "CNAME" | "NS"; readonly data: string }
   | { readonly type: "TXT"; readonly data: string | readonly string[] }
   | { readonly type: "MX"; readonly data: string; readonly priority: number }
 
@@ -31,7 +31,14 @@ export interface DnsServer {
   answer(name: string, answer: DnsAnswer | ((question: DnsQuestion) => DnsAnswer)): void
 }
 
-const TYPES: Readonly<Record<DnsRecord["type"], number>> = { A: 1, CNAME: 5, MX: 15, TXT: 16, AAAA: 28 }
+const TYPES: Readonly<Record<DnsRecord["type"], number>> = {
+  A: 1,
+  NS: 2,
+  CNAME: 5,
+  MX: 15,
+  TXT: 16,
+  AAAA: 28,
+}
 const CODES = { fail: 2, missing: 3, refuse: 5 } as const
 const HEADER_BYTES = 12
 
@@ -50,6 +57,7 @@ const encodeData = (record: DnsRecord): Buffer => {
     case "AAAA":
       return Buffer.from(ipaddr.parse(record.data).toByteArray())
     case "CNAME":
+    case "NS":
       return encodeName(record.data)
     case "MX":
       return Buffer.concat([

@@ -39,12 +39,12 @@ interface Claimed {
   readonly cancelsOthers: boolean
 }
 
-/** How many unfinished executions there may be when another one is due. */
+/** How many unfinished executions there may be when another one is due; `all` has an end too. */
 const UNFINISHED_MAX: Readonly<Record<CronOverlapPolicy, number>> = {
   skip: 0,
   buffer_one: 1,
-  buffer_all: Number.POSITIVE_INFINITY,
-  allow_all: Number.POSITIVE_INFINITY,
+  buffer_all: 100,
+  allow_all: 100,
   cancel_other: Number.POSITIVE_INFINITY,
 }
 
@@ -101,8 +101,7 @@ const takeDue = (tx: Tx, now: Date): Promise<ScheduleRow[]> =>
     .execute()
 
 const countUnfinished = async (tx: Tx, rows: readonly ScheduleRow[]): Promise<Map<string, number>> => {
-  const ids = rows.filter(row => !["allow_all", "buffer_all"].includes(row.overlap_policy)).map(({ id }) => id)
-  if (ids.length === 0) return new Map()
+  const ids = rows.map(({ id }) => id)
   const counts = await tx
     .selectFrom("cron.executions")
     .select(["schedule_id", ({ fn }) => fn.countAll<number>().as("count")])

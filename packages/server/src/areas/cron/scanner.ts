@@ -19,6 +19,7 @@ export const createCronScanner = (needs: ClaimNeeds & { readonly clock: Clock })
   let timer: Disposable | undefined
   let timerMs = Number.POSITIVE_INFINITY
   let scanning: Promise<void> | undefined
+  let isStale = false
   let closed = false
 
   const disarm = () => {
@@ -59,15 +60,23 @@ export const createCronScanner = (needs: ClaimNeeds & { readonly clock: Clock })
     if (dueMs !== undefined) arm(Math.max(dueMs, clock.now() + (dueMs <= clock.now() ? LOCKED_WAIT_MS : 0)))
   }
 
+  const scanAll = async () => {
+    try {
+      do {
+        isStale = false
+        await scan()
+      } while (isStale && !closed)
+    } catch (error) {
+      if (!closed) log.warn({ error: String(error) }, "a look after schedules is put off")
+    } finally {
+      scanning = undefined
+    }
+  }
+
   const look = async () => {
     if (closed) return
-    scanning ??= scan()
-      .catch(error => {
-        if (!closed) log.warn({ error: String(error) }, "a look after schedules is put off")
-      })
-      .finally(() => {
-        scanning = undefined
-      })
+    isStale = scanning !== undefined
+    scanning ??= scanAll()
     await scanning
   }
 

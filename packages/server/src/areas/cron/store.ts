@@ -134,7 +134,7 @@ export const cronStore = (db: Db) => {
 
     /** Ends what waits or runs: all of the schedule, or one. Gives what it ended. */
     cancel: async (
-      { id, organization_id }: ScheduleRow,
+      { id, organization_id }: Pick<ScheduleRow, "id" | "organization_id">,
       now: Date,
       executionId?: string,
     ): Promise<ExecutionRow[]> => {

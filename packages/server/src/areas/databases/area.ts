@@ -18,6 +18,7 @@ import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import { createPayloads } from "./payloads.ts"
 import { createProvision } from "./provision.ts"
+import { createScheduledStatements } from "./scheduled-statements.ts"
 import { schemaHandlers } from "./schema/handlers.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
 import { createGuard } from "./sql/guard.ts"
@@ -39,14 +40,16 @@ const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeed
 
 /** What answers questions to databases, in SQL or about them. */
 const openStatements = (
-  { database, clock, log, engine, ai }: Pick<Services, "database" | "clock" | "log" | "engine" | "ai">,
+  services: Pick<Services, "database" | "clock" | "log" | "engine" | "ai" | "scheduleTargets">,
   { targets, directory, sessions }: { targets: Targets; directory: Directory; sessions: SessionPools },
   opened: AsyncDisposableStack,
 ) => {
+  const { database, clock, log, engine, ai, scheduleTargets } = services
   const { db } = database
   const queryLog = opened.use(createQueryLog({ db, clock, log }))
   const guard = opened.use(createGuard())
   const types = createTypeCatalog()
+  scheduleTargets.provide("sql", createScheduledStatements({ sessions, guard, types, directory }))
   const translator = createTranslator({ guard, upstream: ai && createUpstream(ai) })
   const operations = [
     ...sqlHandlers({ targets, sessions, queryLog, guard, types }),
@@ -77,6 +80,7 @@ export const databasesArea = defineArea({
     "postgres",
     "ai",
     "tables",
+    "scheduleTargets",
   ],
   migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {

@@ -1,22 +1,36 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
+import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
 import { defineArea } from "../../services.ts"
+import { deliveryNeeds, openDelivery } from "./open-delivery.ts"
+import { openSending, sendingNeeds } from "./sending/open-sending.ts"
 
-const handlers = implement(areas.email, () => ({}))
+const handlers = implement(
+  areas.email,
+  (sides: {
+    readonly sending: ReturnType<typeof openSending>
+    readonly delivery: ReturnType<typeof openDelivery>
+  }) => ({ ...sides.sending.handlers, ...sides.delivery.handlers }),
+)
 
 export const emailArea = defineArea({
   name: "email",
   title: "Email",
-  needs: [],
+  needs: [...sendingNeeds, ...deliveryNeeds],
   migrations: {
     schema: "email",
     folder: fileURLToPath(new URL("migrations", import.meta.url)),
   },
-  start() {
+  start(services) {
+    const delivery = openDelivery(services)
+    const sending = openSending({ ...services, delivery: delivery.delivery })
+    const { by } = services.mails.provider.capabilities
     return {
-      operations: handlers(undefined),
-      state: () => ({ status: "available" as const }),
+      operations: handlers({ sending, delivery }),
+      // The mailbox is no lack on a laptop, and no failure anywhere: it says where mails are.
+      state: (): AreaState => ({ status: "available", capabilities: { mails_go_to: by } }),
+      [Symbol.asyncDispose]: () => sending[Symbol.asyncDispose](),
     }
   },
 })

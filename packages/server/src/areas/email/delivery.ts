@@ -47,9 +47,10 @@ export interface Recipient {
 }
 
 export interface EmailDelivery {
-  settingsOf(organizationId: string): Promise<SendingSettings>
+  /** `on` is the transaction of a caller that has one: waiting for another connection could take for ever. */
+  settingsOf(organizationId: string, on?: Db): Promise<SendingSettings>
   /** Undefined unless the domain is the organization's, verified, and delivery is enabled. */
-  findSigner(organizationId: string, fromDomain: string): Promise<Signer | undefined>
+  findSigner(organizationId: string, fromDomain: string, on?: Db): Promise<Signer | undefined>
   /** Of these addresses those that are suppressed, in lower case. One query. */
   suppressed(db: Db, organizationId: string, addresses: readonly string[]): Promise<ReadonlySet<string>>
   /**

@@ -1,17 +1,56 @@
-import { areas } from "@svc/contract"
-import { implement } from "../../kernel/implement.ts"
+import { fileURLToPath } from "node:url"
+import type { DisabledReason, EndpointOf } from "../../core/deliveries/deliveries.ts"
+import type { Tx } from "../../kernel/db/database.ts"
+import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import { defineArea } from "../../services.ts"
+import { createEndpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import { eventHandlers } from "./handlers.ts"
+import { keepEvents } from "./keeping.ts"
+import { createPublisher, SUBSCRIPTION_KIND } from "./publisher.ts"
+import { type PublishedTopic, readPublishedTopic } from "./publishing-store.ts"
+import { subscriptionStore } from "./store.ts"
+import { createTails } from "./tail.ts"
+import { TOPIC_TOPIC } from "./topic-handlers.ts"
 
-const handlers = implement(areas.events, () => ({}))
+const CACHED_TOPICS_MAX = 10_000
 
 export const eventsArea = defineArea({
   name: "events",
   title: "Events",
-  needs: [],
-  start() {
+  needs: ["database", "changes", "clock", "jobs", "deliveries", "box", "outbound", "functions"],
+  migrations: { schema: "events", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  start({ database, changes, clock, jobs, deliveries, box, outbound, functions }) {
+    const { db } = database
+    const endpoints = createEndpoints({ db, changes, box, functions, now: clock.now })
+    const topics = createPushedCache<PublishedTopic | undefined>({
+      changes,
+      topics: { [TOPIC_TOPIC]: "one" },
+      read: id => readPublishedTopic(db, id),
+      idOf: topic => topic?.id,
+      entriesMax: CACHED_TOPICS_MAX,
+    })
+
+    deliveries.define({
+      name: SUBSCRIPTION_KIND,
+      resolve: endpoints.resolve,
+      async disable(tx: Tx, { tenantId, endpointId }: EndpointOf, reason: DisabledReason) {
+        const now = new Date(clock.now())
+        const topicId = await subscriptionStore(tx).disable(tenantId, endpointId, reason, now)
+        await changes.announce(tx, SUBSCRIPTION_TOPIC, endpointId)
+        if (topicId !== undefined) await changes.announce(tx, TOPIC_TOPIC, topicId)
+      },
+    })
+    keepEvents(jobs, database, clock)
+
     return {
-      operations: handlers(undefined),
-      state: () => ({ status: "available" as const }),
+      operations: eventHandlers({
+        ...{ deliveries, changes, jobs, endpoints, functions, outbound, topics },
+        ...{ publisher: createPublisher(database, deliveries), tails: createTails(db) },
+      }),
+      state: () => ({
+        status: "available" as const,
+        capabilities: { webhook_subscriptions: true, function_subscriptions: functions.current() !== undefined },
+      }),
     }
   },
 })

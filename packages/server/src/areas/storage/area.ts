@@ -8,6 +8,7 @@ import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
 import { linkHandlers } from "./link-handlers.ts"
 import { objectHandlers } from "./object-handlers.ts"
+import { createObjectEvents } from "./object-events.ts"
 import { createObjectReader } from "./object-reader.ts"
 import { createObjectStore } from "./objects.ts"
 import { createQuota } from "./quota.ts"
@@ -35,6 +36,7 @@ type Needs = Pick<
   | "metrics"
   | "baseUrl"
   | "accessKeys"
+  | "platformEvents"
 >
 
 const create = (needs: Needs) => {
@@ -42,6 +44,7 @@ const create = (needs: Needs) => {
   const quota = createQuota(bucketStore(database.db), clock)
   const shared = {
     ...{ ...needs, quota, claims: createClaims(), receive: createReceiver({ blob, quota }) },
+    objectEvents: createObjectEvents(needs),
     tenants: createTenants(database.db, changes),
     signers: createSigners(needs),
     signingKeys: createSigningKeys(database.db, box),
@@ -83,6 +86,7 @@ export const storageArea = defineArea({
       "metrics",
       "baseUrl",
       "accessKeys",
+      "platformEvents",
       "objects",
     ] as const),
   ],

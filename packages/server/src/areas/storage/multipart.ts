@@ -3,7 +3,7 @@ import { OBJECT_BYTES_MAX, PARTS_MAX, PUT_BYTES_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import type { HashName } from "../../ports/blob/port.ts"
 import type { ObjectStoreNeeds } from "./needs.ts"
-import type { Checksums, MultipartUploads, ObjectRecord, PartRecord } from "./object-store.ts"
+import type { Checksums, MultipartUploads, ObjectRecord, PartRecord, Place } from "./object-store.ts"
 import type { Receive } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { compositeChecksum, compositeEtag, storedChecksums } from "./rules/checksums.ts"
@@ -18,7 +18,7 @@ import {
   toUpload,
   type UploadRow,
 } from "./store/rows.ts"
-import { inTransaction } from "./store/transaction.ts"
+import { queriesOn } from "./store/transaction.ts"
 import * as rows from "./store/uploads.ts"
 
 /** Of all parts but the last. S3's limit. */
@@ -98,7 +98,7 @@ const toBlobParts = (parts: readonly PartRow[]): BlobPart[] =>
   parts.flatMap(({ address, size }) => (address === null ? [] : [{ address, size }]))
 
 interface Completion {
-  readonly projectId: string
+  readonly place: Place
   readonly uploadId: string
   readonly kind: UploadRow["kind"]
   readonly now: Date
@@ -109,8 +109,10 @@ interface Completion {
 
 /** Object, parts and upload change together; the bytes stay where they are. */
 export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): Promise<ObjectRecord> =>
-  inTransaction(needs.database.pool, async db => {
-    const { projectId, uploadId, kind, now, conditions, checksums = {}, choose } = completion
+  needs.database.transaction(async tx => {
+    const { place, uploadId, kind, now, conditions, checksums = {}, choose } = completion
+    const { projectId } = place
+    const db = queriesOn(tx)
     const upload = open(await rows.findUpload(db, projectId, uploadId, "lock"), kind, undefined)
     if (upload.completed) return toCompleted(upload.completed)
     const stored = await rows.listParts(db, projectId, uploadId, { after: 0, limit: PARTS_MAX })
@@ -124,6 +126,7 @@ export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): P
       released: { addresses: toBlobParts(stored).map(({ address }) => address), bytes: sizeOf(stored) },
     })
     await rows.completeUpload(db, uploadId, object)
+    await needs.objectEvents.created(tx, place, object)
     return object
   })
 
@@ -210,9 +213,9 @@ export const createMultipart = (needs: ObjectStoreNeeds): MultipartUploads => {
       return { uploads: found.slice(0, page.limit).map(toUpload), isTruncated: found.length > page.limit }
     },
 
-    complete: ({ projectId }, { uploadId, parts, now, conditions, checksums }) =>
+    complete: (place, { uploadId, parts, now, conditions, checksums }) =>
       completeWith(needs, {
-        ...{ projectId, uploadId, kind: "multipart", now },
+        ...{ place, uploadId, kind: "multipart", now },
         ...(conditions && { conditions }),
         ...(checksums && { checksums }),
         choose: stored => chooseParts(stored, parts),

@@ -2,6 +2,7 @@ import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { BlobPort } from "../../ports/blob/port.ts"
 import type { Claims } from "./claims.ts"
+import type { ObjectEvents } from "./object-events.ts"
 import type { Quota } from "./quota.ts"
 import type { Receive } from "./receive.ts"
 
@@ -13,4 +14,5 @@ export interface ObjectStoreNeeds {
   readonly quota: Quota
   readonly clock: Clock
   readonly receive: Receive
+  readonly objectEvents: ObjectEvents
 }

@@ -5,6 +5,7 @@ import { fault, isFault } from "../../kernel/fault.ts"
 import type { HashName } from "../../ports/blob/port.ts"
 import { createMultipart } from "./multipart.ts"
 import type { ObjectStoreNeeds } from "./needs.ts"
+import { createdData } from "./object-events.ts"
 import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
 import { createPartsReader } from "./reading.ts"
 import type { Received } from "./receive.ts"
@@ -57,17 +58,25 @@ const toRecord = (put: PutObject, received: Received): ObjectRecord => {
 
 /** Publishes what was received and commits the row that refers to it, with a hand on the blob in between. */
 const createKeeper =
-  ({ database: { pool }, claims }: ObjectStoreNeeds) =>
-  async (received: Received, put: Omit<NewObject, "isPublished" | "parts">): Promise<void> => {
+  ({ claims, objectEvents }: ObjectStoreNeeds) =>
+  async (place: Place, received: Received, put: Pick<NewObject, "object" | "conditions">): Promise<void> => {
+    const { projectId } = place
     const addresses = received.parts.map(({ address }) => address)
-    using _held = await claims.hold(put.projectId, addresses)
+    using _held = await claims.hold(projectId, addresses)
     await received.publish()
-    await putObject(pool, { ...put, parts: received.parts, isPublished: true })
+    const { parts } = received
+    await objectEvents.told(
+      place,
+      "storage.object.created",
+      db => putObject(db, { ...put, projectId, parts, isPublished: true }),
+      () => [createdData(put.object)],
+    )
   }
 
 const createCopy =
-  ({ database: { pool }, quota }: ObjectStoreNeeds): ObjectStore["copy"] =>
-  async ({ organization, projectId }, { from, to, attributes, now }) => {
+  ({ database: { pool }, quota, objectEvents }: ObjectStoreNeeds): ObjectStore["copy"] =>
+  async (place, { from, to, attributes, now }) => {
+    const { organization, projectId } = place
     checkKey(to.key)
     const source = await findObject(pool, projectId, from.bucket, from.key)
     if (judgeRead(from.conditions, source.object) !== "go_on") throw fault("precondition_failed")
@@ -78,10 +87,14 @@ const createCopy =
       ...{ bucket: to.bucket, key: to.key, lastModified: now },
     }
     // The source may be overwritten now. Its blobs then wait to be collected, far longer than this statement takes.
-    await putObject(pool, {
-      ...{ projectId, object, parts: toBlobParts(source.stored), conditions: to.conditions },
-      isPublished: false,
-    })
+    const parts = toBlobParts(source.stored)
+    const put = { projectId, object, parts, conditions: to.conditions, isPublished: false }
+    await objectEvents.told(
+      place,
+      "storage.object.created",
+      db => putObject(db, put),
+      () => [createdData(object)],
+    )
     quota.stored(organization, object.size)
     return object
   }
@@ -100,7 +113,7 @@ const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
 }
 
 export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
-  const { clock, receive } = needs
+  const { clock, receive, objectEvents } = needs
   const { pool } = needs.database
   const keep = createKeeper(needs)
   const checkWrite = createDoorkeeper(needs)
@@ -113,7 +126,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
     const received = await receive(place, { ...object, bytesMax: PUT_BYTES_MAX })
     try {
       const record = toRecord(object, received)
-      await keep(received, { projectId, object: record, conditions: object.conditions })
+      await keep(place, received, { object: record, conditions: object.conditions })
       return record
     } catch (error) {
       await received.discard()
@@ -136,9 +149,15 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
       return { object, body: await openParts(projectId, toBlobParts(stored), chosen) }
     },
     list: ({ projectId }, bucket, listing) => listObjects(pool, projectId, bucket, listing),
-    remove({ projectId }, bucket, keys, conditions) {
+    remove(place, bucket, keys, conditions) {
       keys.forEach(checkKey)
-      return removeObjects(pool, { projectId, bucket, keys, now: new Date(clock.now()), conditions })
+      const { projectId } = place
+      return objectEvents.told(
+        place,
+        "storage.object.deleted",
+        db => removeObjects(db, { projectId, bucket, keys, now: new Date(clock.now()), conditions }),
+        removed => [...removed].map(key => ({ bucket, key })),
+      )
     },
     copy: createCopy(needs),
     multipart: createMultipart(needs),

@@ -155,9 +155,8 @@ export const createResumable = (needs: ObjectStoreNeeds): ResumableUploads => {
 
   const complete = async (place: Place, upload: UploadRow, now: Date): Promise<UploadRow> => {
     if (upload.length_bytes === null || upload.received_bytes < upload.length_bytes) return upload
-    const { projectId } = place
     await completeWith(needs, {
-      ...{ projectId, uploadId: upload.id, kind: "resumable", now },
+      ...{ place, uploadId: upload.id, kind: "resumable", now },
       choose: stored => stored,
     })
     return upload

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict"
-import { test } from "node:test"
+import { type TestContext, test } from "node:test"
 import { createSvc } from "@svc/sdk"
 import { Webhook } from "standardwebhooks"
 import { dataFolder, readFirstRun, spawnSvc, until } from "../../testing/process.ts"
@@ -97,11 +97,12 @@ test("what waits for a webhook that is removed is never sent", async t => {
 })
 
 test("while a secret is replaced both sign, and the one before stops after its grace time", async t => {
-  const { p, receiver, svc, person, tenant_id, register } = await worldOf(t)
+  const { p, receiver, svc, tenant_id, register } = await worldOf(t)
   const { id, secret: first } = await register(["key.created"])
   const deliver = async () => {
     const { length } = receiver.requests
-    await makeKey(person)
+    // Sessions do not last as long as the grace time.
+    await makeKey(await p.person("acme"))
     return (await receiver.received(length + 1))[length] ?? assert.fail()
   }
   const signatures = ({ headers }: { headers: Record<string, unknown> }) =>
@@ -162,10 +163,66 @@ test("an endpoint that says it is gone is switched off at once, and others are t
   receiver.script(answer(200))
   const again = { tenant_id, id, url: receiver.url, event_types: ["key.created"] }
   const on = await svc.webhooks.update(again)
-  assert.deepEqual([on.active, on.disabled_at, on.disabled_reason, on.consecutive_failures], [true, null, null, 0])
+  assert.deepEqual(
+    [on.active, on.disabled_at, on.disabled_reason, on.consecutive_failures],
+    [true, null, null, 0],
+  )
   await makeKey(person)
   await receiver.received(2)
   assert.deepEqual(typesOf(receiver), ["key.created", "key.created"])
+})
+
+/** A webhook whose endpoint fails four times, and another one that hears of it. */
+const failingWorld = async (t: TestContext) => {
+  const world = await worldOf(t)
+  const { p, receiver, svc, person, tenant_id, register } = world
+  const watcher = await startReceiver(t)
+  const { id } = await register(["key.created", "webhook.*"])
+  await register(["webhook.*"], watcher.url)
+  receiver.script(answer(500))
+  await makeKey(person)
+  const attempts = (count: number) =>
+    until(`attempt ${count} is on record`, async () => {
+      const { data } = await svc.webhooks.deliveries({ tenant_id, id })
+      return (data[0]?.attempt_count ?? 0) >= count
+    })
+  for (let count = 1; count < 4; count++) {
+    await attempts(count)
+    await p.clock.advance(HOUR)
+  }
+  await attempts(4)
+  await watcher.received(1)
+  return { ...world, watcher, id }
+}
+
+test("an owner is told that a webhook fails, once, and that it is well again", async t => {
+  const { p, receiver, svc, tenant_id, watcher, id } = await failingWorld(t)
+  const { data } = await svc.webhooks.deliveries({ tenant_id, id })
+  const { data: told } = JSON.parse(watcher.requests[0]?.body.toString() ?? "")
+  assert.deepEqual(told, {
+    ...{ webhook_id: id, url: receiver.url, delivery_id: data[0]?.id, event_type: "key.created" },
+  })
+  receiver.script(answer(200))
+  await p.clock.advance(6 * HOUR)
+  await watcher.received(2)
+  assert.deepEqual(typesOf(watcher), ["webhook.failing", "webhook.recovered"])
+  // Of itself it is not told: only the key is sent, again and again.
+  assert.deepEqual(new Set(typesOf(receiver)), new Set(["key.created"]))
+})
+
+test("a webhook that fails for five days is switched off, and others are told", async t => {
+  const { p, receiver, svc, tenant_id, watcher, id } = await failingWorld(t)
+  await p.clock.advance(119 * HOUR)
+  await watcher.received(2)
+  assert.deepEqual(typesOf(watcher), ["webhook.failing", "webhook.disabled"])
+  const off = await svc.webhooks.get({ tenant_id, id })
+  assert.deepEqual([off.active, off.disabled_reason], [false, "failing"])
+  const { data } = await svc.webhooks.deliveries({ tenant_id, id })
+  assert.equal(data[0]?.status, "dead_lettered")
+  const { length } = receiver.requests
+  await makeKey(await p.person("acme"))
+  await p.clock.advance(24 * HOUR)
+  assert.equal(receiver.requests.length, length)
 })
 
 test("one delivery is sent again, and all that failed are replayed", async t => {
@@ -203,12 +260,14 @@ test("one delivery is sent again, and all that failed are replayed", async t => 
   await assert.rejects(svc.webhooks.retryDelivery(never), { status: 404, code: "delivery_not_found" })
 })
 
-test("what was told when the platform was killed is delivered after it is back", { timeout: 120_000 }, async t => {
+test("what was told when the platform was killed is delivered after it is back", {
+  timeout: 120_000,
+}, async t => {
   const receiver = await startReceiver(t)
   const dataDir = dataFolder(t)
   const first = spawnSvc(t, { dataDir, env: OPEN })
-  const { api_key: apiKey, organization_id: tenant_id, email, password } =
-    (await first.ready) && readFirstRun(dataDir)
+  const baseUrl = await first.ready
+  const { api_key: apiKey, organization_id: tenant_id, email, password } = readFirstRun(dataDir)
   const signIn = async (baseUrl: string) => {
     const response = await fetch(`${baseUrl}/v1/account/login`, {
       method: "POST",
@@ -218,7 +277,6 @@ test("what was told when the platform was killed is delivered after it is back",
     const cookie = response.headers.get("set-cookie")?.split(";")[0] ?? ""
     return createSvc({ baseUrl, headers: { cookie, origin: baseUrl } })
   }
-  const baseUrl = await first.ready
   const svc = createSvc({ apiKey, baseUrl })
   const webhook = await svc.webhooks.register({ tenant_id, url: receiver.url, event_types: ["key.created"] })
   const person = await signIn(baseUrl)

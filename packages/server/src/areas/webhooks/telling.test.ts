@@ -129,6 +129,51 @@ test("databases tell when they take SQL, are deleted and are back", { timeout: 1
   for (const { data } of told) assert.deepEqual(data, { database_id: id, name: "told", pg_version: 17 })
 })
 
+test("objects tell when they are stored, by whichever way, and when they are deleted", async t => {
+  const { receiver, svc, register } = await worldOf(t)
+  const { secret } = await register(["storage.object.*"])
+  const bucket = "told"
+  await svc.storage.createBucket({ name: bucket })
+  const { etag } = await svc.storage.putObject({ bucket, key: "a" }, { body: "content" })
+  await receiver.received(1)
+  await svc.storage.copyObject({ source_bucket: bucket, source_key: "a", bucket, key: "b" })
+  await receiver.received(2)
+  const { upload_id } = await svc.storage.createMultipart({ bucket, key: "c" })
+  const part = await svc.storage.putPart({ upload_id, part_number: 1 }, { body: "content" })
+  const parts = [{ part_number: 1, etag: part.etag }]
+  const whole = await svc.storage.completeMultipart({ upload_id, parts })
+  await receiver.received(3)
+  // Answered as before, and nothing happened.
+  await svc.storage.completeMultipart({ upload_id, parts })
+  await assert.rejects(
+    svc.storage.putObject({ bucket, key: "a" }, { body: "new", headers: { "if-match": '"another"' } }),
+    { status: 412 },
+  )
+  await svc.storage.deleteObjects({ bucket, keys: ["a", "b", "never"] })
+
+  const requests = await receiver.received(5)
+  const told = await Promise.all(requests.map(request => eventOf(request, secret)))
+  const stored = { bucket, size: 7, etag }
+  assert.deepEqual(
+    told.slice(0, 3).map(({ type, data }) => [type, data]),
+    [
+      ["storage.object.created", { ...stored, key: "a" }],
+      ["storage.object.created", { ...stored, key: "b" }],
+      ["storage.object.created", { ...stored, key: "c", etag: whole.etag }],
+    ],
+  )
+  assert.deepEqual(
+    told
+      .slice(3)
+      .map(({ type, data }) => [type, data.key])
+      .sort(),
+    [
+      ["storage.object.deleted", "a"],
+      ["storage.object.deleted", "b"],
+    ],
+  )
+})
+
 test("an effect that does not happen tells nothing", async t => {
   const { p, receiver, person, register } = await worldOf(t)
   await register(["key.*"])

@@ -46,7 +46,10 @@ test("other names of the fields are taken, and never given", async t => {
   })
   assert.equal(response.status, 201)
   const { data } = (await response.json()) as { data: Record<string, unknown> }
-  assert.deepEqual([data.event_types, data.active, data.events, data.enabled], [["key.*"], false, undefined, undefined])
+  assert.deepEqual(
+    [data.event_types, data.active, data.events, data.enabled],
+    [["key.*"], false, undefined, undefined],
+  )
 })
 
 test("what cannot work is refused when it is saved, and says what is wrong", async t => {

@@ -24,7 +24,7 @@ export const messageIdOf = (eventId: string): string =>
 const withData = (fields: Readonly<Record<string, unknown>>, data: string): string =>
   `${JSON.stringify(fields).slice(0, -1)},"data":${data}}`
 
-const standardBody = ({ id, tenantId, type, source, topic, at, data }: Message): string =>
+export const standardBody = ({ id, tenantId, type, source, topic, at, data }: Message): string =>
   withData(
     {
       id: eventIdOf(id),

@@ -3,6 +3,12 @@ import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Message } from "./envelope.ts"
 
+/** The smallest id of a time: ids are UUIDs of version 7. */
+export const firstIdOf = (ms: number): string => {
+  const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0")
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`
+}
+
 export interface StreamOf {
   readonly tenantId: string
   readonly streamId: string
@@ -34,13 +40,11 @@ const toMessage = (row: MessageRow): Message => ({
 export const readMessages = async (
   db: Db,
   { tenantId, streamId }: StreamOf,
-  range: { readonly afterId: string; readonly since?: Date; readonly until?: Date; readonly limit: number },
+  { afterId, limit }: { readonly afterId: string; readonly limit: number },
 ): Promise<Message[]> => {
-  const { afterId, since, until, limit } = range
   const { rows } = await sql<MessageRow>`
     SELECT id, tenant_id, project_id, type, source, topic, at, data FROM deliveries.messages
     WHERE tenant_id = ${tenantId} AND stream_id = ${streamId} AND id > ${afterId}
-      AND ${since ? sql`at >= ${since}` : sql`true`} AND ${until ? sql`at < ${until}` : sql`true`}
     ORDER BY id LIMIT ${limit}`.execute(db)
   return rows.map(toMessage)
 }
@@ -50,6 +54,7 @@ export const expireMessages = async (db: Db, { tenantId, streamId }: StreamOf, b
   const { numAffectedRows } = await sql`
     DELETE FROM deliveries.messages WHERE id = ANY(ARRAY(
       SELECT id FROM deliveries.messages
-      WHERE tenant_id = ${tenantId} AND stream_id = ${streamId} AND at < ${before} ORDER BY id LIMIT 5000))`.execute(db)
+      WHERE tenant_id = ${tenantId} AND stream_id = ${streamId} AND id < ${firstIdOf(before.getTime())}
+      ORDER BY id LIMIT 5000))`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }

@@ -20,56 +20,64 @@ interface Needs extends KeyNews {
   readonly tenantKeys: TenantKeys
 }
 
-export const organizationsHandlers = implement(areas.organizations, ({ changes, platformEvents, tenantKeys }: Needs) => {
-  /** Tells every process that what it knows of this organization, its keys and projects is old. */
-  const announce = async (call: Call, id: string) => {
-    await changes.announce(call.db, "organization", id)
-    call.committed(() => changes.applied("organization", id))
-  }
+export const organizationsHandlers = implement(
+  areas.organizations,
+  ({ changes, platformEvents, tenantKeys }: Needs) => {
+    /** Tells every process that what it knows of this organization, its keys and projects is old. */
+    const announce = async (call: Call, id: string) => {
+      await changes.announce(call.db, "organization", id)
+      call.committed(() => changes.applied("organization", id))
+    }
 
-  return {
-    async list(input, { db, principal }) {
-      const listed = await organizationStore(db).listMemberships(principal.id, pageOf(input))
-      return page({ rows: listed.rows.map(toOrganization), total: listed.total }, input)
-    },
+    return {
+      async list(input, { db, principal }) {
+        const listed = await organizationStore(db).listMemberships(principal.id, pageOf(input))
+        return page({ rows: listed.rows.map(toOrganization), total: listed.total }, input)
+      },
 
-    async create({ name }, call) {
-      const { db, principal, now } = call
-      await accountStore(db).lockUser(principal.id)
-      checkRoom(
-        FREE_ORGANIZATIONS_MAX,
-        await organizationStore(db).countOwned(principal.id, "free"),
-        "organization",
-      )
-      const { organization } = await foundOrganization(db, { name, userId: principal.id, plan: "free", now })
-      call.describe({ tenantId: organization.id, targets: [organizationTarget(organization)] })
-      return toOrganization({ ...organization, role: "owner", project_ids: null })
-    },
+      async create({ name }, call) {
+        const { db, principal, now } = call
+        await accountStore(db).lockUser(principal.id)
+        checkRoom(
+          FREE_ORGANIZATIONS_MAX,
+          await organizationStore(db).countOwned(principal.id, "free"),
+          "organization",
+        )
+        const { organization } = await foundOrganization(db, {
+          name,
+          userId: principal.id,
+          plan: "free",
+          now,
+        })
+        call.describe({ tenantId: organization.id, targets: [organizationTarget(organization)] })
+        return toOrganization({ ...organization, role: "owner", project_ids: null })
+      },
 
-    async get({ org_id }, call) {
-      return toOrganization(await getMembership(call, org_id))
-    },
+      async get({ org_id }, call) {
+        return toOrganization(await getMembership(call, org_id))
+      },
 
-    async update({ org_id, name }, call) {
-      const organization = await lockMembership(call, org_id)
-      checkLeads(organization.role)
-      await organizationStore(call.db).update(organization.id, { name })
-      await announce(call, organization.id)
-      return toOrganization({ ...organization, name })
-    },
+      async update({ org_id, name }, call) {
+        const organization = await lockMembership(call, org_id)
+        checkLeads(organization.role)
+        await organizationStore(call.db).update(organization.id, { name })
+        await announce(call, organization.id)
+        return toOrganization({ ...organization, name })
+      },
 
-    async delete({ org_id }, call): Promise<undefined> {
-      const organization = await lockMembership(call, org_id)
-      if (organization.role !== "owner") throw fault("role_insufficient", { roles: "owner" })
-      checkStepUp(call)
-      await organizationStore(call.db).update(organization.id, { deleted_at: call.now })
-      // Nothing brings a deleted organization back, so what was sealed for it goes with it.
-      await tenantKeys.erase(call.db, organization.id)
-      call.committed(() => tenantKeys.erased(organization.id))
-      await announce(call, organization.id)
-    },
+      async delete({ org_id }, call): Promise<undefined> {
+        const organization = await lockMembership(call, org_id)
+        if (organization.role !== "owner") throw fault("role_insufficient", { roles: "owner" })
+        checkStepUp(call)
+        await organizationStore(call.db).update(organization.id, { deleted_at: call.now })
+        // Nothing brings a deleted organization back, so what was sealed for it goes with it.
+        await tenantKeys.erase(call.db, organization.id)
+        call.committed(() => tenantKeys.erased(organization.id))
+        await announce(call, organization.id)
+      },
 
-    ...memberHandlers({ changes, platformEvents }),
-    ...invitationHandlers,
-  }
-})
+      ...memberHandlers({ changes, platformEvents }),
+      ...invitationHandlers,
+    }
+  },
+)

@@ -53,7 +53,7 @@ export const createPlatformEvents = (now: () => number): PlatformEvents => {
 
     async emit(db, ...events) {
       const occurredAt = new Date(now())
-      const made = events.map(event => ({ ...event, id: `evt_${newId()}`, occurredAt }))
+      const made = events.map(event => ({ ...event, id: `evt_${newId(occurredAt.getTime())}`, occurredAt }))
       for (const listener of listeners) {
         const wanted = made.filter(
           ({ organizationId, type }) => listener.wants(organizationId, type) !== false,

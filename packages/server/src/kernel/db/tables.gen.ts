@@ -138,6 +138,61 @@ export interface Tables {
     locked_until: Date | null
     created_at: Date
   }
+  "cron.executions": {
+    id: string
+    organization_id: string
+    schedule_id: string
+    number: number
+    scheduled_for: Date
+    due_at: Date
+    trigger: string
+    status: string
+    attempt: number
+    started_at: Date | null
+    finished_at: Date | null
+    duration_ms: number | null
+    lag_ms: number | null
+    status_code: number | null
+    response_body: string | null
+    error: string | null
+    skip_reason: string | null
+    created_at: Date
+  }
+  "cron.schedules": {
+    id: string
+    organization_id: string
+    owner_id: string
+    project_id: string | null
+    name: string
+    description: string
+    cron: string | null
+    interval_seconds: number | null
+    run_at: Date | null
+    timezone: string
+    anchor_at: Date
+    target_type: string
+    target_key: string
+    target: string
+    signing_secret_hint: string
+    enabled: boolean
+    overlap_policy: string
+    catchup_policy: string
+    catchup_window_seconds: number
+    jitter_seconds: number
+    timeout_seconds: number
+    max_retries: number
+    pause_on_failure: boolean
+    start_at: Date | null
+    end_at: Date | null
+    next_runs: Date[]
+    due_at: Date | null
+    last_run_at: Date | null
+    last_status: string | null
+    failure_count: number
+    executions_made: number
+    created_at: Date
+    updated_at: Date
+  }
   "databases.branches": {
     id: string
     organization_id: string
@@ -425,6 +480,60 @@ export interface Tables {
     uses_reserved: number
     created_at: Date
   }
+  "events.dedupes": {
+    topic_id: string
+    dedupe_key: string
+    message_id: string
+    event_type: string
+    source: string | null
+    matched: number
+    published_at: Date
+  }
+  "events.old_secrets": {
+    subscription_id: string
+    id: string
+    secret: string
+    signs_until: Date
+  }
+  "events.publications": {
+    topic_id: string
+    count: number
+  }
+  "events.subscriptions": {
+    id: string
+    organization_id: string
+    project_id: string | null
+    owner_id: string
+    topic_id: string
+    sub_type: string
+    target: string
+    headers: string | null
+    header_names: string[]
+    timeout_seconds: number
+    format: string
+    event_types: string[]
+    max_retries: number
+    retry_schedule_seconds: number[] | null
+    ordered: boolean
+    max_per_second: number | null
+    status: string
+    disabled_reason: string | null
+    secret: string
+    secret_hint: string
+    created_at: Date
+    updated_at: Date
+  }
+  "events.topics": {
+    id: string
+    organization_id: string
+    project_id: string | null
+    owner_id: string
+    name: string
+    retention_days: number
+    event_count: Generated<number>
+    created_at: Date
+    updated_at: Date
+  }
   "kernel.dead_jobs": {
     id: number
     queue: string
@@ -482,6 +591,91 @@ export interface Tables {
     status: number | null
     headers: ColumnType<unknown, string | null>
     body: ColumnType<unknown, string | null>
+  }
+  "notifications.dedupe_keys": {
+    organization_id: string
+    owner_id: string
+    dedupe_key: string
+    result: ColumnType<unknown, string>
+    created_at: Date
+  }
+  "notifications.deliveries": {
+    id: string
+    organization_id: string
+    user_id: string
+    notification_id: string
+    channel: string
+    device_id: string | null
+    status: string
+    provider_status: number | null
+    reason: string | null
+    at: Date
+  }
+  "notifications.devices": {
+    id: string
+    organization_id: string
+    user_id: string
+    platform: string
+    provider: string
+    environment: string
+    token_hash: Buffer
+    token_hint: string
+    target: string
+    name: string | null
+    locale: string | null
+    last_success_at: Date | null
+    invalidated_at: Date | null
+    invalid_reason: string | null
+    created_at: Date
+    updated_at: Date
+  }
+  "notifications.entries": {
+    organization_id: string
+    user_id: string
+    id: string
+    seq: number
+    project_id: string | null
+    collapse_key: string | null
+    in_app: boolean
+    created_at: Date
+    expires_at: Date | null
+    read_at: Date | null
+    seen_at: Date | null
+    archived_at: Date | null
+  }
+  "notifications.inboxes": {
+    organization_id: string
+    user_id: string
+    last_seq: number
+  }
+  "notifications.messages": {
+    id: string
+    organization_id: string
+    project_id: string | null
+    type: string | null
+    category: string | null
+    title: string
+    body: string
+    data: ColumnType<unknown, string>
+    action_url: string | null
+    priority: string
+    collapse_key: string | null
+    created_at: Date
+    expires_at: Date | null
+  }
+  "notifications.preferences": {
+    organization_id: string
+    user_id: string
+    preferences: ColumnType<unknown, string>
+    updated_at: Date
+  }
+  "notifications.providers": {
+    organization_id: string
+    vapid_public_key: string
+    vapid_private_key: string
+    vapid_subject: string | null
+    fcm: string | null
+    apns: string | null
   }
   "search.documents": {
     project_id: string

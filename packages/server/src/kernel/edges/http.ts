@@ -115,6 +115,7 @@ class HttpIncoming implements Incoming {
   readonly query: Incoming["query"]
   readonly #routed: Routed
   readonly #bodies: BodyReader
+  #hangUp: AbortController | undefined
 
   constructor(routed: Routed, ip: string, bodies: BodyReader) {
     this.ip = ip
@@ -150,10 +151,12 @@ class HttpIncoming implements Incoming {
   }
 
   signal() {
+    if (this.#hangUp) return this.#hangUp.signal
     const { response } = this.#routed
     const controller = new AbortController()
     // Of the response, not of the socket, which lives on for the next request.
     response.once("close", () => response.writableFinished || controller.abort())
+    this.#hangUp = controller
     return controller.signal
   }
 }

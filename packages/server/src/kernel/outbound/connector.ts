@@ -22,7 +22,11 @@ const connectError = (error: Error, protocol: string): OutboundError => {
  * answers that were judged are the ones connected to, so a name that changes its mind in between gains nothing. Node asks
  * no `lookup` for a literal address; that one is judged before.
  */
-export const createConnector = (rules: TargetRules, names: Names): buildConnector.connector => {
+export const createConnector = (
+  rules: TargetRules,
+  names: Names,
+  allowH2 = false,
+): buildConnector.connector => {
   const admitted = async (protocol: string, host: string) => {
     const addresses = await names.addressesOf(host)
     const admitted = addresses.filter(address => rules.admits(protocol, host, address))
@@ -40,7 +44,7 @@ export const createConnector = (rules: TargetRules, names: Names): buildConnecto
       // With it, Node asks `lookup` for all addresses and tries them by turns (RFC 8305).
       autoSelectFamily: true,
       lookup,
-      allowH2: false,
+      allowH2,
       // The environment can switch verification off for the whole process, but not here.
       rejectUnauthorized: true,
       timeout: CONNECT_MS_MAX,

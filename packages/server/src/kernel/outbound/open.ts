@@ -1,4 +1,6 @@
+import type { Socket } from "node:net"
 import { Readable } from "node:stream"
+import type { buildConnector } from "undici"
 import type { Family, MetricSources } from "../metrics.ts"
 import { createAddressRules } from "./addresses.ts"
 import { type Decoder, decoderOf, exchangeError, readBody, shapeBody, tooLarge } from "./body.ts"
@@ -98,6 +100,34 @@ const createSend =
     }
   }
 
+/** Connects without a request; what goes wrong is the outcome. */
+const createConnect =
+  (connect: buildConnector.connector, rules: TargetRules, stopping: AbortSignal) =>
+  async (text: string, signal: AbortSignal) => {
+    const startedMs = performance.now()
+    const deadline = createDeadline({ url: text, signal }, stopping)
+    const aborted = Promise.withResolvers<never>()
+    deadline.signal.addEventListener("abort", () => aborted.reject(deadline.signal.reason), { once: true })
+    aborted.promise.catch(() => undefined)
+    try {
+      const { protocol, host, hostname, port } = rules.read(text)
+      const connecting = new Promise<Socket>((resolve, reject) => {
+        const options = { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port }
+        connect(options, (...[error, socket]) => {
+          if (error) reject(error)
+          else if (deadline.signal.aborted) socket.destroy()
+          else resolve(socket)
+        })
+      })
+      return { kind: "connected" as const, socket: await Promise.race([connecting, aborted.promise]) }
+    } catch (error) {
+      const { reason } = deadline.signal.aborted ? deadline.signal.reason : exchangeError(error)
+      return { ...(reason as Reason), durationMs: Math.round(performance.now() - startedMs) }
+    } finally {
+      deadline[Symbol.dispose]()
+    }
+  }
+
 /** The only client for URLs that users give; its promises are in outbound.ts. */
 export const createOutbound = (options: OutboundOptions, metrics?: MetricSources): Outbound => {
   const { outboundAllow, dnsServers, mode, baseUrl } = options
@@ -119,6 +149,7 @@ export const createOutbound = (options: OutboundOptions, metrics?: MetricSources
   }
 
   const send = createSend(connections, rules, stopping.signal)
+  const connect = createConnect(createConnector(rules, names, true), rules, stopping.signal)
 
   const request = ({ responseBytesMax = RESPONSE_BYTES_MAX, overflow = "cut", ...given }: BufferedRequest) =>
     send(given, async sent => {
@@ -142,6 +173,7 @@ export const createOutbound = (options: OutboundOptions, metrics?: MetricSources
   return {
     request: async given => counted(await request(given)),
     open: async given => counted(await open(given)),
+    connect: async (url, signal) => counted(await connect(url, signal)),
     urlProblem: url => problemOf(() => rules.read(url)),
     headersProblem,
     async [Symbol.asyncDispose]() {

@@ -9,6 +9,7 @@
  * credentials in the URL. `SVC_OUTBOUND_ALLOW` opens ranges, and with them the local names that resolve into them.
  * Plain http is for development and for what that setting opens.
  */
+import type { Socket } from "node:net"
 import type { Readable } from "node:stream"
 
 export interface OutboundRequest {
@@ -109,6 +110,11 @@ export interface Outbound extends AsyncDisposable {
    * over `responseBytesMax` included, destroys it with an OutboundError.
    */
   open(request: OutboundRequest): Promise<Answer<Readable> | Failure>
+  /**
+   * A connection to the URL's host, for a protocol that this client does not speak: over TLS, with HTTP/2 among the
+   * protocols on offer, where the URL says https. The caller closes it.
+   */
+  connect(url: string, signal: AbortSignal): Promise<{ readonly kind: "connected"; readonly socket: Socket } | Failure>
   /**
    * What can be said against a URL without asking anybody: undefined, or the sentence for the person who gave it. For
    * refusing it when it is saved; a request judges again.

@@ -61,10 +61,7 @@ export const createGuardedSockets = (options: {
         }
       }
       const { code = "no answer" } = failure as NodeJS.ErrnoException
-      throw new OutboundError(
-        { kind: "unreachable", message: `No connection came about: ${code}.` },
-        failure,
-      )
+      throw new OutboundError({ kind: "unreachable", message: `No connection came about: ${code}.` }, failure)
     },
     [Symbol.dispose]: () => names[Symbol.dispose](),
   }

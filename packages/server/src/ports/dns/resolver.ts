@@ -94,7 +94,9 @@ export const createDns = ({ servers, asksZones, mayAsk, port = 53 }: DnsOptions)
     const addresses = found.flat().filter(mayAsk).slice(0, SERVERS_MAX)
     if (addresses.length === 0) return undefined
     const own = new Resolver(options)
-    own.setServers(addresses.map(address => (address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`)))
+    own.setServers(
+      addresses.map(address => (address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`)),
+    )
     return own
   }
 
@@ -113,7 +115,9 @@ export const createDns = ({ servers, asksZones, mayAsk, port = 53 }: DnsOptions)
         const finding = own && !deadline.aborted && (await findingOf(own, name, type))
         // One that knows nothing may only see the name's alias, or nobody from here: others then know better.
         if (finding && finding.kind === "found") return finding
-        return deadline.aborted ? { kind: "unanswered", reason: "timeout" } : await findingOf(resolver, name, type)
+        return deadline.aborted
+          ? { kind: "unanswered", reason: "timeout" }
+          : await findingOf(resolver, name, type)
       } finally {
         deadline.removeEventListener("abort", cancel)
       }

@@ -1,3 +1,5 @@
+import type { Duplex } from "node:stream"
+
 /**
  * Messages to devices, by the push services of browsers and phones.
  *
@@ -114,7 +116,20 @@ export type PushAnswer =
       readonly headers: Readonly<Record<string, string>>
       readonly body: Uint8Array
     }
-  | { readonly kind: "refused"; readonly message: string }
-  | { readonly kind: string; readonly message: string }
+  | {
+      readonly kind: "unanswered"
+      /** Repeating the request changes nothing: its target is out of bounds. */
+      readonly isFinal: boolean
+      readonly message: string
+    }
 
 export type PushFetch = (request: PushRequest) => Promise<PushAnswer>
+
+/** A connection to a host that the platform's rules admit, for protocols its client does not speak. */
+export type PushConnect = (
+  url: string,
+  signal: AbortSignal,
+) => Promise<
+  | { readonly kind: "connected"; readonly socket: Duplex }
+  | { readonly kind: "unanswered"; readonly isFinal: boolean; readonly message: string }
+>

@@ -50,10 +50,12 @@ const judgeOwnership = ({ value }: WantedRecord, found: readonly string[]): Judg
 const judgeDkim = ({ value }: WantedRecord, found: readonly string[]): Judgement => {
   const records = found.map(tagsOf)
   const [tags] = records
-  if (records.length > 1) return failed(found, "There are several records, and receivers may take any of them.")
+  if (records.length > 1)
+    return failed(found, "There are several records, and receivers may take any of them.")
   if (!tags) return failed(found, "The record names a tag twice.")
   if ((tags.get("v") ?? "DKIM1") !== "DKIM1") return failed(found, "The record is not of version DKIM1.")
-  if ((tags.get("k") ?? "rsa").toLowerCase() !== "rsa") return failed(found, "The record's key type is not rsa.")
+  if ((tags.get("k") ?? "rsa").toLowerCase() !== "rsa")
+    return failed(found, "The record's key type is not rsa.")
   const key = tags.get("p")
   if (key === undefined) return failed(found, "The record has no key (p=).")
   if (key === "") return failed(found, "The record revokes the key: p= is empty.")
@@ -79,7 +81,8 @@ const spfTerms = (text: string): string[] => text.toLowerCase().split(/ +/).slic
 
 /** The term's mechanism with the name it looks up, for those that cost a lookup (RFC 7208, 4.6.4). */
 const lookupOf = (term: string): { followed: string | undefined } | undefined => {
-  const [, mechanism, name] = /^[+?~-]?(include|a|mx|ptr|exists|redirect)(?:[:=]([^/]*))?(?:\/.*)?$/.exec(term) ?? []
+  const [, mechanism, name] =
+    /^[+?~-]?(include|a|mx|ptr|exists|redirect)(?:[:=]([^/]*))?(?:\/.*)?$/.exec(term) ?? []
   if (mechanism === undefined) return undefined
   return { followed: mechanism === "include" || mechanism === "redirect" ? name : undefined }
 }
@@ -105,8 +108,10 @@ const countLookups = async (terms: readonly string[], look: Look): Promise<numbe
 const judgeSpf = async ({ value }: WantedRecord, all: readonly string[], look: Look): Promise<Judgement> => {
   const found = all.filter(isSpf)
   const [record] = found
-  if (record === undefined) return { ...pending("There is no record that begins with v=spf1."), found: shown(all) }
-  if (found.length > 1) return failed(found, "There are several records with v=spf1; there must be exactly one.")
+  if (record === undefined)
+    return { ...pending("There is no record that begins with v=spf1."), found: shown(all) }
+  if (found.length > 1)
+    return failed(found, "There are several records with v=spf1; there must be exactly one.")
   const terms = spfTerms(record)
   const missing = spfTerms(value).filter(term => !term.endsWith("all") && !terms.includes(term))
   if (missing.length > 0) return failed(found, `The record lacks ${missing.join(" ")}.`)
@@ -164,7 +169,7 @@ export const judge = async (wanted: WantedRecord, look: Look): Promise<Judgement
       return judgeMx(wanted, values)
     case "SPF":
       return judgeSpf(wanted, values, look)
-    case "TRACKING":
+    default:
       return values.includes(wanted.value.toLowerCase())
         ? verified(values)
         : failed(values, `The name is not an alias of ${wanted.value}.`)

@@ -11,12 +11,12 @@ export const dkimContext = (domainId: string): string => `email.dkim:${domainId}
 /** Two queries, so that what was switched off a moment ago signs nothing any more. */
 export const createSigners =
   ({ db, box }: { readonly db: Db; readonly box: SecretBox }) =>
-  async (organizationId: string, fromDomain: string): Promise<Signer | undefined> => {
+  async (organizationId: string, fromDomain: string, on: Db = db): Promise<Signer | undefined> => {
     const domain = readDomain(fromDomain)
     if (domain === undefined) return undefined
-    const settings = await settingsStore(db).find(organizationId)
+    const settings = await settingsStore(on).find(organizationId)
     if (!settings?.own_domain_delivery_enabled) return undefined
-    const row = await domainStore(db).findVerified(organizationId, domain)
+    const row = await domainStore(on).findVerified(organizationId, domain)
     if (!row) return undefined
     return {
       domain,

@@ -43,7 +43,7 @@ const kept = (before: Findings, now: Findings): Findings =>
   Object.fromEntries(
     Object.entries(now).map(([name, judgement]) => {
       const known = before[name as DnsRecordName]
-      const isKept = judgement.status === "temporary_failure" && known?.status === "verified"
+      const isKept = judgement?.status === "temporary_failure" && known?.status === "verified"
       return [name, isKept ? known : judgement]
     }),
   )
@@ -62,8 +62,7 @@ const statusOf = (
 export const progressOf = (state: DomainState, findings: Findings, now: Date): Progress => {
   const has = (record: DnsRecordName) => holds(record, state.findings, findings)
   const isProven =
-    findings.OWNERSHIP?.status === "verified" ||
-    (state.ownership_proven && (has("OWNERSHIP") || has("DKIM")))
+    findings.OWNERSHIP?.status === "verified" || (state.ownership_proven && (has("OWNERSHIP") || has("DKIM")))
   const isComplete = isProven && DELIVERY_RECORDS.every(has)
   const isOver = now.getTime() - state.checking_since.getTime() >= SEARCH_MS
   const status = statusOf(state, { isComplete, isProven, isOver })

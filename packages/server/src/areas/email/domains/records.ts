@@ -43,11 +43,7 @@ export const wantedRecords = (names: DomainNames, hosts: MailHosts): readonly Wa
   })
   return [
     txt("OWNERSHIP", `_svc-verify.${domain}`, `${OWNERSHIP_PREFIX}${names.ownership_token}`),
-    txt(
-      "DKIM",
-      `${names.dkim_selector}._domainkey.${domain}`,
-      `v=DKIM1; k=rsa; p=${names.dkim_public_key}`,
-    ),
+    txt("DKIM", `${names.dkim_selector}._domainkey.${domain}`, `v=DKIM1; k=rsa; p=${names.dkim_public_key}`),
     {
       ...{ record: "RETURN_PATH", type: "MX", name: bounces, value: hosts.mailHost },
       ...{ priority: MX_PRIORITY, required: true },

@@ -74,3 +74,5 @@ CREATE TABLE email.signing_keys (
   secret text NOT NULL,
   created_at timestamptz NOT NULL
 );
+
+CREATE INDEX events_recipient ON email.events (organization_id, lower(recipient), created_at DESC);

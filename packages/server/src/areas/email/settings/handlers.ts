@@ -56,8 +56,8 @@ export const settingsHandlers = (
 /** One query. */
 export const createSettingsReader =
   ({ db, box }: { readonly db: Db; readonly box: SecretBox }) =>
-  async (organizationId: string): Promise<SendingSettings> => {
-    const row = (await settingsStore(db).find(organizationId)) ?? defaultSettings(organizationId)
+  async (organizationId: string, on: Db = db): Promise<SendingSettings> => {
+    const row = (await settingsStore(on).find(organizationId)) ?? defaultSettings(organizationId)
     const isRelayed = row.mode === "relay" && row.relay_password !== null
     const password = isRelayed
       ? await box.open(organizationId, contextOf(organizationId), row.relay_password ?? "")

@@ -1,24 +1,12 @@
-import type pg from "pg"
+import { CompiledQuery } from "kysely"
+import type { Tx } from "../../../kernel/db/database.ts"
 import type { Queries } from "./objects.ts"
 
-/** Runs the statements of `work` on one connection, all or none of them. */
-export const inTransaction = async <Result>(
-  pool: pg.Pool,
-  work: (db: Queries) => Promise<Result>,
-): Promise<Result> => {
-  const client = await pool.connect()
-  let broken: unknown
-  try {
-    await client.query("BEGIN")
-    const result = await work(client as unknown as Queries)
-    await client.query("COMMIT")
-    return result
-  } catch (error) {
-    await client.query("ROLLBACK").catch(reason => {
-      broken = reason
-    })
-    throw error
-  } finally {
-    client.release(broken !== undefined)
+/** The statements of this area's stores, on a transaction of the control database. */
+export const queriesOn = (tx: Tx): Queries => {
+  const query = (statement: string | { text: string; values?: unknown[] }, values?: unknown[]) => {
+    const { text, values: given = values } = typeof statement === "string" ? { text: statement } : statement
+    return tx.executeQuery(CompiledQuery.raw(text, given))
   }
+  return { query } as unknown as Queries
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import type { TestContext } from "node:test"
 import { type Svc, verifyWebhook } from "@svc/sdk"
-import { everyScope, platform, type PlatformOptions } from "../../../testing/platform.ts"
+import { everyScope, type PlatformOptions, platform } from "../../../testing/platform.ts"
 import { type Received, type Receiver, startReceiver } from "../../../testing/receiver.ts"
 
 export const OPEN = { SVC_OUTBOUND_ALLOW: "127.0.0.0/8" }

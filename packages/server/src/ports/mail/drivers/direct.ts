@@ -1,6 +1,6 @@
 import { Resolver } from "node:dns/promises"
 import type { Socket } from "node:net"
-import type { MailOutcome, MailPort, MailReply } from "../port.ts"
+import type { MailOutcome, MailPort, MailReply, RelayOptions } from "../port.ts"
 import { openSmtpMail } from "./smtp.ts"
 
 export interface DirectOptions {
@@ -42,7 +42,7 @@ export const openDirectMail = (options: DirectOptions): MailPort => {
       return known.mail
     }
     closeIdle()
-    const relay = {
+    const relay: RelayOptions = {
       ...{ host, port, security: "opportunistic", username: null, password: null, maxPerSecond: null },
     } as const
     const mail = openSmtpMail({ relay, helo, connect, isDestination: true, connectionsMax: CONNECTIONS_MAX })
@@ -96,7 +96,9 @@ export const openDirectMail = (options: DirectOptions): MailPort => {
         // A server that spoke has decided; the next one is for those that could not be talked to.
         if (last.kind !== "deferred" || last.reply.code !== null) return last
       }
-      return last ?? { kind: "deferred", reply: reply(450, "4.4.4", "There is no mail server to be reached.") }
+      return (
+        last ?? { kind: "deferred", reply: reply(450, "4.4.4", "There is no mail server to be reached.") }
+      )
     },
     async [Symbol.asyncDispose]() {
       resolver.cancel()

@@ -70,7 +70,10 @@ export const openSmtpMail = (options: SmtpOptions): MailPort => {
     ...(username !== null && { auth: { user: username, pass: password ?? "" } }),
     ...(maxPerSecond !== null && { rateLimit: maxPerSecond }),
     ...(connect && {
-      getSocket: (_options: unknown, done: (error: Error | null, result?: { connection: Socket }) => void) => {
+      getSocket: (
+        _options: unknown,
+        done: (error: Error | null, result?: { connection: Socket }) => void,
+      ) => {
         connect(host, port).then(
           connection => done(null, { connection }),
           (error: Error) => done(error),

@@ -1,0 +1,158 @@
+/** The other side of support: whoever runs the platform answers the tickets and chats of all organizations. */
+import { T } from "./dsl.ts"
+import {
+  AgentChat,
+  AgentTicket,
+  Category,
+  ChatStatusWord,
+  Comment,
+  Message,
+  messageQuery,
+  newMessage,
+  Priority,
+  Status,
+  Tags,
+  Text,
+  ticketFilters,
+} from "./support-fields.ts"
+import { Id, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
+
+const READ = { beyond: true, scope: "admin:full", effect: "read" } as const
+const WRITE = { beyond: true, scope: "admin:full", effect: "write" } as const
+const Named = T.Object({ id: Id })
+const OfOrganization = {
+  organization_id: T.Optional(T.String({ format: "uuid", description: "Only those of this organization" })),
+  assignee_id: T.Optional(T.String({ format: "uuid", description: "Only those of this agent" })),
+  unassigned: T.Optional(T.Boolean({ description: "Only those that nobody has" })),
+}
+const Assignee = T.Optional(
+  Nullable(T.String({ format: "uuid", description: "An agent, by user id; null: nobody" })),
+)
+
+export const supportAgents = {
+  agentListTickets: {
+    ...READ,
+    id: "listSupportTicketsAsAgent",
+    http: "GET /v1/support/agent/tickets",
+    summary: "List the tickets of all organizations",
+    description:
+      "Agents are the owners and administrators of the organization that runs the platform, and its keys that hold " +
+      "`admin:full`.",
+    query: T.Object({ ...ticketFilters, ...OfOrganization, ...pageQuery }),
+    replies: { 200: Page(AgentTicket) },
+    faults: ["role_insufficient"],
+  },
+  agentGetTicket: {
+    ...READ,
+    id: "getSupportTicketAsAgent",
+    http: "GET /v1/support/agent/tickets/{id}",
+    summary: "Show a ticket of any organization",
+    params: Named,
+    replies: { 200: AgentTicket },
+    faults: ["ticket_not_found", "role_insufficient"],
+  },
+  agentUpdateTicket: {
+    ...WRITE,
+    id: "updateSupportTicketAsAgent",
+    http: "PUT /v1/support/agent/tickets/{id}",
+    summary: "Assign a ticket, or change its status or priority",
+    description: "Fields that are left out stay. `closed` is final.",
+    idempotent: "naturally",
+    params: Named,
+    body: T.Object({
+      assignee_id: Assignee,
+      status: T.Optional(Status),
+      priority: T.Optional(Priority),
+      category: T.Optional(Nullable(Category)),
+      tags: T.Optional(Tags),
+    }),
+    replies: { 200: AgentTicket },
+    faults: ["ticket_not_found", "ticket_closed", "member_not_found", "role_insufficient"],
+    example: { status: "on_hold" },
+  },
+  agentListComments: {
+    ...READ,
+    id: "listSupportTicketCommentsAsAgent",
+    http: "GET /v1/support/agent/tickets/{id}/comments",
+    summary: "List a ticket's comments and internal notes, oldest first",
+    params: Named,
+    query: PageQuery,
+    replies: { 200: Page(Comment) },
+    faults: ["ticket_not_found", "role_insufficient"],
+  },
+  agentAddComment: {
+    ...WRITE,
+    id: "addSupportTicketCommentAsAgent",
+    http: "POST /v1/support/agent/tickets/{id}/comments",
+    summary: "Answer a ticket, or note something that only agents see",
+    description: "An answer to an `open` ticket makes it `pending`, and is mailed to the requester.",
+    params: Named,
+    body: T.Object({ body: Text, internal: T.Optional(T.Boolean({ default: false })) }),
+    replies: { 200: Comment },
+    faults: ["ticket_not_found", "ticket_closed", "invalid_parameter", "role_insufficient"],
+    example: { body: "It wakes again.", internal: false },
+  },
+  agentListChats: {
+    ...READ,
+    id: "listSupportChatSessionsAsAgent",
+    http: "GET /v1/support/agent/chat/sessions",
+    summary: "List the chats of all organizations",
+    query: T.Object({ status: T.Optional(ChatStatusWord), ...OfOrganization, ...pageQuery }),
+    replies: { 200: Page(AgentChat) },
+    faults: ["role_insufficient"],
+  },
+  agentUpdateChat: {
+    ...WRITE,
+    id: "updateSupportChatSessionAsAgent",
+    http: "PUT /v1/support/agent/chat/sessions/{id}",
+    summary: "Assign a chat, or change its status",
+    idempotent: "naturally",
+    params: Named,
+    body: T.Object({ assignee_id: Assignee, status: T.Optional(ChatStatusWord) }),
+    replies: { 200: AgentChat },
+    faults: ["chat_session_not_found", "member_not_found", "role_insufficient"],
+    example: { status: "snoozed" },
+  },
+  agentReadChat: {
+    ...WRITE,
+    id: "readSupportChatSessionAsAgent",
+    http: "POST /v1/support/agent/chat/sessions/{id}/read",
+    summary: "Mark the customer's messages of a chat as read",
+    idempotent: "naturally",
+    params: Named,
+    replies: { 200: AgentChat },
+    faults: ["chat_session_not_found", "role_insufficient"],
+  },
+  agentListMessages: {
+    ...READ,
+    id: "listSupportChatMessagesAsAgent",
+    http: "GET /v1/support/agent/chat/sessions/{id}/messages",
+    summary: "List a chat's messages, newest first",
+    params: Named,
+    query: T.Object(messageQuery),
+    replies: { 200: Page(Message) },
+    faults: ["chat_session_not_found", "role_insufficient"],
+  },
+  agentPostMessage: {
+    ...WRITE,
+    id: "postSupportChatMessageAsAgent",
+    http: "POST /v1/support/agent/chat/sessions/{id}/messages",
+    summary: "Answer in a chat",
+    params: Named,
+    body: T.Object(newMessage),
+    replies: { 200: Message },
+    faults: ["chat_session_not_found", "invalid_parameter", "role_insufficient"],
+    example: { content: "Yes, how can I help?" },
+  },
+  agentStreamChat: {
+    ...READ,
+    id: "streamSupportChatSessionAsAgent",
+    http: "GET /v1/support/agent/chat/sessions/{id}/stream",
+    summary: "Follow a chat of any organization live",
+    description: "As the customer's stream does.",
+    content: { reply: "sse" },
+    params: Named,
+    replies: { 200: T.String() },
+    faults: ["chat_session_not_found", "role_insufficient", "rate_limited"],
+  },
+} as const

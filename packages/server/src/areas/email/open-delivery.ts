@@ -1,0 +1,44 @@
+import { isIP } from "node:net"
+import type { Services } from "../../services.ts"
+import { eventHandlers } from "./analytics/events.ts"
+import { figureHandlers } from "./analytics/handlers.ts"
+import { createReputationGuard } from "./analytics/reputation.ts"
+import { createDomainChecker } from "./domains/checker.ts"
+import { domainHandlers } from "./domains/handlers.ts"
+import { createSigners } from "./domains/keys.ts"
+import { createSettingsReader, settingsHandlers } from "./settings/handlers.ts"
+import { createSuppressAfter } from "./suppression/after.ts"
+import { suppressionHandlers } from "./suppression/handlers.ts"
+import { suppressionStore } from "./suppression/store.ts"
+
+/** What the delivery side asks of the platform. */
+export const deliveryNeeds = [
+  ...(["database", "clock", "log", "box", "jobs", "dns", "mail", "baseUrl", "outbound"] as const),
+  "platformEvents",
+] as const
+
+type Needs = Pick<Services, (typeof deliveryNeeds)[number]>
+
+const hostProblem = (outbound: Services["outbound"]) => (host: string) =>
+  outbound.urlProblem(`https://${isIP(host) === 6 ? `[${host}]` : host}/`)
+
+/** Starts the delivery side: its operations, and what the sending side asks of it. */
+export const openDelivery = (services: Needs) => {
+  const { database, box, mail, outbound } = services
+  const { db } = database
+  const handlers = {
+    ...domainHandlers({ box, hosts: mail, checker: createDomainChecker({ ...services, hosts: mail }) }),
+    ...settingsHandlers({ box, hostProblem: hostProblem(outbound) }),
+    ...eventHandlers(),
+    ...figureHandlers(),
+    ...suppressionHandlers(),
+  }
+  const delivery = {
+    settingsOf: createSettingsReader({ db, box }),
+    findSigner: createSigners({ db, box }),
+    suppressed: (on: typeof db, organizationId: string, addresses: readonly string[]) =>
+      suppressionStore(on).among(organizationId, addresses),
+    suppressAfter: createSuppressAfter(createReputationGuard(services)),
+  }
+  return { handlers, delivery }
+}

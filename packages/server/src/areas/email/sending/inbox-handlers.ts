@@ -1,0 +1,73 @@
+import { type areas, page, pageOf } from "@svc/contract"
+import type { Call } from "../../../kernel/call.ts"
+import { fault } from "../../../kernel/fault.ts"
+import type { Handlers } from "../../../kernel/implement.ts"
+import type { EmailDelivery } from "../delivery.ts"
+import { shown } from "./addresses.ts"
+import { contentOf, mailOf } from "./content.ts"
+import { messageStore, type Owner } from "./store.ts"
+
+type Operations = Pick<typeof areas.email.specs, "listInbox" | "getInbox" | "deleteInbox">
+
+interface Captured {
+  readonly recipient_id: string
+  readonly id: string
+  readonly message_id: string
+  readonly from_address: string
+  readonly from_name: string
+  readonly address: string
+  readonly subject: string
+  readonly captured_at: Date | null
+}
+
+const toItem = (row: Captured) => ({
+  id: row.recipient_id,
+  email_id: row.id,
+  message_id: row.message_id,
+  from: shown({ email: row.from_address, name: row.from_name }),
+  to: row.address,
+  subject: row.subject,
+  captured_at: row.captured_at?.toISOString() ?? "",
+})
+
+const ownerOf = ({ organization, project }: Call): Owner => ({
+  organizationId: organization.id,
+  projectId: project?.id ?? null,
+})
+
+/** The mailbox keeps no copies: a mail is composed again, and comes out the same. */
+export const inboxHandlers = ({ delivery }: { readonly delivery: EmailDelivery }): Handlers<Operations> => {
+  const find = async (call: Call, id: string) => {
+    const found = await messageStore(call.db).findCaptured(ownerOf(call), id)
+    if (!found) throw fault("resource_not_found", { id })
+    return found
+  }
+
+  return {
+    async listInbox(input, call) {
+      const listing = { ...pageOf(input), to: input.to }
+      const { rows, total } = await messageStore(call.db).listCaptured(ownerOf(call), listing)
+      return page({ rows: rows.map(toItem), total }, input)
+    },
+
+    async getInbox({ id }, call) {
+      const { message, recipient } = await find(call, id)
+      const content = await contentOf(call.db, delivery, message, recipient)
+      const raw = await mailOf(message, content)
+      const { address, captured_at } = recipient
+      return {
+        ...toItem({ ...message, recipient_id: id, address, captured_at }),
+        ...{ text: message.text, html: content.html, raw: raw.toString("latin1") },
+        attachments: content.attachments.map(({ filename, content_type, content: bytes }) => ({
+          ...{ filename, content_type, size_bytes: bytes.length, content: bytes.toString("base64") },
+        })),
+      }
+    },
+
+    async deleteInbox({ id }, call) {
+      await find(call, id)
+      await messageStore(call.db).uncapture(call.organization.id, id)
+      call.describe({ targets: [{ type: "email_capture", id }] })
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import type { Services } from "../../../services.ts"
+import type { EmailDelivery } from "../delivery.ts"
+import { templateHandlers } from "../templates/handlers.ts"
+import { createRenderer } from "../templates/renderer.ts"
+import { createAccept } from "./accept.ts"
+import { defineDelivery } from "./deliver.ts"
+import { sendingHandlers } from "./handlers.ts"
+import { inboxHandlers } from "./inbox-handlers.ts"
+
+/** What the sending side asks of the platform. */
+export const sendingNeeds = [
+  ...(["database", "clock", "jobs", "platformEvents", "mails", "mailFrom"] as const),
+] as const
+
+type Needs = Pick<Services, (typeof sendingNeeds)[number]> & { readonly delivery: EmailDelivery }
+
+/** Starts the sending side: templates, mails, their delivery, and the mailbox of those that go nowhere. */
+export const openSending = (needs: Needs) => {
+  const { delivery } = needs
+  const renderer = createRenderer()
+  const accept = createAccept(needs)
+  defineDelivery(needs)
+  return {
+    accept,
+    renderer,
+    handlers: {
+      ...sendingHandlers({ accept, renderer }),
+      ...templateHandlers({ renderer }),
+      ...inboxHandlers({ delivery }),
+    },
+    [Symbol.asyncDispose]: () => renderer[Symbol.asyncDispose](),
+  }
+}

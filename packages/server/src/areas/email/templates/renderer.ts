@@ -1,0 +1,112 @@
+/** Threads that run templates, started on first use, ended when nobody needs them, replaced when one is broken. */
+import { Worker } from "node:worker_threads"
+import { fault } from "../../../kernel/fault.ts"
+import type { ResultOf, TemplateAnswer, TemplateTask } from "./messages.ts"
+
+export interface Renderer extends AsyncDisposable {
+  /** Throws `invalid_parameter` with what is wrong with the template. */
+  run<Task extends TemplateTask>(tenantId: string, task: Task): Promise<ResultOf[Task["kind"]]>
+}
+
+const WORKER = new URL("./worker.ts", import.meta.url)
+const THREADS_MAX = 2
+const WAITING_MAX = 1_000
+const MEMORY_MB_MAX = 256
+/** Loading MJML takes a good second on a busy machine. */
+const TIMEOUT_MS = { render: 4_000, check: 4_000, plain: 4_000, mjml: 15_000 } as const
+const IDLE_MS = 60_000
+
+type Outcome = { readonly result: ResultOf[keyof ResultOf] } | { readonly problem: string }
+
+interface Waiting {
+  readonly tenantId: string
+  readonly task: TemplateTask
+  readonly settle: (outcome: Outcome) => void
+}
+
+interface Thread {
+  readonly worker: Worker
+  idleTimer: NodeJS.Timeout | undefined
+  current: Waiting | undefined
+  deadline: NodeJS.Timeout | undefined
+}
+
+export const createRenderer = (): Renderer => {
+  const threads = new Set<Thread>()
+  let waiting: Waiting[] = []
+  let count = 0
+
+  const finish = (thread: Thread, outcome: Outcome) => {
+    clearTimeout(thread.deadline)
+    const { current } = thread
+    thread.current = undefined
+    current?.settle(outcome)
+  }
+
+  const start = (): Thread => {
+    const worker = new Worker(WORKER, {
+      name: "email-templates",
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX, stackSizeMb: 4 },
+    })
+    worker.unref()
+    const thread: Thread = { worker, idleTimer: undefined, current: undefined, deadline: undefined }
+    worker.on("message", ({ id: _, ...outcome }: TemplateAnswer) => {
+      finish(thread, outcome)
+      dispatch()
+    })
+    worker.on("error", () => undefined)
+    worker.on("exit", () => {
+      threads.delete(thread)
+      finish(thread, { problem: "it takes too much time or memory" })
+      dispatch()
+    })
+    threads.add(thread)
+    return thread
+  }
+
+  const give = (thread: Thread, next: Waiting) => {
+    clearTimeout(thread.idleTimer)
+    thread.current = next
+    thread.deadline = setTimeout(() => void thread.worker.terminate(), TIMEOUT_MS[next.task.kind])
+    thread.deadline.unref()
+    count += 1
+    thread.worker.postMessage({ id: count, task: next.task })
+  }
+
+  /** The oldest of a tenant that has nothing running: slow templates hold up their own tenant's alone. */
+  const dispatch = () => {
+    for (;;) {
+      const busy = new Set([...threads].map(({ current }) => current?.tenantId))
+      const next = waiting.find(({ tenantId }) => !busy.has(tenantId))
+      const free = [...threads].find(({ current }) => current === undefined)
+      if (!next || (!free && threads.size >= THREADS_MAX)) break
+      waiting = waiting.filter(entry => entry !== next)
+      give(free ?? start(), next)
+    }
+    for (const thread of threads) {
+      if (thread.current) continue
+      clearTimeout(thread.idleTimer)
+      thread.idleTimer = setTimeout(() => void thread.worker.terminate(), IDLE_MS)
+      thread.idleTimer.unref()
+    }
+  }
+
+  return {
+    async run<Task extends TemplateTask>(tenantId: string, task: Task) {
+      if (waiting.length >= WAITING_MAX)
+        throw fault("rate_limited", undefined, { headers: { "retry-after": "1" } })
+      const outcome = await new Promise<Outcome>(settle => {
+        waiting.push({ tenantId, task, settle })
+        dispatch()
+      })
+      if ("problem" in outcome)
+        throw fault("invalid_parameter", { reason: `the template cannot be used: ${outcome.problem}` })
+      return outcome.result as ResultOf[Task["kind"]]
+    },
+    async [Symbol.asyncDispose]() {
+      waiting = []
+      await Promise.all([...threads].map(({ worker }) => worker.terminate()))
+    },
+  }
+}

@@ -1,0 +1,80 @@
+import type { areas, Output } from "@svc/contract"
+import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
+import type { PublishResult } from "./publisher.ts"
+import type { SubscriptionRow, TopicRow } from "./store.ts"
+
+type Specs = typeof areas.events.specs
+type TopicPayload = Output<Specs["getTopic"]>
+export type SubscriptionPayload = Output<Specs["getSubscription"]>
+type DeliveryPayload = Output<Specs["retryDelivery"]>
+
+const time = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
+
+export const toTopic = (row: TopicRow): TopicPayload => ({
+  id: row.id,
+  name: row.name,
+  project_id: row.project_id,
+  subscription_count: row.subscription_count,
+  event_count: row.event_count,
+  retention_days: row.retention_days,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+export const toPublished = (topicId: string, result: PublishResult) => ({
+  event_id: result.eventId,
+  id: result.eventId,
+  topic_id: topicId,
+  event_type: result.eventType,
+  source: result.source,
+  published_at: result.publishedAt.toISOString(),
+  matched_subscriptions: result.matched,
+  duplicate: result.duplicate,
+})
+
+export const toSubscription = (
+  row: SubscriptionRow,
+  health: EndpointHealth | undefined,
+): SubscriptionPayload => ({
+  id: row.id,
+  topic_id: row.topic_id,
+  sub_type: row.sub_type as SubscriptionPayload["sub_type"],
+  config: {
+    ...(row.sub_type === "webhook" ? { url: row.target } : { function_name: row.target }),
+    header_names: row.header_names,
+    timeout_seconds: row.timeout_seconds,
+    format: row.format as SubscriptionPayload["config"]["format"],
+  },
+  filter: { event_types: row.event_types },
+  max_retries: row.max_retries,
+  retry_schedule_seconds: row.retry_schedule_seconds,
+  ordered: row.ordered,
+  max_per_second: row.max_per_second,
+  status: row.status as SubscriptionPayload["status"],
+  disabled_reason: row.disabled_reason as SubscriptionPayload["disabled_reason"],
+  secret_hint: row.secret_hint,
+  consecutive_failures: health?.consecutiveFailures ?? 0,
+  last_delivery_at: time(health?.lastDeliveryAt),
+  last_success_at: time(health?.lastSuccessAt),
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+export const toDelivery = (delivery: Delivery): DeliveryPayload => {
+  const last = delivery.attempts.at(-1)
+  return {
+    id: delivery.id,
+    subscription_id: delivery.endpointId,
+    event_id: delivery.eventId,
+    event_type: delivery.eventType,
+    status: delivery.status,
+    attempt_count: delivery.attemptCount,
+    max_retries: delivery.maxRetries,
+    next_attempt_at: time(delivery.nextAttemptAt),
+    created_at: delivery.createdAt.toISOString(),
+    completed_at: time(delivery.completedAt),
+    status_code: last?.status_code ?? null,
+    response_time_ms: last?.response_time_ms ?? null,
+    attempts: [...delivery.attempts],
+  }
+}

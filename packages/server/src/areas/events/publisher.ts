@@ -1,0 +1,182 @@
+import type { Deliveries, NewMessage } from "../../core/deliveries/deliveries.ts"
+import { eventIdOf, messageIdOf } from "../../core/deliveries/envelope.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import { addPublications, claimDedupeKeys, type Keyed, type PublishedTopic } from "./publishing-store.ts"
+import { matchesFilter } from "./rules.ts"
+
+/** Deliveries are of this kind. */
+export const SUBSCRIPTION_KIND = "subscription"
+/** Commits under way: while one waits for the disk the next one gathers. */
+const COMMITS_MAX = 2
+/** Events of one commit, and about how many bytes of their data. */
+const GATHERED_MAX = 1_000
+const GATHERED_BYTES_MAX = 8 * 1_048_576
+
+/** An event that is to be published. */
+export interface Publication {
+  readonly topic: PublishedTopic
+  /** `evt_…` */
+  readonly eventId: string
+  readonly eventType: string
+  readonly source: string | null
+  readonly data: string
+  readonly occurredAt: Date
+  readonly publishedAt: Date
+  readonly orderingKey: string | undefined
+  /** The publisher's own id. */
+  readonly dedupeKey: string | undefined
+}
+
+export interface PublishResult {
+  readonly eventId: string
+  readonly eventType: string
+  readonly source: string | null
+  readonly publishedAt: Date
+  readonly matched: number
+  readonly duplicate: boolean
+}
+
+interface Waiting {
+  readonly publications: readonly Publication[]
+  readonly bytes: number
+  readonly resolve: (results: readonly PublishResult[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+const messageOf = (publication: Publication): NewMessage => {
+  const { topic, orderingKey } = publication
+  const matching = topic.subscriptions.filter(({ eventTypes }) =>
+    matchesFilter(eventTypes, publication.eventType),
+  )
+  return {
+    ...{ id: publication.eventId, kind: SUBSCRIPTION_KIND, streamId: topic.id, topic: topic.name },
+    ...{ tenantId: topic.organizationId, projectId: topic.projectId },
+    ...{ type: publication.eventType, source: publication.source, at: publication.occurredAt },
+    data: publication.data,
+    recipients: matching.map(({ id, maxRetries, ordered }) => ({
+      ...{ endpointId: id, maxRetries },
+      orderingKey: ordered ? orderingKey : undefined,
+    })),
+  }
+}
+
+const keyedOf = (publication: Publication, matched: number): Keyed | undefined =>
+  publication.dedupeKey === undefined
+    ? undefined
+    : {
+        topicId: publication.topic.id,
+        dedupeKey: publication.dedupeKey,
+        messageId: messageIdOf(publication.eventId),
+        eventType: publication.eventType,
+        source: publication.source,
+        matched,
+        publishedAt: publication.publishedAt,
+      }
+
+const nameOf = ({ topicId, dedupeKey }: Keyed): string => `${topicId} ${dedupeKey}`
+
+/** The first of each id in one commit; the others are its duplicates. */
+const firstOfEach = (keyed: readonly (Keyed | undefined)[]): ReadonlyMap<string, Keyed> => {
+  const first = new Map<string, Keyed>()
+  for (const one of keyed) if (one && !first.has(nameOf(one))) first.set(nameOf(one), one)
+  return first
+}
+
+const resultOf = (publication: Publication, matched: number, first: Keyed | undefined): PublishResult => {
+  const { eventId, eventType, source, publishedAt } = publication
+  if (!first) return { eventId, eventType, source, publishedAt, matched, duplicate: false }
+  const { messageId, ...known } = first
+  return {
+    ...{ eventId: eventIdOf(messageId), eventType: known.eventType, source: known.source },
+    ...{ publishedAt: known.publishedAt, matched: known.matched, duplicate: true },
+  }
+}
+
+/** Publishes events of many requests in one transaction: the disk is waited for once. */
+const commit = (
+  database: Database,
+  deliveries: Deliveries,
+  publications: readonly Publication[],
+): Promise<readonly PublishResult[]> =>
+  database.transaction(async tx => {
+    const messages = publications.map(messageOf)
+    const keyed = publications.map((one, at) => keyedOf(one, messages[at]?.recipients.length ?? 0))
+    const chosen = firstOfEach(keyed)
+    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [...chosen.values()])
+    /** What was published in the place of the event at that position, if anything was. */
+    const inItsPlace = keyed.map(one => {
+      if (!one) return undefined
+      const first = repeated.get(nameOf(one)) ?? chosen.get(nameOf(one))
+      return first === one ? undefined : first
+    })
+    const fresh = messages.filter((_, at) => inItsPlace[at] === undefined)
+    if (fresh.length > 0) {
+      const counts = new Map<string, number>()
+      for (const { streamId } of fresh) counts.set(streamId, (counts.get(streamId) ?? 0) + 1)
+      await addPublications(tx, counts)
+      await deliveries.enqueue(tx, fresh)
+    }
+    return publications.map((one, at) => resultOf(one, messages[at]?.recipients.length ?? 0, inItsPlace[at]))
+  })
+
+export interface Publisher {
+  /** Resolves once they are on disk, all of them or none. */
+  publish(publications: readonly Publication[]): Promise<readonly PublishResult[]>
+}
+
+export const createPublisher = (database: Database, deliveries: Deliveries): Publisher => {
+  let waiting: Waiting[] = []
+  let commits = 0
+  let isPlanned = false
+
+  const gather = (): Waiting[] => {
+    let events = 0
+    let bytes = 0
+    let count = 0
+    for (const one of waiting) {
+      events += one.publications.length
+      bytes += one.bytes
+      if (count > 0 && (events > GATHERED_MAX || bytes > GATHERED_BYTES_MAX)) break
+      count++
+    }
+    return waiting.splice(0, count)
+  }
+
+  const write = async (gathered: readonly Waiting[]) => {
+    try {
+      const results = await commit(
+        database,
+        deliveries,
+        gathered.flatMap(({ publications }) => publications),
+      )
+      let from = 0
+      for (const { publications, resolve } of gathered) {
+        resolve(results.slice(from, from + publications.length))
+        from += publications.length
+      }
+    } catch (error) {
+      for (const { reject } of gathered) reject(error)
+    }
+  }
+
+  const run = async () => {
+    isPlanned = false
+    if (commits >= COMMITS_MAX || waiting.length === 0) return
+    commits++
+    await write(gather())
+    commits--
+    void run()
+  }
+
+  return {
+    publish: publications =>
+      new Promise((resolve, reject) => {
+        const bytes = publications.reduce((sum, { data }) => sum + data.length, 0)
+        waiting.push({ publications, bytes, resolve, reject })
+        if (isPlanned || commits >= COMMITS_MAX) return
+        isPlanned = true
+        // Requests that came in the same turn go together.
+        setImmediate(run)
+      }),
+  }
+}

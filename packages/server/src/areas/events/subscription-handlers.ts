@@ -1,0 +1,224 @@
+import {
+  type areas,
+  type Input,
+  page,
+  pageOf,
+  SUBSCRIPTION_RETRIES_DEFAULT,
+  SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
+  SUBSCRIPTIONS_MAX,
+} from "@svc/contract"
+import type { Deliveries } from "../../core/deliveries/deliveries.ts"
+import { isReservedHeader } from "../../core/deliveries/envelope.ts"
+import { createSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import type { Offer } from "../../kernel/offer.ts"
+import type { Outbound } from "../../kernel/outbound/outbound.ts"
+import type { FunctionCaller } from "../../services.ts"
+import { type Endpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import { toSubscription } from "./payloads.ts"
+import { type SubscriptionRow, subscriptionStore, topicStore } from "./store.ts"
+import { announce, findTopic, ownerOf, TOPIC_TOPIC } from "./topic-handlers.ts"
+
+type Specs = typeof areas.events.specs
+type Given = Omit<Input<Specs["updateSubscription"]>, "sub_id" | "status">
+
+export interface SubscriptionHandlerNeeds {
+  readonly deliveries: Deliveries
+  readonly changes: Changes
+  readonly endpoints: Endpoints
+  readonly functions: Offer<FunctionCaller>
+  readonly outbound: Pick<Outbound, "urlProblem" | "headersProblem">
+}
+
+const TIMEOUT_SECONDS_DEFAULT = 15
+const OLD_SECRETS_MAX = 10
+
+export const endpointOf = ({ organization_id, id }: Pick<SubscriptionRow, "organization_id" | "id">) => ({
+  tenantId: organization_id,
+  endpointId: id,
+})
+
+export const findSubscription = async (call: Call, id: string): Promise<SubscriptionRow> => {
+  const row = await subscriptionStore(call.db).find(ownerOf(call), id)
+  if (!row) throw fault("subscription_not_found", { id })
+  return row
+}
+
+export const lockSubscription = async (call: Call, id: string): Promise<SubscriptionRow> => {
+  const row = await subscriptionStore(call.db).lock(ownerOf(call), id)
+  if (!row) throw fault("subscription_not_found", { id })
+  return row
+}
+
+export const targetOf = ({ id, target }: SubscriptionRow) => ({
+  type: "subscription",
+  id,
+  name: URL.canParse(target) ? new URL(target).host : target,
+})
+
+/** Where a subscription leads; what cannot be reached is refused now rather than at each delivery. */
+const checkTarget = async (
+  type: string,
+  { url, function_name, headers = {} }: Given["config"],
+  call: Call,
+  { functions, outbound }: SubscriptionHandlerNeeds,
+): Promise<string> => {
+  const reserved = Object.keys(headers).find(isReservedHeader)
+  if (reserved !== undefined) {
+    throw fault("invalid_parameter", { reason: `the header ${reserved} is written by the platform` })
+  }
+  const problem = outbound.headersProblem(headers)
+  if (problem !== undefined) throw fault("invalid_parameter", { reason: problem })
+  if (type === "webhook") {
+    if (url === undefined) throw fault("missing_parameter", { field: "config.url" })
+    const reason = outbound.urlProblem(url)
+    if (reason !== undefined) throw fault("invalid_webhook_url", { reason })
+    return url
+  }
+  const caller = functions.current()
+  if (!caller) throw fault("not_implemented", { reason: "the functions area does not run here" })
+  if (function_name === undefined) throw fault("missing_parameter", { field: "config.function_name" })
+  if (!call.project) throw fault("invalid_parameter", { reason: "a function belongs to a project: name it" })
+  await caller.check({
+    organizationId: call.organization.id,
+    projectId: call.project.id,
+    name: function_name,
+  })
+  return function_name
+}
+
+/** The columns that a create and a change write alike. */
+const columnsOf = async (
+  type: string,
+  of: Pick<SubscriptionRow, "organization_id" | "id">,
+  given: Given,
+  call: Call,
+  needs: SubscriptionHandlerNeeds,
+) => {
+  const { config, filter = {}, max_retries, retry_schedule_seconds, ordered, max_per_second } = given
+  return {
+    target: await checkTarget(type, config, call, needs),
+    timeout_seconds: config.timeout_seconds ?? TIMEOUT_SECONDS_DEFAULT,
+    format: config.format ?? "standard",
+    event_types: [...(filter.event_types ?? [])],
+    max_retries: max_retries ?? SUBSCRIPTION_RETRIES_DEFAULT,
+    retry_schedule_seconds: retry_schedule_seconds ? [...retry_schedule_seconds] : null,
+    ordered: ordered ?? false,
+    max_per_second: max_per_second ?? null,
+    updated_at: call.now,
+    ...(config.headers && {
+      headers: await needs.endpoints.sealHeaders(of, config.headers),
+      header_names: Object.keys(config.headers),
+    }),
+  }
+}
+
+const createWith =
+  (needs: SubscriptionHandlerNeeds) =>
+  async ({ topic_id, sub_type, ...given }: Input<Specs["createSubscription"]>, call: Call) => {
+    const owner = ownerOf(call)
+    if (!(await topicStore(call.db).lock(owner, topic_id))) throw fault("topic_not_found", { id: topic_id })
+    const store = subscriptionStore(call.db)
+    if ((await store.count(owner, topic_id)) >= SUBSCRIPTIONS_MAX) {
+      throw fault("invalid_parameter", { reason: `the topic has ${SUBSCRIPTIONS_MAX} subscriptions already` })
+    }
+    const of = { organization_id: call.organization.id, id: newId() }
+    const secret = createSigningSecret()
+    const row: SubscriptionRow = {
+      ...{ ...of, project_id: call.project?.id ?? null, owner_id: call.owner, topic_id, sub_type },
+      ...{ headers: null, header_names: [], status: "active", disabled_reason: null },
+      ...(await columnsOf(sub_type, of, given, call, needs)),
+      ...{ secret: await needs.endpoints.sealSecret(of, secret), secret_hint: signingSecretHint(secret) },
+      created_at: call.now,
+    }
+    await store.insert(row)
+    await announce(call, needs.changes, TOPIC_TOPIC, topic_id)
+    call.describe({ targets: [targetOf(row)] })
+    return { ...toSubscription(row, undefined), signing_secret: secret }
+  }
+
+const updateWith =
+  (needs: SubscriptionHandlerNeeds) =>
+  async ({ sub_id, status = "active", ...given }: Input<Specs["updateSubscription"]>, call: Call) => {
+    const { deliveries, changes } = needs
+    const before = await lockSubscription(call, sub_id)
+    const of = endpointOf(before)
+    const row: SubscriptionRow = {
+      ...before,
+      ...(await columnsOf(before.sub_type, before, given, call, needs)),
+      ...{ status, disabled_reason: status === "active" ? null : (before.disabled_reason ?? "owner") },
+    }
+    const { id, organization_id: _organization, owner_id: _owner, topic_id, ...columns } = row
+    await subscriptionStore(call.db).update(ownerOf(call), id, columns)
+    if (status === "disabled") await deliveries.cancel(call.db, of)
+    else if (before.status === "disabled" || before.target !== row.target) {
+      await deliveries.forgive(call.db, of)
+    }
+    await announce(call, changes, SUBSCRIPTION_TOPIC, id)
+    await announce(call, changes, TOPIC_TOPIC, topic_id)
+    call.describe({ targets: [targetOf(row)] })
+    const health = await deliveries.health(call.db, of.tenantId, [id])
+    return toSubscription(row, health.get(id))
+  }
+
+const rotateWith =
+  ({ endpoints, changes, deliveries }: SubscriptionHandlerNeeds) =>
+  async ({ sub_id, grace_period_seconds }: Input<Specs["rotateSecret"]>, call: Call) => {
+    const row = await lockSubscription(call, sub_id)
+    const store = subscriptionStore(call.db)
+    const graceSeconds = grace_period_seconds ?? SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT
+    await store.deleteOldSecrets(sub_id, graceSeconds === 0 ? undefined : call.now)
+    if (graceSeconds > 0) {
+      if ((await store.oldSecrets(sub_id)).length >= OLD_SECRETS_MAX) {
+        const reason = `${OLD_SECRETS_MAX} earlier secrets still sign; end them with grace_period_seconds 0`
+        throw fault("invalid_parameter", { reason })
+      }
+      const signs_until = new Date(call.now.getTime() + graceSeconds * 1_000)
+      await store.insertOldSecret({ subscription_id: sub_id, id: newId(), secret: row.secret, signs_until })
+    }
+    const secret = createSigningSecret()
+    const changed = {
+      ...{ secret: await endpoints.sealSecret(row, secret), secret_hint: signingSecretHint(secret) },
+      updated_at: call.now,
+    }
+    await store.update(ownerOf(call), sub_id, changed)
+    await announce(call, changes, SUBSCRIPTION_TOPIC, sub_id)
+    call.describe({ targets: [targetOf(row)] })
+    const health = await deliveries.health(call.db, row.organization_id, [sub_id])
+    return { ...toSubscription({ ...row, ...changed }, health.get(sub_id)), signing_secret: secret }
+  }
+
+export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
+  const { deliveries, changes } = needs
+  return {
+    createSubscription: createWith(needs),
+    updateSubscription: updateWith(needs),
+    rotateSecret: rotateWith(needs),
+
+    async listSubscriptions({ topic_id, ...input }: Input<Specs["listSubscriptions"]>, call: Call) {
+      await findTopic(call, topic_id)
+      const { rows, total } = await subscriptionStore(call.db).list(ownerOf(call), topic_id, pageOf(input))
+      const ids = rows.map(({ id }) => id)
+      const health = await deliveries.health(call.db, call.organization.id, ids)
+      return page({ rows: rows.map(row => toSubscription(row, health.get(row.id))), total }, input)
+    },
+
+    async getSubscription({ sub_id }: Input<Specs["getSubscription"]>, call: Call) {
+      const row = await findSubscription(call, sub_id)
+      const health = await deliveries.health(call.db, row.organization_id, [sub_id])
+      return toSubscription(row, health.get(sub_id))
+    },
+
+    async deleteSubscription({ sub_id }: Input<Specs["deleteSubscription"]>, call: Call) {
+      const row = await lockSubscription(call, sub_id)
+      await deliveries.cancel(call.db, endpointOf(row))
+      await subscriptionStore(call.db).delete(ownerOf(call), sub_id)
+      await announce(call, changes, SUBSCRIPTION_TOPIC, sub_id)
+      await announce(call, changes, TOPIC_TOPIC, row.topic_id)
+      call.describe({ targets: [targetOf(row)] })
+    },
+  }
+}

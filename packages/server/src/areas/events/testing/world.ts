@@ -1,0 +1,70 @@
+/** A platform whose subscriptions may lead to this machine. */
+import type { TestContext } from "node:test"
+import type { Svc } from "@svc/sdk"
+import { platform, type PlatformOptions, type TestPlatform } from "../../../testing/platform.ts"
+import { type Receiver, startReceiver } from "../../../testing/receiver.ts"
+
+export interface EventWorld {
+  readonly platform: TestPlatform
+  readonly key: Svc
+  readonly topicId: string
+  readonly receiver: Receiver
+}
+
+export const LOCAL = { SVC_OUTBOUND_ALLOW: "127.0.0.0/8" }
+
+export const clientOf = (platform: TestPlatform, tenant: string): Promise<Svc> =>
+  platform.client(tenant, "events:manage", "events:publish", "events:read")
+
+export const eventWorld = async (t: TestContext, options: PlatformOptions = {}): Promise<EventWorld> => {
+  const receiver = await startReceiver(t)
+  const started = await platform(t, { ...options, env: { ...LOCAL, ...options.env } })
+  const key = await clientOf(started, "acme")
+  const { id: topicId } = await key.events.createTopic({ name: "orders" })
+  return { platform: started, key, topicId, receiver }
+}
+
+type Subscribe = Parameters<Svc["events"]["createSubscription"]>[0]
+
+export const subscribe = (
+  { key, topicId, receiver }: EventWorld,
+  { config, ...more }: Partial<Subscribe> = {},
+) =>
+  key.events.createSubscription({
+    topic_id: topicId,
+    sub_type: "webhook",
+    config: { url: receiver.url, ...config },
+    ...more,
+  })
+
+export type DeliveryRecord = Awaited<ReturnType<Svc["events"]["deliveries"]>>["data"][number]
+
+const WAIT_MS_MAX = 20_000
+
+const STEP_MS_MAX = 120_000
+
+/** Looks until it is so, turning the clock on between two looks, by more each time. */
+export const eventually = async <Found>(
+  { platform: { clock } }: Pick<EventWorld, "platform">,
+  look: () => Promise<Found | undefined | false>,
+): Promise<Found> => {
+  const deadline = Date.now() + WAIT_MS_MAX
+  for (let stepMs = 250; ; stepMs = Math.min(stepMs * 1.2, STEP_MS_MAX)) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > deadline) throw new Error("it never came to be")
+    await clock.advance(stepMs)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+/** The newest delivery of a subscription, once it has that status. */
+export const deliveryWhen = (
+  world: EventWorld,
+  sub_id: string,
+  status: DeliveryRecord["status"],
+): Promise<DeliveryRecord> =>
+  eventually(world, async () => {
+    const { data } = await world.key.events.deliveries({ sub_id, limit: 1 })
+    return data[0]?.status === status && data[0]
+  })
