@@ -29,7 +29,7 @@ const places: readonly Place[] = [
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
   {
     name: "platform",
-    files: s("(platform|main|run|services|settings|config|config-parsers)\\.ts$"),
+    files: s("(platform|areas|engines|main|run|services|settings|config|config-parsers)\\.ts$"),
     may: [s("")],
     packages: [any],
   },

@@ -175,7 +175,7 @@ insert("packages/contract/src/index.ts", [
   [/(import \{ area|import \{ account)/, `import { ${camel} } from "./${name}.ts"\n$1`],
   [/( \} as const\n)/, `, ${camel}$1`],
 ])
-insert("packages/server/src/platform.ts", [
+insert("packages/server/src/areas.ts", [
   [/(import \{ kvArea \})/, `import { ${camel}Area } from "./areas/${name}/area.ts"\n$1`],
   [/(areaDefinitions: readonly AreaDefinition<Services>\[\] = \[)/, `$1${camel}Area, `],
 ])

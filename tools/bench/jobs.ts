@@ -5,11 +5,11 @@ import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { pathToFileURL } from "node:url"
 import pg from "pg"
+import { migrationSources } from "../../packages/server/src/areas.ts"
 import { systemClock } from "../../packages/server/src/kernel/clock.ts"
 import { startEmbeddedPostgres } from "../../packages/server/src/kernel/db/embedded/start.ts"
 import { migrate } from "../../packages/server/src/kernel/db/migrate.ts"
 import { openWorker } from "../../packages/server/src/kernel/jobs/testing/world.ts"
-import { migrationSources } from "../../packages/server/src/platform.ts"
 
 const JOBS = 20_000
 const BATCH = 500

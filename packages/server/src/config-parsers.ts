@@ -2,6 +2,7 @@
 import { Resolver } from "node:dns"
 import { readFileSync } from "node:fs"
 import { parseCidrs } from "./kernel/edges/client-address.ts"
+import { isUuid } from "./kernel/id.ts"
 
 export const integer =
   (min: number, max: number, otherwise: number) =>
@@ -158,4 +159,9 @@ export const mailAddress = (text: string | undefined): string | undefined => {
   if (text !== undefined && !/^[\w.+-]+@[a-z0-9-]+(\.[a-z0-9-]+)*$/i.test(text))
     throw new RangeError("must be an e-mail address")
   return text
+}
+
+export const uuid = (text: string | undefined): string | undefined => {
+  if (text !== undefined && !isUuid(text)) throw new RangeError("must be a UUID")
+  return text?.toLowerCase()
 }

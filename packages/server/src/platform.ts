@@ -1,39 +1,29 @@
 /** The composition root: opens everything in order, closes it in reverse. */
 
 import { isIPv6 } from "node:net"
-import { fileURLToPath } from "node:url"
-import { areas as contract } from "@svc/contract"
-import { cronArea } from "./areas/cron/area.ts"
-import { databasesArea } from "./areas/databases/area.ts"
-import { emailArea } from "./areas/email/area.ts"
-import { encryptionArea } from "./areas/encryption/area.ts"
-import { eventsArea } from "./areas/events/area.ts"
-import { integrationsArea } from "./areas/integrations/area.ts"
-import { kvArea } from "./areas/kv/area.ts"
-import { notificationsArea } from "./areas/notifications/area.ts"
-import { searchArea } from "./areas/search/area.ts"
-import { storageArea } from "./areas/storage/area.ts"
 import { rerouteS3 } from "./areas/storage/s3/addressing.ts"
 import { renderS3Error } from "./areas/storage/s3/errors.ts"
-import { supportArea } from "./areas/support/area.ts"
-import { vectorsArea } from "./areas/vectors/area.ts"
-import { webhooksArea } from "./areas/webhooks/area.ts"
-import { type Config, configAt, type Settings, searchProvider } from "./config.ts"
-import { coreMigrations, createCore, secretsMigrations } from "./core/core.ts"
-import { deliveriesMigrations, openDeliveries } from "./core/deliveries/open.ts"
+import { areaDefinitions, coreAreas } from "./areas.ts"
+import { type Config, configAt, type Settings } from "./config.ts"
+import { createCore } from "./core/core.ts"
+import { openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
-import { checkMasterKey } from "./core/secrets/fingerprint.ts"
-import { loadMasterKey } from "./core/secrets/master-key.ts"
+import {
+  type Engines,
+  mailSettings,
+  mayReach,
+  openEngines,
+  openMail,
+  postgresSettings,
+  pushTransport,
+  type Start,
+} from "./engines.ts"
 import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
-import { type Changes, listenForChanges } from "./kernel/db/changes.ts"
-import { type Database, openDatabase } from "./kernel/db/database.ts"
-import { acquireDataDirLock, type DataDirLock } from "./kernel/db/embedded/lock.ts"
-import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
-import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
-import { checkExternalDatabase } from "./kernel/db/external.ts"
-import { type MigrationSource, migrate } from "./kernel/db/migrate.ts"
+import type { Changes } from "./kernel/db/changes.ts"
+import type { Database } from "./kernel/db/database.ts"
+import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
@@ -43,61 +33,21 @@ import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
 import { createOffer } from "./kernel/offer.ts"
-import { createAddressRules } from "./kernel/outbound/addresses.ts"
 import { createOutbound } from "./kernel/outbound/open.ts"
-import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
-import { StartupError } from "./kernel/startup-error.ts"
-import { openBlobs } from "./ports/blob/index.ts"
 import { createDns } from "./ports/dns/resolver.ts"
-import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openGit } from "./ports/git/index.ts"
-import { openKv } from "./ports/kv/index.ts"
-import { openMails } from "./ports/mail/index.ts"
-import { openSearch } from "./ports/search/index.ts"
-import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
-import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
-import type { FunctionCaller, MailSettings, ObjectReader, PostgresSettings, PushBuilder, Services, TableReader } from "./services.ts"
-
-/** The areas that the core serves itself. */
-const coreAreas = [
-  contract.identity,
-  contract.account,
-  contract.organizations,
-  contract.projects,
-  contract.keys,
-  contract.approvals,
-]
-
-export const areaDefinitions: readonly AreaDefinition<Services>[] = [
-  databasesArea,
-  encryptionArea,
-  emailArea,
-  storageArea,
-  kvArea,
-  cronArea,
-  eventsArea,
-  integrationsArea,
-  vectorsArea,
-  webhooksArea,
-  searchArea,
-  notificationsArea,
-  supportArea,
-]
-
-const kernelMigrations: MigrationSource = {
-  schema: "kernel",
-  folder: fileURLToPath(new URL("kernel/db/migrations", import.meta.url)),
-}
-
-export const migrationSources = (
-  areas: readonly AreaDefinition<Services>[] = areaDefinitions,
-): MigrationSource[] => [
-  ...[kernelMigrations, coreMigrations, secretsMigrations, deliveriesMigrations],
-  ...areas.flatMap(area => area.migrations ?? []),
-]
+import { openPush } from "./ports/push/index.ts"
+import type {
+  FunctionCaller,
+  MailReplies,
+  ObjectReader,
+  PushBuilder,
+  Services,
+  TableReader,
+} from "./services.ts"
 
 /** What tests put in the place of the platform's own. */
 export interface Overrides {
@@ -121,147 +71,6 @@ export interface Platform extends AsyncDisposable {
 /** Supervisors often end a process for good ten seconds after they asked it to; closing the engines takes one or two. */
 const DRAIN_MS_MAX = 7_000
 const PRUNE_EVERY_MS = 3_600_000
-
-interface Start {
-  readonly config: Config
-  readonly clock: Clock
-  readonly log: Logger
-  readonly definitions: readonly AreaDefinition<Services>[]
-  readonly templatesDir: string | undefined
-  /** Whatever opens joins this stack, which closes it in reverse. */
-  readonly opened: AsyncDisposableStack
-}
-
-/** Like `Promise.all`, but waits for every one: what did open must be known before it can be closed again. */
-const allOf = async <Promises extends readonly unknown[] | []>(promises: Promises) => {
-  await Promise.allSettled(promises)
-  return Promise.all(promises)
-}
-
-/** The control database: the operator's, or one that lives and dies with this process. */
-const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDirLock): Promise<string> => {
-  if (config.databaseUrl !== undefined) return config.databaseUrl
-  const start = () =>
-    startEmbeddedPostgres({
-      dataDir: config.dataDir,
-      lock,
-      runAs: config.runAs,
-      log: line => log.debug({ postgres: line }),
-    })
-  const postgres = opened.use(await superviseEmbeddedPostgres(start, log))
-  return postgres.connectionString
-}
-
-const openMail = (config: Config, opened: AsyncDisposableStack) => {
-  const sockets = opened.use(createGuardedSockets(config))
-  const { hostname } = new URL(config.baseUrl)
-  const relay = config.smtpServer && { ...config.smtpServer, maxPerSecond: null }
-  const mails = opened.use(
-    openMails({
-      ...{ relay, direct: config.mailDirect === "on", helo: hostname, dnsServers: config.dnsServers },
-      connect: sockets.connect,
-    }),
-  )
-  return { mails, mailFrom: config.mailFrom ?? `no-reply@${hostname}` }
-}
-
-const engineProvider = (start: Start): EngineProvider => {
-  const { databaseCluster } = start.config
-  if (databaseCluster === undefined) return localEngine(start)
-  return { driver: "cnpg", ...databaseCluster, log: line => start.log.debug({ engine: line }) }
-}
-
-const localEngine = ({ config, log, templatesDir }: Start): EngineProvider => ({
-  driver: "local",
-  dataDir: config.dataDir,
-  runAs: config.runAs,
-  programs: { 16: config.pgBinDir16, 17: config.pgBinDir17, 18: config.pgBinDir18 },
-  templatesDir,
-  dedicated:
-    config.dedicatedCgroup === undefined
-      ? undefined
-      : {
-          parentDir: config.dedicatedCgroup,
-          memoryBytes: config.dedicatedMemoryMb * 2 ** 20,
-          cpus: config.dedicatedCpus,
-        },
-  log: (line: string) => log.debug({ engine: line }),
-})
-
-/** Clients of the wire protocol come to the host that everybody uses, unless the operator names another. */
-const postgresSettings = (config: Config): PostgresSettings => ({
-  bindHost: config.host,
-  bindPort: config.postgresPort,
-  host: config.postgresHost ?? new URL(config.baseUrl).hostname,
-  requireTls: config.postgresTls,
-  certFile: config.postgresTlsCert,
-  keyFile: config.postgresTlsKey,
-  certificateDir: config.dataDir,
-  graceSeconds: config.databaseGraceSeconds,
-})
-
-const mailSettings = (config: Config): MailSettings => {
-  const ownHost = new URL(config.baseUrl).hostname
-  const { mailHost = ownHost, trackingHost = ownHost, smtpPort, smtpHost = config.host } = config
-  return {
-    ...{ mailHost, trackingHost, spfTerms: config.mailSpf ?? `a:${mailHost}` },
-    door: smtpPort === undefined ? undefined : { host: smtpHost, port: smtpPort },
-  }
-}
-
-/** Whether what a user's domain names may be reached at this address. */
-const mayReach = ({ outboundAllow }: Config) => {
-  const verdictOf = createAddressRules(outboundAllow)
-  return (address: string) => verdictOf(address) !== "refused"
-}
-
-const secretsProvider = ({ config, log }: Start, masterKey: Buffer): SecretsProvider => {
-  const { vaultAddress: address, vaultToken: token, vaultTokenFile: tokenFile, vaultKey } = config
-  if (address === undefined) return { driver: "local", masterKey }
-  if (token === undefined && tokenFile === undefined) {
-    throw new StartupError(
-      "SVC_VAULT_ADDR names a Vault, and there is no token for it.",
-      "Set SVC_VAULT_TOKEN or SVC_VAULT_TOKEN_FILE.",
-    )
-  }
-  return {
-    ...{ driver: "vault", masterKey, address, token, tokenFile, ...vaultKey },
-    ...{ namespace: config.vaultNamespace, caFile: config.vaultCaFile },
-    warn: line => log.warn({ secrets: line }),
-  }
-}
-
-const vectorProvider = ({ config, clock }: Start): VectorProvider =>
-  config.qdrantUrl === undefined
-    ? { driver: "usearch", memoryBytes: config.vectorsMemoryMb * 2 ** 20, clock }
-    : { driver: "qdrant", url: config.qdrantUrl, key: config.qdrantKey }
-
-const openEngines = async (start: Start, lock: DataDirLock) => {
-  const { config, log, definitions, opened } = start
-  const [connectionString, engine, kv, blob, vectors, masterKey] = await allOf([
-    openControlDatabase(start, lock),
-    openEngine(engineProvider(start)).then(engine => opened.use(engine)),
-    openKv(config.kv).then(kv => opened.use(kv)),
-    openBlobs(config.blob).then(blob => opened.use(blob)),
-    openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),
-    loadMasterKey(config.dataDir, config.masterKey),
-  ])
-  const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
-  const { databaseConnectionsMax: connectionsMax } = config
-  const database = opened.use(openDatabase({ connectionString, connectionsMax, onError }))
-  const keysDatabase = opened.use(openDatabase({ connectionString, connectionsMax: 1, onError }))
-  if (config.databaseUrl !== undefined) await checkExternalDatabase(database)
-  const [changes] = await allOf([
-    listenForChanges(connectionString, log).then(changes => opened.use(changes)),
-    migrate(database.pool, migrationSources(definitions)),
-  ])
-  await checkMasterKey(database.db, masterKey)
-  const search = opened.use(await openSearch(searchProvider(config, database.pool)))
-  const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
-  return { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets }
-}
-
-type Engines = Awaited<ReturnType<typeof openEngines>>
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
@@ -293,6 +102,8 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const { box, tenantKeys, meters, platformEvents } = core
   const metrics = opened.use(createMetrics())
   const outbound = opened.use(createOutbound(config, metrics))
+  const push = opened.use(openPush({ ...pushTransport(outbound), clock }))
+  const stopping = new AbortController()
   const work = opened.use(openJobs({ database, changes, clock, log, metrics }))
   const { jobs } = work
   for (const schedule of core.schedules) jobs.schedule(schedule)
@@ -303,7 +114,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const { deliveries } = sending
   const services = {
     ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
-    ...{ accessKeys: core.signatures, outbound, deliveries },
+    ...{ accessKeys: core.signatures, outbound, deliveries, push, stopping: stopping.signal },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     ...{ git: openGit({ http: outbound, now: clock.now, baseUrls: gitUrls(config) }) },
     pushes: createOffer<PushBuilder>(),
@@ -322,6 +133,8 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
       mayAsk: mayReach(config),
     }),
     mail: mailSettings(config),
+    support: { organizationId: config.supportOrganization, email: config.supportEmail },
+    mailReplies: createOffer<MailReplies>(),
     ai:
       config.aiUrl === undefined
         ? undefined
@@ -344,7 +157,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     isOwnOrigin: origin => origins.has(origin),
   })
   inProcess = createInProcessCaller(pipeline, operations)
-  return { pipeline, operations, inProcess, metrics, work, sending, passwords: core.passwords }
+  return { pipeline, operations, inProcess, metrics, work, stopping, sending, passwords: core.passwords }
 }
 
 type Assembled = Awaited<ReturnType<typeof assemble>>
@@ -352,7 +165,7 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, operations, metrics, work, sending }: Assembled,
+  { pipeline, operations, metrics, work, stopping, sending }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -372,6 +185,7 @@ const serve = async (
   await app.ready()
   await listener.handOver(app.server)
   opened.defer(async () => {
+    stopping.abort()
     await Promise.all([drain(app), work.drain(DRAIN_MS_MAX), sending.drain(DRAIN_MS_MAX)])
   })
   await Promise.all([work.start(), sending.start()])

@@ -146,7 +146,10 @@ export interface PushToBuild {
   readonly commit: string
   /** Null for a push. */
   readonly pullRequest: number | null
-  readonly build: { readonly dockerfile_path?: string; readonly build_args?: Readonly<Record<string, string>> }
+  readonly build: {
+    readonly dockerfile_path?: string
+    readonly build_args?: Readonly<Record<string, string>>
+  }
   /** Where the image goes once it is built; null: nowhere. */
   readonly deployTarget: { readonly type: string; readonly id: string } | null
 }
@@ -155,6 +158,40 @@ export interface PushToBuild {
 export interface PushBuilder {
   /** On the transaction that records the push. Gives the build's id; null where nothing is to be built. */
   onPush(db: Db, push: PushToBuild): Promise<string | null>
+}
+
+/** Who answers tickets and chats, and where they read of them. */
+export interface SupportSettings {
+  /** Undefined: the first of the installation. */
+  readonly organizationId: string | undefined
+  readonly email: string | undefined
+}
+
+/** A mail that was sent to an address of ours. Automatic ones (RFC 3834) are the door's to refuse. */
+export interface MailReply {
+  readonly address: string
+  /** The address in `From`, as the door has checked it. */
+  readonly from: string
+  readonly text: string
+  /** Message-ID: the same mail is taken once. */
+  readonly mailId: string
+}
+
+export type ReplyVerdict =
+  | "taken"
+  | "duplicate"
+  | "unknown_address"
+  | "foreign_sender"
+  | "empty"
+  | "closed"
+  | "full"
+
+/** What becomes of mails that answer ours. */
+export interface MailReplies {
+  /** Whether an address has the form of those given out; `receive` finds whether it is one. */
+  isForUs(address: string): boolean
+  /** Everything but `taken` and `duplicate` left no trace. */
+  receive(reply: MailReply): Promise<ReplyVerdict>
 }
 
 export interface Services {
@@ -211,6 +248,9 @@ export interface Services {
   readonly postgres: PostgresSettings
   readonly dns: DnsPort
   readonly mail: MailSettings
+  readonly support: SupportSettings
+  /** What the support area does with mails that the door takes. */
+  readonly mailReplies: Offer<MailReplies>
   /** Undefined where none is configured. */
   readonly ai: AiUpstream | undefined
 }

@@ -16,6 +16,7 @@ import {
   spfTerms,
   transitKey,
   url,
+  uuid,
   word,
 } from "./config-parsers.ts"
 
@@ -316,7 +317,8 @@ export const settings = {
   smtpServer: {
     variable: "SVC_SMTP_URL",
     otherwise: "none: mails stay in the mailbox of this installation",
-    meaning: "Mail server that carries mails on: `smtp://user:password@host:587`, or `smtps:` for TLS from the start.",
+    meaning:
+      "Mail server that carries mails on: `smtp://user:password@host:587`, or `smtps:` for TLS from the start.",
     secret: true,
     parse: smtpServer,
   },
@@ -335,7 +337,8 @@ export const settings = {
   githubUrl: {
     variable: "SVC_GITHUB_URL",
     otherwise: "https://api.github.com",
-    meaning: "GitHub's API, unless a project's credentials name another: `https://github.example.com/api/v3`.",
+    meaning:
+      "GitHub's API, unless a project's credentials name another: `https://github.example.com/api/v3`.",
     parse: (text = "https://api.github.com") => url("http:", "https:")(text) ?? text,
   },
   gitlabUrl: {
@@ -391,7 +394,8 @@ export const settings = {
   retryDelayFactor: {
     variable: "SVC_RETRY_DELAY_FACTOR",
     otherwise: "1",
-    meaning: "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
+    meaning:
+      "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
     parse: fraction,
   },
   mailHost: {
@@ -403,7 +407,8 @@ export const settings = {
   mailSpf: {
     variable: "SVC_MAIL_SPF",
     otherwise: "a:<SVC_MAIL_HOST>",
-    meaning: "Terms by which SPF records of sending domains allow what sends for us: `include:spf.example.com`.",
+    meaning:
+      "Terms by which SPF records of sending domains allow what sends for us: `include:spf.example.com`.",
     parse: spfTerms,
   },
   trackingHost: {
@@ -426,6 +431,19 @@ export const settings = {
       if (text !== undefined && isIP(text) === 0) throw new RangeError("must be an IP address")
       return text
     },
+  },
+  supportOrganization: {
+    variable: "SVC_SUPPORT_ORGANIZATION",
+    otherwise: "the first organization",
+    meaning:
+      "Id of the organization whose owners and administrators answer the support tickets of all others.",
+    parse: uuid,
+  },
+  supportEmail: {
+    variable: "SVC_SUPPORT_EMAIL",
+    otherwise: "none",
+    meaning: "Address that is told of new support tickets and of what customers add to them.",
+    parse: mailAddress,
   },
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import pg from "pg"
 import { startEmbeddedPostgres } from "../kernel/db/embedded/start.ts"
 import { migrate } from "../kernel/db/migrate.ts"
-import { migrationSources } from "../platform.ts"
+import { migrationSources } from "../areas.ts"
 
 /** Set by `npm test` for the test files it starts; a file run alone starts a server of its own. */
 const SERVER_VARIABLE = "SVC_TEST_SERVER"

@@ -137,6 +137,10 @@ const newWebhookDelivery = async (world: SampleWorld) => {
   return { ...webhook, delivery_id: delivery.id }
 }
 
+const newNotification = async ({ key }: SampleWorld) => ({
+  id: (await key.notifications.send({ title: "Hello" })).id,
+})
+
 export const samples: { readonly [Name in OperationName]?: Sample } = {
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
@@ -236,6 +240,19 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     documents: [{ id: "1", title: "Welcome", text: "Getting started" }],
   }),
   "search.deleteDocuments": async world => ({ id: await newSearchSource(world), ids: ["1"] }),
+  "notifications.send": async () => ({ title: "Hello" }),
+  "notifications.get": newNotification,
+  "notifications.read": newNotification,
+  "notifications.unread": newNotification,
+  "notifications.seen": newNotification,
+  "notifications.archive": newNotification,
+  "notifications.readAll": async () => ({}),
+  "notifications.registerDevice": async () => ({ provider: "fcm", token: randomUUID() }),
+  "notifications.unregisterDevice": async ({ key }) => ({
+    device_id: (await key.notifications.registerDevice({ provider: "fcm", token: randomUUID() })).id,
+  }),
+  "notifications.updatePreferences": async () => ({ categories: { builds: false } }),
+  "notifications.updateProviders": async () => ({ webpush: { subject: "mailto:ops@example.com" } }),
   "account.reauthenticate": async () => ({ password: PASSWORD }),
   "account.update": async () => ({ name: "Ada" }),
   "account.endSession": async ({ platform, person }) => {

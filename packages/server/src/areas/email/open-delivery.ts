@@ -3,6 +3,7 @@ import type { Services } from "../../services.ts"
 import { eventHandlers } from "./analytics/events.ts"
 import { figureHandlers } from "./analytics/handlers.ts"
 import { createReputationGuard } from "./analytics/reputation.ts"
+import type { EmailDelivery } from "./delivery.ts"
 import { createDomainChecker } from "./domains/checker.ts"
 import { domainHandlers } from "./domains/handlers.ts"
 import { createSigners } from "./domains/keys.ts"
@@ -10,6 +11,9 @@ import { createSettingsReader, settingsHandlers } from "./settings/handlers.ts"
 import { createSuppressAfter } from "./suppression/after.ts"
 import { suppressionHandlers } from "./suppression/handlers.ts"
 import { suppressionStore } from "./suppression/store.ts"
+import { trackingHandlers } from "./tracking/handlers.ts"
+import { createLinks } from "./tracking/links.ts"
+import { createSigningKeys } from "./tracking/signing-keys.ts"
 
 /** What the delivery side asks of the platform. */
 export const deliveryNeeds = [
@@ -24,21 +28,23 @@ const hostProblem = (outbound: Services["outbound"]) => (host: string) =>
 
 /** Starts the delivery side: its operations, and what the sending side asks of it. */
 export const openDelivery = (services: Needs) => {
-  const { database, box, mail, outbound } = services
+  const { database, box, mail, outbound, platformEvents, baseUrl } = services
   const { db } = database
+  const keys = createSigningKeys({ db, box })
   const handlers = {
     ...domainHandlers({ box, hosts: mail, checker: createDomainChecker({ ...services, hosts: mail }) }),
     ...settingsHandlers({ box, hostProblem: hostProblem(outbound) }),
     ...eventHandlers(),
     ...figureHandlers(),
     ...suppressionHandlers(),
+    ...trackingHandlers({ database, keys, platformEvents }),
   }
-  const delivery = {
+  const delivery: EmailDelivery = {
     settingsOf: createSettingsReader({ db, box }),
     findSigner: createSigners({ db, box }),
-    suppressed: (on: typeof db, organizationId: string, addresses: readonly string[]) =>
-      suppressionStore(on).among(organizationId, addresses),
+    suppressed: (on, organizationId, addresses) => suppressionStore(on).among(organizationId, addresses),
     suppressAfter: createSuppressAfter(createReputationGuard(services)),
+    ...createLinks({ db, keys, baseUrl, hasDoor: mail.door !== undefined }),
   }
   return { handlers, delivery }
 }

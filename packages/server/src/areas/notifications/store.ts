@@ -24,7 +24,7 @@ export interface Filter {
 }
 
 export type NotificationRow = EntryRow &
-  Pick<MessageRow, "type" | "category" | "title" | "body" | "data" | "action_url" | "priority">
+  Pick<MessageRow, "type" | "category" | "title" | "body" | "action_url" | "priority"> & { data: unknown }
 
 export interface NewEntry {
   readonly userId: string

@@ -27,7 +27,7 @@ export interface Following {
   readonly signal: AbortSignal
 }
 
-export interface Streams extends Disposable {
+export interface Streams {
   /** Throws `chat_session_not_found` and `rate_limited`. */
   open(following: Following): Promise<Readable>
 }
@@ -64,10 +64,10 @@ export const createStreams = (needs: {
   readonly db: Db
   readonly bell: Bell
   readonly clock: Clock
+  readonly stopping: AbortSignal
 }): Streams => {
-  const { db, bell, clock } = needs
+  const { db, bell, clock, stopping } = needs
   const counts = new Map<string, number>()
-  const ending = new AbortController()
 
   const read = async ({ reach, chatId }: Following): Promise<ChatRecord | undefined> =>
     chatStore(db).find(reach, chatId)
@@ -76,7 +76,7 @@ export const createStreams = (needs: {
     const { chatId, show, signal } = following
     const pause = createPause()
     using _heard = bell.hear(chatId, pause.wake)
-    const ended = AbortSignal.any([signal, ending.signal])
+    const ended = AbortSignal.any([signal, stopping])
     ended.addEventListener("abort", pause.wake)
     const untilMs = clock.now() + STREAM_MS_MAX
     let sequence = following.after ?? first.message_count
@@ -112,6 +112,5 @@ export const createStreams = (needs: {
       stream.once("close", () => counts.set(organizationId, (counts.get(organizationId) ?? 1) - 1))
       return stream
     },
-    [Symbol.dispose]: () => ending.abort(),
   }
 }

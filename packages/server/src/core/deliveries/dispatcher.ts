@@ -72,6 +72,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     written(ended) {
       for (const { lane, owed } of ended) {
         lane.known.delete(owed.id)
+        if (lane.isLoading) lane.stale.add(owed.id)
         if (owed.orderingKey !== null) lane.hasMore = true
         mayTurn(lane)
       }

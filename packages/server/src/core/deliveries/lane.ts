@@ -24,6 +24,8 @@ export interface Lane {
   readonly flying: Set<string>
   /** Ready, under way, or ended and not written yet: what a load must not take for new. */
   readonly known: Set<string>
+  /** Written while a load was under way, which may have seen them as they were before. */
+  readonly stale: Set<string>
   /** The database may have more that is due. */
   hasMore: boolean
   isLoading: boolean
@@ -51,6 +53,7 @@ export const createLane = (claimed: ClaimedLane, nowMs: number): Lane => ({
   ready: [],
   flying: new Set(),
   known: new Set(),
+  stale: new Set(),
   hasMore: true,
   isLoading: false,
   window: WINDOW_START,

@@ -46,7 +46,7 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
         const found = byLane.get(lane.of.endpointId) ?? []
         const bytes = found.reduce((sum, { bytes }) => sum + bytes, 0)
         if (found.length >= limit || bytes > LOADED_BYTES_MAX) lane.hasMore = true
-        const fresh = found.filter(({ id }) => !lane.known.has(id))
+        const fresh = found.filter(({ id }) => !lane.known.has(id) && !lane.stale.has(id))
         const readyMax = readyMaxOf(lane)
         if (fresh.length > readyMax) lane.hasMore = true
         for (const one of fresh.slice(0, readyMax)) put(lane, one)
@@ -55,7 +55,10 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
       for (const lane of lanes) lane.hasMore = true
       throw error
     } finally {
-      for (const lane of lanes) lane.isLoading = false
+      for (const lane of lanes) {
+        lane.isLoading = false
+        lane.stale.clear()
+      }
     }
     for (const lane of lanes) loaded(lane)
   }

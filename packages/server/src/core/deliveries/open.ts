@@ -9,7 +9,7 @@ import { CHANGED_TOPIC } from "./claims.ts"
 import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMessage } from "./deliveries.ts"
 import { createDispatcher, type Dispatcher, type DispatcherNeeds } from "./dispatcher.ts"
 import { buryAll, forgetFailures, replayRange, sendAgain } from "./owed.ts"
-import { addDays, dropOldDays } from "./partitions.ts"
+import { addDays, turnDays } from "./partitions.ts"
 import { isSuccess } from "./rules.ts"
 import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
 
@@ -138,10 +138,7 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
   jobs.schedule({
     name: "deliveries.days",
     every: PRUNE_EVERY_MS,
-    async run() {
-      await dropOldDays(database.db, clock.now())
-      await addDays(database.db)
-    },
+    run: () => turnDays(database, clock.now()),
   })
   metrics.collect(() => figuresOf(dispatcher))
 

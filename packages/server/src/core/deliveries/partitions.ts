@@ -1,5 +1,5 @@
 import { sql } from "kysely"
-import type { Db } from "../../kernel/db/database.ts"
+import type { Database, Db } from "../../kernel/db/database.ts"
 import { buryOld } from "./owed.ts"
 
 const DAY_MS = 86_400_000
@@ -25,7 +25,14 @@ export const addDays = async (db: Db): Promise<void> => {
 }
 
 /** Drops what is older than it is kept. */
-export const dropOldDays = async (db: Db, nowMs: number): Promise<void> => {
+const dropOldDays = async (db: Db, nowMs: number): Promise<void> => {
   await buryOld(db, new Date(nowMs), new Date(nowMs - WAITING_DAYS_MAX * DAY_MS))
   await sql`SELECT deliveries.drop_days(${dayOf(nowMs - RETENTION_DAYS * DAY_MS)}::date)`.execute(db)
 }
+
+/** Once an hour: what is old goes, and the next days are made. */
+export const turnDays = (database: Database, nowMs: number): Promise<void> =>
+  database.transaction(async tx => {
+    await dropOldDays(tx, nowMs)
+    await addDays(tx)
+  })

@@ -3,7 +3,6 @@ import { test } from "node:test"
 import type { EmailEventKind } from "@svc/contract"
 import fc from "fast-check"
 import { everyScope } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { deliveryWorld } from "../testing/delivery-world.ts"
 
 const DAY_MS = 86_400_000

@@ -41,7 +41,7 @@ export const countEvents = async (db: Db, scope: Scope): Promise<DayCounts[]> =>
         count(*) FILTER (WHERE ${wasTried}) AS tried,
         count(*) FILTER (WHERE event = 'bounced' AND details->'bounce'->>'type' = 'permanent') AS permanent
       FROM email.events
-      WHERE ${conditions(scope)} AND NOT (event = 'opened' AND ${isMachine})
+      WHERE ${conditions(scope)} AND NOT (event IN ('opened', 'clicked') AND ${isMachine})
       GROUP BY 1, 2, 3)
     SELECT day::text AS date,
       coalesce(sum(tried), 0)::int8 AS sent,

@@ -19,7 +19,12 @@ const idText = (bytes: Buffer): string => {
 }
 
 const macOf = (secret: Buffer, head: Buffer, url: Buffer): Buffer =>
-  createHmac("sha256", secret).update("svc-mail-link-1").update(head).update(url).digest().subarray(0, MAC_BYTES)
+  createHmac("sha256", secret)
+    .update("svc-mail-link-1")
+    .update(head)
+    .update(url)
+    .digest()
+    .subarray(0, MAC_BYTES)
 
 /** Base64url of `kind | organization | recipient | MAC | URL`. */
 export const signToken = (secret: Buffer, kind: TokenKind, recipient: Recipient, url = ""): string => {

@@ -1,0 +1,141 @@
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { Database, Tx } from "../../kernel/db/database.ts"
+import type { Job, JobContext, Jobs } from "../../kernel/jobs/jobs.ts"
+import type { Offer } from "../../kernel/offer.ts"
+import type { GitProviderName } from "../../ports/git/port.ts"
+import type { PushBuilder, PushToBuild } from "../../services.ts"
+import { type EventRow, eventStore } from "./event-store.ts"
+import { bringsCommits, noveltyOf, passesBranches, passesPaths } from "./rules.ts"
+import { type IntegrationRow, integrationStore } from "./store.ts"
+
+export const EVENT_QUEUE = "integrations.event"
+
+interface Payload {
+  readonly organizationId: string
+  readonly integrationId: string
+  readonly eventId: string
+}
+
+export const eventJobs = (organizationId: string, integrationId: string, eventIds: readonly string[]) =>
+  eventIds.map(eventId => ({
+    queue: EVENT_QUEUE,
+    tenantId: organizationId,
+    payload: { organizationId, integrationId, eventId } satisfies Payload,
+    // A branch's pushes are taken in the order in which they came.
+    orderingKey: integrationId,
+  }))
+
+interface ProcessingNeeds {
+  readonly database: Database
+  readonly jobs: Jobs
+  readonly platformEvents: PlatformEvents
+  readonly pushes: Offer<PushBuilder>
+  readonly now: () => number
+}
+
+type Verdict =
+  | { readonly status: "processed"; readonly buildId: string | null }
+  | { readonly status: "ignored"; readonly reason: string; readonly isNew?: boolean }
+
+const ignored = (reason: string, isNew = false): Verdict => ({ status: "ignored", reason, isNew })
+
+const toPush = (integration: IntegrationRow, { ref, commit, pull_request }: EventRow): PushToBuild => ({
+  ...{ organizationId: integration.organization_id, projectId: integration.project_id },
+  ...{ integrationId: integration.id, provider: integration.provider as GitProviderName },
+  ...{ repository: integration.repository, installationId: integration.installation_id },
+  ...{ ref: ref ?? "", commit: commit ?? "" },
+  pullRequest: (pull_request as { number: number } | null)?.number ?? null,
+  build: integration.build as PushToBuild["build"],
+  deployTarget: integration.auto_deploy ? (integration.deploy_target as PushToBuild["deployTarget"]) : null,
+})
+
+/** Takes what was received and decides, once, what becomes of it. */
+export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }: ProcessingNeeds): void => {
+  const build = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<string | null> =>
+    (await pushes.current()?.onPush(tx, toPush(integration, event))) ?? null
+
+  const judgePush = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
+    const { organization_id: organizationId, id } = integration
+    const { ref, commit, commit_before: before } = event
+    const events = eventStore(tx)
+    if (ref === null) return ignored("it names no branch or tag")
+    if (commit === null) {
+      await events.deleteHeads(organizationId, id, [ref])
+      return ignored("the branch or tag was deleted")
+    }
+    if (event.source !== "replay") {
+      const head = await events.head(organizationId, id, ref)
+      const novelty = noveltyOf(head?.commit, { commit, before }, await events.moves(organizationId, id, ref))
+      if (novelty === "known") return ignored("this commit is known already")
+      if (novelty === "late") return ignored("the branch has moved on since")
+      // What a filter leaves out is known all the same.
+      const known_at = new Date(now())
+      await events.putHeads([{ organization_id: organizationId, integration_id: id, ref, commit, known_at }])
+    }
+    if (!passesBranches(integration.branch_filter, ref)) return ignored("branch_filter leaves it out", true)
+    const filter = { include: integration.path_include, exclude: integration.path_exclude }
+    if (!passesPaths(filter, event.paths as string[] | null)) return ignored("path_filter leaves it out", true)
+
+    const buildId = integration.auto_build ? await build(tx, integration, event) : null
+    await platformEvents.emit(tx, {
+      ...{ organizationId, projectId: integration.project_id, type: "integration.push" },
+      data: {
+        ...{ integration_id: id, provider: integration.provider as GitProviderName },
+        ...{ repository: integration.repository, ref, commit, build_id: buildId },
+      },
+    })
+    return { status: "processed", buildId }
+  }
+
+  const judgePullRequest = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
+    const { organization_id: organizationId, id } = integration
+    const { ref, commit } = event
+    const action = (event.pull_request as { action: string } | null)?.action ?? ""
+    if (!integration.preview) return ignored("preview is off")
+    if (ref === null || commit === null || !bringsCommits(action)) return ignored("it brings no commits")
+    const isKnown = await eventStore(tx).isBuilt(organizationId, id, ref, commit)
+    if (isKnown && event.source !== "replay") return ignored("this commit is known already")
+    return { status: "processed", buildId: await build(tx, integration, event) }
+  }
+
+  const judge = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
+    if (integration.status === "paused") return ignored("the integration is paused")
+    // One secret may serve all hooks of an organization.
+    if (event.repository.toLowerCase() !== integration.repository.toLowerCase())
+      return ignored("it is about another repository")
+    return event.type === "pull_request"
+      ? judgePullRequest(tx, integration, event)
+      : judgePush(tx, integration, event)
+  }
+
+  const process = ({ organizationId, integrationId, eventId }: Payload) =>
+    database.transaction(async tx => {
+      const integration = await integrationStore(tx).lock(organizationId, integrationId)
+      const event = await eventStore(tx).find(organizationId, integrationId, eventId)
+      if (!integration || event?.status !== "received") return
+      const verdict = await judge(tx, integration, event)
+      await eventStore(tx).update(organizationId, eventId, {
+        ...(verdict.status === "processed"
+          ? { status: "processed", build_id: verdict.buildId, is_new: true }
+          : { status: "ignored", reason: verdict.reason, is_new: verdict.isNew ?? false }),
+        processed_at: new Date(now()),
+      })
+    })
+
+  jobs.define<Payload>({
+    name: EVENT_QUEUE,
+    perTenantConcurrency: 4,
+    async run({ payload, isLastAttempt }: Job<Payload>, _context: JobContext) {
+      try {
+        await process(payload)
+      } catch (error) {
+        if (isLastAttempt) {
+          await eventStore(database.db).update(payload.organizationId, payload.eventId, {
+            ...{ status: "failed", reason: "it could not be processed", processed_at: new Date(now()) },
+          })
+        }
+        throw error
+      }
+    },
+  })
+}

@@ -1,0 +1,186 @@
+/** From settings to open engines: which driver stands behind each port, and where. */
+
+import { migrationSources } from "./areas.ts"
+import { type Config, searchProvider } from "./config.ts"
+import { checkMasterKey } from "./core/secrets/fingerprint.ts"
+import { loadMasterKey } from "./core/secrets/master-key.ts"
+import type { AreaDefinition } from "./kernel/area.ts"
+import type { Clock } from "./kernel/clock.ts"
+import { listenForChanges } from "./kernel/db/changes.ts"
+import { openDatabase } from "./kernel/db/database.ts"
+import type { DataDirLock } from "./kernel/db/embedded/lock.ts"
+import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
+import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
+import { checkExternalDatabase } from "./kernel/db/external.ts"
+import { migrate } from "./kernel/db/migrate.ts"
+import type { Logger } from "./kernel/log.ts"
+import { createAddressRules } from "./kernel/outbound/addresses.ts"
+import type { Outbound } from "./kernel/outbound/outbound.ts"
+import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
+import { StartupError } from "./kernel/startup-error.ts"
+import { openBlobs } from "./ports/blob/index.ts"
+import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
+import { openKv } from "./ports/kv/index.ts"
+import { openMails } from "./ports/mail/index.ts"
+import type { PushOptions } from "./ports/push/index.ts"
+import { openSearch } from "./ports/search/index.ts"
+import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
+import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
+import type { MailSettings, PostgresSettings, Services } from "./services.ts"
+
+/** What a platform is started with. */
+export interface Start {
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Logger
+  readonly definitions: readonly AreaDefinition<Services>[]
+  readonly templatesDir: string | undefined
+  /** Whatever opens joins this stack, which closes it in reverse. */
+  readonly opened: AsyncDisposableStack
+}
+
+/** Like `Promise.all`, but waits for every one: what did open must be known before it can be closed again. */
+const allOf = async <Promises extends readonly unknown[] | []>(promises: Promises) => {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
+
+/** The control database: the operator's, or one that lives and dies with this process. */
+const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDirLock): Promise<string> => {
+  if (config.databaseUrl !== undefined) return config.databaseUrl
+  const start = () =>
+    startEmbeddedPostgres({
+      dataDir: config.dataDir,
+      lock,
+      runAs: config.runAs,
+      log: line => log.debug({ postgres: line }),
+    })
+  const postgres = opened.use(await superviseEmbeddedPostgres(start, log))
+  return postgres.connectionString
+}
+
+export const openMail = (config: Config, opened: AsyncDisposableStack) => {
+  const sockets = opened.use(createGuardedSockets(config))
+  const { hostname } = new URL(config.baseUrl)
+  const relay = config.smtpServer && { ...config.smtpServer, maxPerSecond: null }
+  const mails = opened.use(
+    openMails({
+      ...{ relay, direct: config.mailDirect === "on", helo: hostname, dnsServers: config.dnsServers },
+      connect: sockets.connect,
+    }),
+  )
+  return { mails, mailFrom: config.mailFrom ?? `no-reply@${hostname}` }
+}
+
+const engineProvider = (start: Start): EngineProvider => {
+  const { databaseCluster } = start.config
+  if (databaseCluster === undefined) return localEngine(start)
+  return { driver: "cnpg", ...databaseCluster, log: line => start.log.debug({ engine: line }) }
+}
+
+const localEngine = ({ config, log, templatesDir }: Start): EngineProvider => ({
+  driver: "local",
+  dataDir: config.dataDir,
+  runAs: config.runAs,
+  programs: { 16: config.pgBinDir16, 17: config.pgBinDir17, 18: config.pgBinDir18 },
+  templatesDir,
+  dedicated:
+    config.dedicatedCgroup === undefined
+      ? undefined
+      : {
+          parentDir: config.dedicatedCgroup,
+          memoryBytes: config.dedicatedMemoryMb * 2 ** 20,
+          cpus: config.dedicatedCpus,
+        },
+  log: (line: string) => log.debug({ engine: line }),
+})
+
+/** Clients of the wire protocol come to the host that everybody uses, unless the operator names another. */
+export const postgresSettings = (config: Config): PostgresSettings => ({
+  bindHost: config.host,
+  bindPort: config.postgresPort,
+  host: config.postgresHost ?? new URL(config.baseUrl).hostname,
+  requireTls: config.postgresTls,
+  certFile: config.postgresTlsCert,
+  keyFile: config.postgresTlsKey,
+  certificateDir: config.dataDir,
+  graceSeconds: config.databaseGraceSeconds,
+})
+
+export const mailSettings = (config: Config): MailSettings => {
+  const ownHost = new URL(config.baseUrl).hostname
+  const { mailHost = ownHost, trackingHost = ownHost, smtpPort, smtpHost = config.host } = config
+  return {
+    ...{ mailHost, trackingHost, spfTerms: config.mailSpf ?? `a:${mailHost}` },
+    door: smtpPort === undefined ? undefined : { host: smtpHost, port: smtpPort },
+  }
+}
+
+/** Whether what a user's domain names may be reached at this address. */
+export const mayReach = ({ outboundAllow }: Config) => {
+  const verdictOf = createAddressRules(outboundAllow)
+  return (address: string) => verdictOf(address) !== "refused"
+}
+
+/** Where devices are is what users say, so drivers reach them by the guarded client alone. */
+export const pushTransport = ({ request, connect }: Outbound): Pick<PushOptions, "fetch" | "connect"> => ({
+  async fetch(given) {
+    const answer = await request(given)
+    if (answer.kind === "answered") return answer
+    return { kind: "unanswered", isFinal: answer.kind === "refused", message: answer.message }
+  },
+  async connect(url, signal) {
+    const made = await connect(url, signal)
+    if (made.kind === "connected") return made
+    return { kind: "unanswered", isFinal: made.kind === "refused", message: made.message }
+  },
+})
+
+const secretsProvider = ({ config, log }: Start, masterKey: Buffer): SecretsProvider => {
+  const { vaultAddress: address, vaultToken: token, vaultTokenFile: tokenFile, vaultKey } = config
+  if (address === undefined) return { driver: "local", masterKey }
+  if (token === undefined && tokenFile === undefined) {
+    throw new StartupError(
+      "SVC_VAULT_ADDR names a Vault, and there is no token for it.",
+      "Set SVC_VAULT_TOKEN or SVC_VAULT_TOKEN_FILE.",
+    )
+  }
+  return {
+    ...{ driver: "vault", masterKey, address, token, tokenFile, ...vaultKey },
+    ...{ namespace: config.vaultNamespace, caFile: config.vaultCaFile },
+    warn: line => log.warn({ secrets: line }),
+  }
+}
+
+const vectorProvider = ({ config, clock }: Start): VectorProvider =>
+  config.qdrantUrl === undefined
+    ? { driver: "usearch", memoryBytes: config.vectorsMemoryMb * 2 ** 20, clock }
+    : { driver: "qdrant", url: config.qdrantUrl, key: config.qdrantKey }
+
+/** Opens what everything else stands on, and brings the control database up to date. */
+export const openEngines = async (start: Start, lock: DataDirLock) => {
+  const { config, log, definitions, opened } = start
+  const [connectionString, engine, kv, blob, vectors, masterKey] = await allOf([
+    openControlDatabase(start, lock),
+    openEngine(engineProvider(start)).then(engine => opened.use(engine)),
+    openKv(config.kv).then(kv => opened.use(kv)),
+    openBlobs(config.blob).then(blob => opened.use(blob)),
+    openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),
+    loadMasterKey(config.dataDir, config.masterKey),
+  ])
+  const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
+  const { databaseConnectionsMax: connectionsMax } = config
+  const database = opened.use(openDatabase({ connectionString, connectionsMax, onError }))
+  const keysDatabase = opened.use(openDatabase({ connectionString, connectionsMax: 1, onError }))
+  if (config.databaseUrl !== undefined) await checkExternalDatabase(database)
+  const [changes] = await allOf([
+    listenForChanges(connectionString, log).then(changes => opened.use(changes)),
+    migrate(database.pool, migrationSources(definitions)),
+  ])
+  await checkMasterKey(database.db, masterKey)
+  const search = opened.use(await openSearch(searchProvider(config, database.pool)))
+  const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
+  return { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets }
+}
+
+export type Engines = Awaited<ReturnType<typeof openEngines>>
