@@ -164,7 +164,13 @@ export const integrations = area(
       effect: "write",
       body: T.Object({ installation_id: InstallationId }),
       replies: { 201: Installation },
-      faults: ["installation_not_found", "not_implemented", "upstream_error", "service_unavailable"],
+      faults: [
+        "installation_not_found",
+        "invalid_parameter",
+        "conflict",
+        "upstream_error",
+        "service_unavailable",
+      ],
       example: { installation_id: 123 },
     },
     unlinkInstallation: {
@@ -192,7 +198,7 @@ export const integrations = area(
       faults: [
         "installation_not_found",
         "invalid_parameter",
-        "not_implemented",
+
         "upstream_error",
         "service_unavailable",
       ],

@@ -23,14 +23,27 @@ export interface Accounts {
   ofIntegration(db: Db, row: IntegrationRow): Promise<GitAccess | undefined>
 }
 
-const sealedFor = ({ projectId }: Owner, provider: string): string => `vcs-credentials:${projectId}:${provider}`
+const sealedFor = ({ projectId }: Owner, provider: string): string =>
+  `vcs-credentials:${projectId}:${provider}`
 
-const ownerOf = ({ organization_id, project_id }: { organization_id: string; project_id: string }): Owner => ({
+const ownerOf = ({
+  organization_id,
+  project_id,
+}: {
+  organization_id: string
+  project_id: string
+}): Owner => ({
   organizationId: organization_id,
   projectId: project_id,
 })
 
-export const createAccounts = ({ git, box }: { readonly git: GitPort; readonly box: SecretBox }): Accounts => {
+export const createAccounts = ({
+  git,
+  box,
+}: {
+  readonly git: GitPort
+  readonly box: SecretBox
+}): Accounts => {
   const open = async (row: CredentialsRow): Promise<GitAccount> => {
     const owner = ownerOf(row)
     const secret = await box.open(owner.organizationId, sealedFor(owner, row.provider), row.secret)

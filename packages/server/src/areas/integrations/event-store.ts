@@ -95,7 +95,12 @@ export const eventStore = (db: Db) => {
     },
 
     /** Whether that commit of a pull request was handed on before. */
-    async isBuilt(organizationId: string, integrationId: string, ref: string, commit: string): Promise<boolean> {
+    async isBuilt(
+      organizationId: string,
+      integrationId: string,
+      ref: string,
+      commit: string,
+    ): Promise<boolean> {
       const row = await of(organizationId, integrationId)
         .select("id")
         .where("ref", "=", ref)

@@ -112,7 +112,8 @@ export const definePolling = ({ database, jobs, accounts, clock }: PollingNeeds)
       return
     }
     if (branches.kind === "listed") await apply(payload, branches, startedAt)
-    else await store.update(organizationId, integrationId, { polled_at: now(), poll_after: null, ...heard(row) })
+    else
+      await store.update(organizationId, integrationId, { polled_at: now(), poll_after: null, ...heard(row) })
   }
 
   jobs.define<Payload>({

@@ -74,7 +74,8 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
     }
     if (!passesBranches(integration.branch_filter, ref)) return ignored("branch_filter leaves it out", true)
     const filter = { include: integration.path_include, exclude: integration.path_exclude }
-    if (!passesPaths(filter, event.paths as string[] | null)) return ignored("path_filter leaves it out", true)
+    if (!passesPaths(filter, event.paths as string[] | null))
+      return ignored("path_filter leaves it out", true)
 
     const buildId = integration.auto_build ? await build(tx, integration, event) : null
     await platformEvents.emit(tx, {

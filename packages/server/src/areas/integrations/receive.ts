@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto"
 import type { Readable } from "node:stream"
-import { GIT_HOOK_BYTES_MAX, gitProviders, type Input, type areas } from "@svc/contract"
+import { type areas, GIT_HOOK_BYTES_MAX, gitProviders, type Input } from "@svc/contract"
 import type { AccountCall } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -75,11 +75,7 @@ const UNREADABLE: GitEvent = {
 export const createReceive = ({ database, git, secrets, jobs }: ReceiveNeeds) => {
   const signatureHeaders = [...new Set(gitProviders.flatMap(name => git.hooks(name).signatureHeaders))]
 
-  const verified = async (
-    row: IntegrationRow,
-    delivery: Delivery,
-    now: Date,
-  ): Promise<boolean> => {
+  const verified = async (row: IntegrationRow, delivery: Delivery, now: Date): Promise<boolean> => {
     const hooks = git.hooks(row.provider as GitProviderName)
     const accepted = await secrets.accepted(row, now)
     return accepted.filter(secret => hooks.isGenuine(delivery, secret, now.getTime())).length > 0
@@ -134,7 +130,10 @@ export const createReceive = ({ database, git, secrets, jobs }: ReceiveNeeds) =>
     await readParts(stream, part => parts.push(part))
     const delivery: Delivery = { header, body: Buffer.concat(parts) }
     if (!(await verified(row, delivery, now))) throw fault("signature_invalid")
-    call.describe({ tenantId: row.organization_id, targets: [{ type: "integration", id: row.id, name: row.repository }] })
+    call.describe({
+      tenantId: row.organization_id,
+      targets: [{ type: "integration", id: row.id, name: row.repository }],
+    })
     return record(row, delivery, now)
   }
 }

@@ -1,7 +1,9 @@
 /** What counts as a push to build: filters, and telling what is new from what is known. */
 import type { GitProviderName } from "../../ports/git/port.ts"
 
-type Step = { readonly kind: "text"; readonly character: string } | { readonly kind: "any" | "star" | "globstar" }
+type Step =
+  | { readonly kind: "text"; readonly character: string }
+  | { readonly kind: "any" | "star" | "globstar" }
 
 const stepsOf = (glob: string): readonly Step[] => {
   const steps: Step[] = []
@@ -103,10 +105,7 @@ export const noveltyOf = (
   if (head === commit) return "known"
   if (head === undefined || head === before) return "new"
   const isPast = recorded.some(
-    move =>
-      move.commit === commit ||
-      move.before === commit ||
-      (before !== null && move.before === before),
+    move => move.commit === commit || move.before === commit || (before !== null && move.before === before),
   )
   return isPast ? "late" : "new"
 }

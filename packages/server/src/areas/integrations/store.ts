@@ -60,7 +60,10 @@ export const integrationStore = (db: Db) => {
     find: (owner: Owner, id: string): Promise<IntegrationWithEvent | undefined> =>
       shown(owner).where("integration.id", "=", id).executeTakeFirst(),
 
-    async list(owner: Owner, { limit, offset }: Page): Promise<{ rows: IntegrationWithEvent[]; total: number }> {
+    async list(
+      owner: Owner,
+      { limit, offset }: Page,
+    ): Promise<{ rows: IntegrationWithEvent[]; total: number }> {
       const rows = await shown(owner)
         .orderBy("integration.created_at", "desc")
         .orderBy("integration.id", "desc")
@@ -153,7 +156,9 @@ export const integrationStore = (db: Db) => {
       for (const table of ["integrations", "credentials", "installations"] as const) {
         await db
           .deleteFrom(`integrations.${table}`)
-          .where("project_id", "in", gone => gone.selectFrom("core.projects").select("id").where("deleted_at", "is not", null))
+          .where("project_id", "in", gone =>
+            gone.selectFrom("core.projects").select("id").where("deleted_at", "is not", null),
+          )
           .execute()
       }
     },
@@ -169,7 +174,10 @@ export const accountStore = (db: Db) => {
       .where("project_id", "=", projectId)
 
   return {
-    find: ({ organizationId, projectId }: Owner, provider: GitProviderName): Promise<CredentialsRow | undefined> =>
+    find: (
+      { organizationId, projectId }: Owner,
+      provider: GitProviderName,
+    ): Promise<CredentialsRow | undefined> =>
       db
         .selectFrom("integrations.credentials")
         .selectAll()
@@ -219,7 +227,10 @@ export const accountStore = (db: Db) => {
     findInstallation: (owner: Owner, id: number): Promise<InstallationRow | undefined> =>
       installationsOf(owner).selectAll().where("installation_id", "=", id).executeTakeFirst(),
 
-    async installations(owner: Owner, { limit, offset }: Page): Promise<{ rows: InstallationRow[]; total: number }> {
+    async installations(
+      owner: Owner,
+      { limit, offset }: Page,
+    ): Promise<{ rows: InstallationRow[]; total: number }> {
       const rows = await installationsOf(owner)
         .selectAll()
         .orderBy("created_at", "desc")
