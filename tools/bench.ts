@@ -4,7 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { cronFigures } from "./bench/cron.ts"
 import { databaseFigures } from "./bench/databases.ts"
+import { eventFigures } from "./bench/events.ts"
 import { jobFigures } from "./bench/jobs.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
@@ -98,6 +100,8 @@ const parts: Readonly<Record<string, (dataDir: string, pid: number) => Promise<F
   vectors: vectorFigures,
   search: searchFigures,
   jobs: jobFigures,
+  cron: cronFigures,
+  events: eventFigures,
 }
 
 const chosen = process.argv.slice(2)

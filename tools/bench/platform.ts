@@ -15,14 +15,21 @@ export interface Started {
   readonly ms: number
 }
 
-/** Starts the platform as a user would and waits until it really serves. */
-export const start = async (dataDir: string): Promise<Started> => {
+/** Starts the platform as a user would and waits until it really serves; a second one needs a port of its own. */
+export const start = async (
+  dataDir: string,
+  env: Readonly<Record<string, string>> = {},
+  port = PORT,
+): Promise<Started> => {
   const from = performance.now()
   const child = spawn(process.execPath, START.split(" ").slice(1), {
     stdio: ["ignore", "ignore", "inherit"],
-    env: { PATH: process.env.PATH, SVC_PORT: String(PORT), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off" },
+    env: {
+      ...{ PATH: process.env.PATH, SVC_PORT: String(port), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off" },
+      ...env,
+    },
   })
-  while (!(await answers(`http://127.0.0.1:${PORT}/health/ready`))) {
+  while (!(await answers(`http://127.0.0.1:${port}/health/ready`))) {
     if (child.exitCode !== null) throw new Error("the platform did not start")
     await new Promise(resolve => setTimeout(resolve, 5))
   }

@@ -51,7 +51,11 @@ export const areaHelp = (area: Area, extras: readonly Row[]): string =>
     `usage: svc ${areaWord(area)} <operation>`,
     "",
     "Operations",
-    ...layOut(operationsOf(area).map(operation => [operationWord(operation), operation.summary])),
+    ...layOut(
+      operationsOf(area)
+        .filter(operation => !extras.some(([name]) => name === commandOf(operation)))
+        .map(operation => [operationWord(operation), operation.summary]),
+    ),
     ...(extras.length > 0 ? ["", "Other commands", ...layOut(extras)] : []),
   ].join("\n")
 

@@ -6,8 +6,10 @@ import { areaWord, findArea, findOperation, nearest, operationsOf, operationWord
 import { createCompletion } from "./extras/completion.ts"
 import { db, dbFlags, dbUsage } from "./extras/db.ts"
 import { doctor } from "./extras/doctor.ts"
+import { publish, publishFlags, publishUsage, tail, tailFlags, tailUsage } from "./extras/events.ts"
 import type { Extra } from "./extras/extra.ts"
 import { login, logout, whoami } from "./extras/login.ts"
+import { mail, mailFlags, mailUsage } from "./extras/mail.ts"
 import { selftest } from "./extras/selftest.ts"
 import { copy, copyFlags, copyUsage } from "./extras/storage/copy.ts"
 import { list, listFlags, listUsage } from "./extras/storage/list.ts"
@@ -25,7 +27,7 @@ interface ExtraCommand {
   readonly usage?: string
 }
 
-/** By their words: one, or an area's and one that is none of its operations. */
+/** By their words: one, or two. Where an operation has the same words, the extra takes its place. */
 const extras: Readonly<Record<string, ExtraCommand>> = {
   db: {
     about: "Databases by name: list, create, branch, restore, psql",
@@ -45,6 +47,24 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     run: remove,
     flags: removeFlags,
     usage: removeUsage,
+  },
+  "events publish": {
+    about: "Publish an event to a topic",
+    run: publish,
+    flags: publishFlags,
+    usage: publishUsage,
+  },
+  "events tail": {
+    about: "Watch a topic's events as they are published",
+    run: tail,
+    flags: tailFlags,
+    usage: tailUsage,
+  },
+  "mail inbox": {
+    about: "Read the mails that stayed in this installation",
+    run: mail,
+    flags: mailFlags,
+    usage: mailUsage,
   },
   login: { about: "Check a key and keep it for later commands", run: login },
   logout: { about: "Forget the key of a platform", run: logout },

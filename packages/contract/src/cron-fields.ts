@@ -1,5 +1,6 @@
 /** What schedules and their executions look like. */
 import { type Static, T } from "./dsl.ts"
+import { EventType } from "./events.ts"
 import { Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
 /** Of one organization. */
@@ -49,7 +50,12 @@ export const CronTarget = T.Union([
     closed,
   ),
   T.Object(
-    { type: T.Literal("topic"), topic_id: Id, event_type: T.String({ minLength: 1, maxLength: 256 }), data: T.Unknown() },
+    {
+      type: T.Literal("topic"),
+      topic_id: Id,
+      event_type: EventType,
+      data: T.Optional(T.Record(T.String(), T.Unknown())),
+    },
     closed,
   ),
   T.Object(
@@ -118,9 +124,7 @@ export const cronFields = {
     T.String({ minLength: 1, maxLength: 128, description: "Short for a target of the type `function`" }),
   ),
   enabled: T.Optional(T.Boolean({ description: "true when left out; false pauses the schedule" })),
-  overlap_policy: T.Optional(
-    OneOf(cronOverlapPolicies),
-  ),
+  overlap_policy: T.Optional(OneOf(cronOverlapPolicies)),
   catchup_policy: T.Optional(OneOf(cronCatchupPolicies)),
   catchup_window_seconds: T.Optional(T.Integer({ minimum: 10, maximum: 366 * 86_400 })),
   jitter_seconds: T.Optional(T.Integer({ minimum: 0, maximum: 86_400 })),
@@ -143,7 +147,9 @@ const scheduleFields = {
   interval_seconds: Nullable(T.Integer()),
   run_at: Nullable(Time),
   timezone: T.String(),
-  target: T.Record(T.String(), T.Unknown(), { description: "As it was given; credentials in headers are `***`" }),
+  target: T.Record(T.String(), T.Unknown(), {
+    description: "As it was given; credentials in headers are `***`",
+  }),
   enabled: T.Boolean(),
   status: OneOf(["active", "paused", "completed"]),
   overlap_policy: OneOf(cronOverlapPolicies),
@@ -168,9 +174,11 @@ const scheduleFields = {
 export const Schedule = T.Object(scheduleFields)
 export const NewSchedule = T.Object({
   ...scheduleFields,
-  signing_secret: T.String({
-    description: "Requests of an http target are signed with it as Standard Webhooks says. Shown this once",
-  }),
+  signing_secret: T.Optional(
+    T.String({
+      description: "Requests of an http target are signed with it as Standard Webhooks says. Shown this once",
+    }),
+  ),
 })
 
 export const Execution = T.Object({
@@ -184,7 +192,9 @@ export const Execution = T.Object({
   finished_at: Nullable(Time),
   duration_ms: Nullable(T.Integer({ description: "Of the last attempt" })),
   lag_ms: Nullable(
-    T.Integer({ description: "From the time it was due, jitter included, to the start of the first attempt" }),
+    T.Integer({
+      description: "From the time it was due, jitter included, to the start of the first attempt",
+    }),
   ),
   status_code: Nullable(T.Integer()),
   response_body: Nullable(T.String({ description: "The first 4 KiB" })),

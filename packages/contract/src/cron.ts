@@ -23,6 +23,8 @@ const WRITE_FAULTS = [
   "database_not_found",
   "function_not_found",
   "topic_not_found",
+  "template_not_found",
+  "plan_limit_reached",
 ] as const
 
 const TIMES =
@@ -62,7 +64,7 @@ export const cron = area(
       aliases: cronAliases,
       replies: { 201: NewSchedule },
       secrets: ["signing_secret"],
-      faults: [...WRITE_FAULTS, "plan_limit_reached"],
+      faults: WRITE_FAULTS,
       example: {
         name: "nightly",
         cron: "0 3 * * *",

@@ -276,6 +276,18 @@ const inbox = {
     },
     faults: ["resource_not_found"],
   },
+  inboxPage: {
+    id: "showEmailInbox",
+    http: "GET /inbox",
+    summary: "The page on which people read captured mails",
+    description: "Holds no mail itself: it asks the API with the reader's key, or as who is signed in.",
+    scope: "public",
+    effect: "read",
+    project: "none",
+    beyond: true,
+    content: { reply: "bytes" },
+    replies: { 200: T.Unknown() },
+  },
   deleteInbox: {
     id: "deleteEmailInbox",
     http: "DELETE /v1/email/inbox/{id}",

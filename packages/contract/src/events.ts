@@ -26,7 +26,7 @@ const TopicName = T.String({
   maxLength: 255,
   description: "Letters, digits, `.`, `_` and `-`; unique in the project",
 })
-const EventType = T.String({
+export const EventType = T.String({
   pattern: "^[a-zA-Z0-9_-]+(\\.[a-zA-Z0-9_-]+)*$",
   maxLength: 256,
   description: "Words of letters, digits, `_` and `-`, with dots between them: `order.paid`",

@@ -49,13 +49,8 @@ export {
 } from "./databases-fields.ts"
 export * from "./dsl.ts"
 export {
-  EMAIL_ATTACHMENT_BYTES_MAX,
-  EMAIL_RECIPIENTS_MAX,
-  EMAIL_SCHEDULE_DAYS_MAX,
-  type RecipientStatus,
-} from "./email-fields.ts"
-export {
   type DnsRecordName,
+  dnsRecordNames,
   type EmailEventKind,
   emailEventKinds,
   type SuppressionReason,
@@ -65,6 +60,12 @@ export {
   EMAIL_PERIOD_DAYS_DEFAULT,
   EMAIL_PERIOD_DAYS_MAX,
 } from "./email-domains.ts"
+export {
+  EMAIL_ATTACHMENT_BYTES_MAX,
+  EMAIL_RECIPIENTS_MAX,
+  EMAIL_SCHEDULE_DAYS_MAX,
+  type RecipientStatus,
+} from "./email-fields.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
 export {
   EVENT_DATA_BYTES_MAX,
@@ -138,6 +139,7 @@ export {
   SUPPORT_TEXT_MAX,
   TICKET_COMMENTS_MAX,
   TICKET_PRIORITIES,
+  TICKET_STATUSES,
   TICKETS_OPEN_MAX,
   type TicketPriority,
   type TicketStatus,

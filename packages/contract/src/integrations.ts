@@ -164,13 +164,7 @@ export const integrations = area(
       effect: "write",
       body: T.Object({ installation_id: InstallationId }),
       replies: { 201: Installation },
-      faults: [
-        "installation_not_found",
-        "invalid_parameter",
-        "conflict",
-        "upstream_error",
-        "service_unavailable",
-      ],
+      faults: ["installation_not_found", "invalid_parameter", "upstream_error", "service_unavailable"],
       example: { installation_id: 123 },
     },
     unlinkInstallation: {

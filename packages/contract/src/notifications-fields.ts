@@ -33,7 +33,8 @@ export const Whose = {
   user_id: T.Optional(
     T.String({
       format: "uuid",
-      description: "Another inbox of the organization: a member's, or a service key's by the key's id. Left out: the caller's own",
+      description:
+        "Another inbox of the organization: a member's, or a service key's by the key's id. Left out: the caller's own",
     }),
   ),
 }
@@ -53,10 +54,9 @@ export const notificationFilters = {
 
 export const sendFields = {
   to: T.Optional(
-    T.Union(
-      [Id, T.Array(Id, { minItems: 1, maxItems: NOTIFICATION_RECIPIENTS_MAX, uniqueItems: true })],
-      { description: "Members of the organization, or service keys by their id. Left out: the caller" },
-    ),
+    T.Union([Id, T.Array(Id, { minItems: 1, maxItems: NOTIFICATION_RECIPIENTS_MAX, uniqueItems: true })], {
+      description: "Members of the organization, or service keys by their id. Left out: the caller",
+    }),
   ),
   all: T.Optional(T.Boolean({ description: "Every member of the organization, in place of `to`" })),
   type: T.Optional(Label),
@@ -65,17 +65,29 @@ export const sendFields = {
   body: T.Optional(T.String({ maxLength: 4000, default: "" })),
   data: T.Optional(Data),
   action_url: T.Optional(
-    Nullable(T.String({ minLength: 1, maxLength: 2048, description: "An address of http or https, or a path of the app" })),
+    Nullable(
+      T.String({
+        minLength: 1,
+        maxLength: 2048,
+        description: "An address of http or https, or a path of the app",
+      }),
+    ),
   ),
   priority: T.Optional(OneOf(notificationPriorities)),
   channels: T.Optional(
-    T.Array(Channel, { minItems: 1, maxItems: 3, uniqueItems: true, description: "`in_app` and `push` when left out" }),
+    T.Array(Channel, {
+      minItems: 1,
+      maxItems: 3,
+      uniqueItems: true,
+      description: "`in_app` and `push` when left out",
+    }),
   ),
   dedupe_key: T.Optional(
     T.String({
       minLength: 1,
       maxLength: 255,
-      description: "Within 24 hours a second notification of the project with this key is not sent; the first one's result is the answer",
+      description:
+        "Within 24 hours a second notification of the project with this key is not sent; the first one's result is the answer",
     }),
   ),
   collapse_key: T.Optional(
@@ -86,19 +98,25 @@ export const sendFields = {
     }),
   ),
   ttl_seconds: T.Optional(
-    T.Integer({ minimum: 1, maximum: TTL_SECONDS_MAX, description: "After that it is gone, and is pushed no more" }),
+    T.Integer({
+      minimum: 1,
+      maximum: TTL_SECONDS_MAX,
+      description: "After that it is gone, and is pushed no more",
+    }),
   ),
 }
 
 export const Sent = T.Object({
   id: T.String({ format: "uuid", description: "Of the notification, in each recipient's inbox" }),
   status: OneOf(["accepted"]),
-  duplicate: T.Boolean({ description: "Nothing was sent, because a notification with this `dedupe_key` was" }),
+  duplicate: T.Boolean({
+    description: "Nothing was sent, because a notification with this `dedupe_key` was",
+  }),
   recipient_count: T.Integer(),
   channels: T.Object({
     in_app: T.Optional(OneOf(["stored", "skipped"])),
     push: T.Optional(OneOf(["queued", "skipped", "no_devices"])),
-    email: T.Optional(OneOf(["unavailable"])),
+    email: T.Optional(OneOf(["queued", "skipped", "no_address", "unavailable"])),
   }),
 })
 
@@ -166,12 +184,13 @@ export const deviceFields = {
         expirationTime: T.Optional(Nullable(T.Number())),
         keys: SubscriptionKeys,
       },
-      { additionalProperties: false, description: "For `webpush` and `unifiedpush`: what `pushManager.subscribe` gave" },
+      {
+        additionalProperties: false,
+        description: "For `webpush` and `unifiedpush`: what `pushManager.subscribe` gave",
+      },
     ),
   ),
-  environment: T.Optional(
-    OneOf(["production", "sandbox"]),
-  ),
+  environment: T.Optional(OneOf(["production", "sandbox"])),
   name: T.Optional(T.String({ maxLength: 100 })),
   locale: T.Optional(T.String({ maxLength: 35, pattern: "^[A-Za-z0-9-]+$" })),
 }
@@ -210,7 +229,11 @@ const QuietHours = T.Object(
     end: T.String({ ...WallTime, description: "Before `start`: of the next day" }),
     timezone: T.String({ minLength: 1, maxLength: 64, description: "`Europe/Berlin`" }),
     min_priority: T.Optional(
-      T.String({ enum: [...notificationPriorities], default: "urgent", description: "What is pushed all the same" }),
+      T.String({
+        enum: [...notificationPriorities],
+        default: "urgent",
+        description: "What is pushed all the same",
+      }),
     ),
   },
   { additionalProperties: false },
@@ -257,7 +280,11 @@ export const providerFields = {
         {
           project_id: T.String({ minLength: 1, maxLength: 128, pattern: "^[A-Za-z0-9:._-]+$" }),
           client_email: T.String({ minLength: 3, maxLength: 254 }),
-          private_key: T.String({ minLength: 1, maxLength: 8192, description: "PEM, as in the service account's file" }),
+          private_key: T.String({
+            minLength: 1,
+            maxLength: 8192,
+            description: "PEM, as in the service account's file",
+          }),
           url: Host("`https://fcm.googleapis.com` when left out"),
           token_url: Host("`https://oauth2.googleapis.com/token` when left out"),
         },
@@ -283,7 +310,11 @@ export const providerFields = {
 
 export const Providers = T.Object({
   webpush: T.Object({ configured: T.Boolean(), subject: T.String(), public_key: T.String() }),
-  fcm: T.Object({ configured: T.Boolean(), project_id: Nullable(T.String()), client_email: Nullable(T.String()) }),
+  fcm: T.Object({
+    configured: T.Boolean(),
+    project_id: Nullable(T.String()),
+    client_email: Nullable(T.String()),
+  }),
   apns: T.Object({
     configured: T.Boolean(),
     team_id: Nullable(T.String()),

@@ -49,7 +49,7 @@ export const notifications = area(
         "of its own. A key bound to a project sees what was sent from that project and from none.",
       query: T.Object(notificationFilters),
       replies: { 200: Page(Notification) },
-      faults: ["member_not_found", "role_insufficient", "invalid_parameter"],
+      faults: ["member_not_found", "role_insufficient"],
     },
     send: {
       ...WRITE,
@@ -88,7 +88,10 @@ export const notifications = area(
       summary: "Mark all notifications of an inbox as read",
       idempotent: "naturally",
       query: WhoseQuery,
-      body: T.Object({ category: T.Optional(T.String({ minLength: 1, maxLength: 64 })), before: T.Optional(Time) }),
+      body: T.Object({
+        category: T.Optional(T.String({ minLength: 1, maxLength: 64 })),
+        before: T.Optional(Time),
+      }),
       replies: { 200: T.Object({ updated: T.Integer() }) },
       faults: ["member_not_found", "role_insufficient"],
       example: {},

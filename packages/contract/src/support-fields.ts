@@ -18,7 +18,7 @@ export const TICKETS_OPEN_MAX = 1_000
 /** Comments and notes of one ticket. */
 export const TICKET_COMMENTS_MAX = 1_000
 /** Chats of one organization that are not resolved. */
-export const CHATS_OPEN_MAX = 200
+export const CHATS_OPEN_MAX = 500
 /** Messages of one chat. */
 export const CHAT_MESSAGES_MAX = 10_000
 

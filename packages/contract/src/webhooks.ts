@@ -3,7 +3,7 @@ import { area, T } from "./dsl.ts"
 import { Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 /** Of one organization. */
-export const WEBHOOKS_MAX = 100
+export const WEBHOOKS_MAX = 1_000
 /** How long earlier secrets sign beside a new one, unless a rotation says otherwise. */
 export const WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT = 86_400
 export const WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT = 200

@@ -69,6 +69,7 @@ export const routes = {
     cancelMessage: { method: "POST", path: "/v1/email/messages/{id}/cancel", params: ["id"], effect: "write", project: true },
     listInbox: { method: "GET", path: "/v1/email/inbox", query: ["limit","offset","to"], effect: "read", list: true, project: true },
     getInbox: { method: "GET", path: "/v1/email/inbox/{id}", params: ["id"], effect: "read", project: true },
+    inboxPage: { method: "GET", path: "/inbox", reply: "bytes", effect: "read" },
     deleteInbox: { method: "DELETE", path: "/v1/email/inbox/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
     listDomains: { method: "GET", path: "/v1/email/domains", query: ["limit","offset"], effect: "read", list: true, project: true },
     addDomain: { method: "POST", path: "/v1/email/domains", body: "json", effect: "write", keyed: true, project: true },

@@ -106,7 +106,8 @@ const start = async (t: TestContext, options: PlatformOptions, clock: TestClock)
 export const platform = async (t: TestContext, options: PlatformOptions = {}): Promise<TestPlatform> => {
   const clock = createTestClock()
   const effects: string[] = []
-  const started = await start(t, { ...options, areas: [createProbeArea(effects, options.wait)] }, clock)
+  const areas = [createProbeArea(effects, options.wait), ...(options.areas ?? [])]
+  const started = await start(t, { ...options, areas }, clock)
   const { db } = started.database
   const tenants = new Map<string, Promise<Tenant>>()
 

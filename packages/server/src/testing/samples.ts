@@ -1,6 +1,9 @@
 /** One valid input for every operation that changes state, and for every one that names a thing by id. */
 import { randomUUID } from "node:crypto"
 import type { OperationName, Svc } from "@svc/sdk"
+import { emailDeliverySamples } from "../areas/email/testing/delivery-samples.ts"
+import { emailSendingSamples } from "../areas/email/testing/sending-samples.ts"
+import { githubPush } from "../areas/integrations/testing/hooks.ts"
 import { PASSWORD, type TestPlatform, uniqueName } from "./platform.ts"
 
 export interface SampleWorld {
@@ -131,8 +134,17 @@ const newWebhook = async (world: SampleWorld) => {
   return { tenant_id, id }
 }
 
+/** One webhook a world serves all that neither change nor remove it. */
+const webhooks = new WeakMap<SampleWorld, ReturnType<typeof newWebhook>>()
+
+const sharedWebhook = (world: SampleWorld) => {
+  const known = webhooks.get(world) ?? newWebhook(world)
+  webhooks.set(world, known)
+  return known
+}
+
 const newWebhookDelivery = async (world: SampleWorld) => {
-  const webhook = await newWebhook(world)
+  const webhook = await sharedWebhook(world)
   const { delivery } = await world.key.webhooks.test(webhook)
   return { ...webhook, delivery_id: delivery.id }
 }
@@ -141,7 +153,42 @@ const newNotification = async ({ key }: SampleWorld) => ({
   id: (await key.notifications.send({ title: "Hello" })).id,
 })
 
+const newSchedule = async ({ key }: SampleWorld) => {
+  const target = { type: "http", url: "https://nowhere.invalid/" } as const
+  return (await key.cron.create({ name: uniqueName(), interval_seconds: 3600, target })).id
+}
+
+/** One that waits for its next attempt: nobody answers at the schedule's target. */
+const newExecution = async (world: SampleWorld) => {
+  const id = await newSchedule(world)
+  return { id, execution_id: (await world.key.cron.trigger({ id })).id }
+}
+
+const newTicket = async ({ key }: SampleWorld) => {
+  const { id } = await key.support.createTicket({ subject: "Help", description: "It does not work." })
+  return { id }
+}
+
+const newChat = async ({ key }: SampleWorld) => ({
+  id: (await key.support.createChat({ message: "Hello?" })).id,
+})
+
+const newIntegration = async ({ key }: SampleWorld) =>
+  (await key.integrations.create({ provider: "github", repository: `acme/${uniqueName()}` })).id
+
+/** An event that GitHub told. */
+const newGitEvent = async ({ platform, key }: SampleWorld) => {
+  const repository = `acme/${uniqueName()}`
+  const { id, webhook_secret = "" } = await key.integrations.create({ provider: "github", repository })
+  const { headers, body } = githubPush(webhook_secret, { repository })
+  const response = await platform.request(`/hooks/vcs/${id}`, { method: "POST", headers, body })
+  const { data } = (await response.json()) as { data: { event_id: string } }
+  return { id, event_id: data.event_id }
+}
+
 export const samples: { readonly [Name in OperationName]?: Sample } = {
+  ...emailSendingSamples,
+  ...emailDeliverySamples,
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
   "databases.get": async world => ({ id: await sharedDatabase(world) }),
@@ -193,6 +240,18 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "kv.set": async () => ({ key: uniqueName(), value: { text: "hello" } }),
   "kv.del": async () => ({ key: uniqueName() }),
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),
+  "cron.create": async () => ({
+    name: uniqueName(),
+    cron: "0 3 * * *",
+    target: { type: "http", url: "https://example.com/" },
+  }),
+  "cron.get": async world => ({ id: await newSchedule(world) }),
+  "cron.update": async world => ({ id: await newSchedule(world), enabled: false }),
+  "cron.delete": async world => ({ id: await newSchedule(world) }),
+  "cron.executions": async world => ({ id: await newSchedule(world) }),
+  "cron.trigger": async world => ({ id: await newSchedule(world) }),
+  "cron.getExecution": newExecution,
+  "cron.cancelExecution": newExecution,
   "vectors.createCollection": async world => ({
     tenant_id: await organizationId(world),
     name: uniqueName(),
@@ -208,13 +267,21 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     await world.key.vectors.upsert({ ...at, vectors })
     return { ...at, ids: ["a"] }
   },
+  "integrations.create": async () => ({ provider: "github", repository: `acme/${uniqueName()}` }),
+  "integrations.get": async world => ({ id: await newIntegration(world) }),
+  "integrations.update": async world => ({ id: await newIntegration(world), preview: true }),
+  "integrations.delete": async world => ({ id: await newIntegration(world) }),
+  "integrations.rotateSecret": async world => ({ id: await newIntegration(world) }),
+  "integrations.test": async world => ({ id: await newIntegration(world) }),
+  "integrations.events": async world => ({ id: await newIntegration(world) }),
+  "integrations.replayEvent": newGitEvent,
   "search.runIngest": async () => ({}),
   "webhooks.register": async world => ({
     tenant_id: await organizationId(world),
     url: "https://example.com/hooks",
     event_types: ["database.*"],
   }),
-  "webhooks.get": newWebhook,
+  "webhooks.get": sharedWebhook,
   "webhooks.update": async world => ({
     ...(await newWebhook(world)),
     url: "https://example.com/others",
@@ -222,10 +289,10 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   }),
   "webhooks.unregister": newWebhook,
   "webhooks.rotateSecret": newWebhook,
-  "webhooks.test": newWebhook,
-  "webhooks.deliveries": newWebhook,
+  "webhooks.test": sharedWebhook,
+  "webhooks.deliveries": sharedWebhook,
   "webhooks.retryDelivery": newWebhookDelivery,
-  "webhooks.replay": newWebhook,
+  "webhooks.replay": sharedWebhook,
   "search.upsertSource": async () => ({ name: uniqueName(), type: "inline" }),
   "search.getSource": async world => ({ id: await newSearchSource(world) }),
   "search.deleteSource": async world => ({ id: await newSearchSource(world) }),
@@ -253,6 +320,19 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   }),
   "notifications.updatePreferences": async () => ({ categories: { builds: false } }),
   "notifications.updateProviders": async () => ({ webpush: { subject: "mailto:ops@example.com" } }),
+  "support.createTicket": async () => ({ subject: "Help", description: "It does not work." }),
+  "support.getTicket": newTicket,
+  "support.updateTicket": async world => ({ ...(await newTicket(world)), priority: "high" }),
+  "support.closeTicket": newTicket,
+  "support.listComments": newTicket,
+  "support.addComment": async world => ({ ...(await newTicket(world)), body: "Still not." }),
+  "support.createChat": async () => ({ message: "Hello?" }),
+  "support.getChat": newChat,
+  "support.closeChat": newChat,
+  "support.readChat": newChat,
+  "support.listMessages": newChat,
+  "support.postMessage": async world => ({ ...(await newChat(world)), content: "Anybody?" }),
+  "support.streamChat": newChat,
   "account.reauthenticate": async () => ({ password: PASSWORD }),
   "account.update": async () => ({ name: "Ada" }),
   "account.endSession": async ({ platform, person }) => {
@@ -289,14 +369,28 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
 
 /** Mutations that the loops cannot repeat, and why. */
 export const unsampled: { readonly [Name in OperationName]?: string } = {
+  "integrations.putCredentials":
+    "names a provider that all tenants share; areas/integrations/accounts.test.ts has it",
+  "integrations.deleteCredentials":
+    "names a provider that all tenants share; areas/integrations/accounts.test.ts has it",
+  "integrations.linkInstallation": "asks GitHub; areas/integrations/accounts.test.ts has it",
+  "integrations.unlinkInstallation": "needs what GitHub shows; areas/integrations/accounts.test.ts has it",
+  "integrations.createInstallationToken": "asks GitHub; areas/integrations/accounts.test.ts has it",
+  "integrations.receive": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.signup": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.logout": "ends the session that the loop goes on with",
+  "email.unsubscribe": "public: areas/email/tracking/tracking.test.ts has it",
   "storage.putSigned": "public: there is no caller yet to remember an Idempotency-Key for",
   "storage.createUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "storage.patchUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "storage.deleteUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "organizations.delete": "ends the tenant that the loop goes on with",
   "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
+  "support.agentUpdateTicket": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentAddComment": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentUpdateChat": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentReadChat": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentPostMessage": "is the operator's alone; areas/support/agents.test.ts has it",
   "approvals.cancel": "is the requesting key's act; approvals.test.ts has it",
 }

@@ -152,7 +152,9 @@ const insertExecutions = async (tx: Tx, claimed: readonly Claimed[], now: Date):
     const kept = await tx
       .insertInto("cron.executions")
       .values(rows.slice(from, from + 1_000))
-      .onConflict(oc => oc.columns(["schedule_id", "scheduled_for"]).where("trigger", "!=", "manual").doNothing())
+      .onConflict(oc =>
+        oc.columns(["schedule_id", "scheduled_for"]).where("trigger", "!=", "manual").doNothing(),
+      )
       .returning("id")
       .execute()
     for (const { id } of kept) inserted.add(id)
@@ -163,7 +165,9 @@ const insertExecutions = async (tx: Tx, claimed: readonly Claimed[], now: Date):
 const advance = async (tx: Tx, claimed: readonly Claimed[]) => {
   const ids = claimed.map(({ row }) => row.id)
   const dueAt = claimed.map(({ plan }) => (plan.dueMs === undefined ? null : new Date(plan.dueMs)))
-  const nextRuns = claimed.map(({ plan }) => `{${plan.nextMs.map(at => new Date(at).toISOString()).join(",")}}`)
+  const nextRuns = claimed.map(
+    ({ plan }) => `{${plan.nextMs.map(at => new Date(at).toISOString()).join(",")}}`,
+  )
   const made = claimed.map(({ row, executions }) => row.executions_made + executions.length)
   await sql`
     UPDATE cron.schedules AS schedule
@@ -187,7 +191,12 @@ export const claimDue = async (needs: ClaimNeeds, nowMs: number): Promise<{ isFu
       } catch (error) {
         // Its zone is gone from this machine, say. Without a time it does not come up again and again.
         log.error({ err: error, schedule: row.id }, "a schedule has no times any more")
-        return { row, plan: { runs: [], missed: [], nextMs: [], dueMs: undefined }, executions: [], cancelsOthers: false }
+        return {
+          row,
+          plan: { runs: [], missed: [], nextMs: [], dueMs: undefined },
+          executions: [],
+          cancelsOthers: false,
+        }
       }
     })
     await cancelOthers(tx, changes, claimed, now)

@@ -1,8 +1,8 @@
 /** Runs executions, one job each. */
 import { CRON_RESPONSE_BYTES_MAX, type CronTargetOf } from "@svc/contract"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
-import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { ScheduledOutcome, ScheduledRun, ScheduleTargets } from "../../core/schedule-targets.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Database } from "../../kernel/db/database.ts"
@@ -18,6 +18,7 @@ import { openTarget } from "./sealing.ts"
 const CONCURRENCY = 100
 const PER_TENANT = 50
 const PER_TARGET = 20
+const LEASE_SECONDS = 10
 /** The longest `timeout_seconds` and time to write the outcome down. */
 const JOB_TIMEOUT_MS = 960_000
 /** Before the second, third, … attempt; the last is repeated. Short, because the next run is a retry too. */
@@ -48,7 +49,10 @@ const keptText = (text: string | null | undefined): string | null => {
   const bytes = Buffer.from(text.replaceAll("\0", "\u{fffd}"))
   if (bytes.length <= CRON_RESPONSE_BYTES_MAX) return bytes.toString()
   // A character that is cut in the middle goes too.
-  return bytes.subarray(0, CRON_RESPONSE_BYTES_MAX).toString().replace(/\u{fffd}$/u, "")
+  return bytes
+    .subarray(0, CRON_RESPONSE_BYTES_MAX)
+    .toString()
+    .replace(/\u{fffd}$/u, "")
 }
 
 const retryDelayMs = (attempt: number, factor: number): number => {
@@ -63,7 +67,11 @@ const act = async (needs: ExecutorNeeds, begun: Begun, run: ScheduledRun): Promi
     return await runHttpTarget({ outbound: needs.outbound, now: needs.clock.now }, run, target, signingSecret)
   }
   const kind = needs.scheduleTargets.find(target.type)
-  if (!kind) return { status: "failed", error: `Nothing on this installation runs targets of the type ${target.type}.` }
+  if (!kind)
+    return {
+      status: "failed",
+      error: `Nothing on this installation runs targets of the type ${target.type}.`,
+    }
   try {
     return await kind.run(run, target as CronTargetOf)
   } catch (error) {
@@ -117,7 +125,13 @@ const createAttempts = (changes: Changes) => {
 const attemptWith = (needs: ExecutorNeeds, attempts: ReturnType<typeof createAttempts>) => {
   const { database, clock, retryDelayFactor } = needs
 
-  const settle = async (begun: Begun, outcome: ScheduledOutcome, startedAt: Date, attempt: number, durationMs: number) => {
+  const settle = async (
+    begun: Begun,
+    outcome: ScheduledOutcome,
+    startedAt: Date,
+    attempt: number,
+    durationMs: number,
+  ) => {
     const { max_retries } = begun.schedule
     const finish: Finish = {
       ...{ status: outcome.status, attempt, startedAt, durationMs },
@@ -172,6 +186,8 @@ export const defineExecutor = (needs: ExecutorNeeds): void => {
     concurrency: CONCURRENCY,
     perTenantConcurrency: PER_TENANT,
     perTargetConcurrency: PER_TARGET,
+    // What a dead process ran blocks the runs after it for as long.
+    leaseSeconds: LEASE_SECONDS,
     timeoutMs: JOB_TIMEOUT_MS,
     // The handler knows when an execution has failed for good; before it has written so, the job must come back.
     retries: () => AGAIN_AFTER_MS,

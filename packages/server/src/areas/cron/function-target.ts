@@ -11,7 +11,10 @@ export const createFunctionTarget = (functions: Offer<FunctionCaller>): Schedule
     if (!caller) throw fault("not_implemented", { reason: "this installation has no functions" })
     return caller
   }
-  const functionOf = ({ organizationId, projectId }: ScheduleOwner, { function_name }: CronTargetOf<"function">) => {
+  const functionOf = (
+    { organizationId, projectId }: ScheduleOwner,
+    { function_name }: CronTargetOf<"function">,
+  ) => {
     if (projectId === null) throw fault("project_required")
     return { organizationId, projectId, name: function_name }
   }

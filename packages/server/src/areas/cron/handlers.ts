@@ -1,15 +1,15 @@
 import {
-  areas,
   acceptedMask,
   admits,
+  areas,
   CRON_SCHEDULES_MAX,
   type CronTargetOf,
   page,
   pageOf,
 } from "@svc/contract"
 import { createSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
-import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { ScheduleTargets } from "../../core/schedule-targets.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
@@ -38,13 +38,12 @@ export interface CronHandlerNeeds {
 
 const PREVIEW_DEFAULT = 5
 
-const ownerOf = ({ organization, owner }: Call): Owner => ({ organizationId: organization.id, ownerId: owner })
+const ownerOf = ({ organization, owner }: Call): Owner => ({
+  organizationId: organization.id,
+  ownerId: owner,
+})
 
-const found = async (
-  call: Call,
-  id: string,
-  how: "find" | "lock",
-): Promise<ScheduleRow> => {
+const found = async (call: Call, id: string, how: "find" | "lock"): Promise<ScheduleRow> => {
   const row = isUuid(id) ? await cronStore(call.db)[how](ownerOf(call), id) : undefined
   if (!row) throw fault("schedule_not_found", { id })
   return row
@@ -60,8 +59,10 @@ const checkTarget = async (
 ): Promise<void> => {
   if (target.type === "http") return checkHttpTarget(outbound, target)
   const kind = scheduleTargets.find(target.type)
-  if (!kind) throw fault("not_implemented", { reason: `nothing here runs targets of the type ${target.type}` })
-  if (!admits(call.principal.held, acceptedMask(kind.scope))) throw fault("missing_scope", { scopes: kind.scope })
+  if (!kind)
+    throw fault("not_implemented", { reason: `nothing here runs targets of the type ${target.type}` })
+  if (!admits(call.principal.held, acceptedMask(kind.scope)))
+    throw fault("missing_scope", { scopes: kind.scope })
   await kind.check({ organizationId: call.organization.id, projectId: call.project?.id ?? null }, target)
 }
 
@@ -71,65 +72,73 @@ const keyOf = (target: CronTargetOf): string =>
 const nameTaken = (error: unknown, name: string): unknown =>
   isUniqueViolation(error, "schedules_name") ? fault("name_taken", { resource: "schedule", name }) : error
 
-const createWith = (needs: CronHandlerNeeds) => async (input: Parameters<typeof readTarget>[0] & { name: string }, call: Call) => {
-  const { organization, project, owner, now, db } = call
-  const store = cronStore(db)
-  const target = readTarget(input)
-  if (!target) throw fault("missing_parameter", { field: "target" })
-  const id = newId()
-  const columns = scheduleColumns(input, id, undefined, call)
-  await checkTarget(needs, target, call)
-  if ((await store.count(organization.id)) >= CRON_SCHEDULES_MAX) {
-    throw fault("plan_limit_reached", { limit: CRON_SCHEDULES_MAX, resources: "schedules" })
+const createWith =
+  (needs: CronHandlerNeeds) =>
+  async (input: Parameters<typeof readTarget>[0] & { name: string }, call: Call) => {
+    const { organization, project, owner, now, db } = call
+    const store = cronStore(db)
+    const target = readTarget(input)
+    if (!target) throw fault("missing_parameter", { field: "target" })
+    const id = newId()
+    const columns = scheduleColumns(input, id, undefined, call)
+    await checkTarget(needs, target, call)
+    if ((await store.count(organization.id)) >= CRON_SCHEDULES_MAX) {
+      throw fault("plan_limit_reached", { limit: CRON_SCHEDULES_MAX, resources: "schedules" })
+    }
+    const signingSecret = createSigningSecret()
+    const row: ScheduleRow = {
+      ...{ next_runs: [], due_at: null, ...columns },
+      ...{ id, organization_id: organization.id, owner_id: owner, project_id: project?.id ?? null },
+      name: input.name,
+      ...{ target_type: target.type, target_key: keyOf(target) },
+      target: await sealTarget(
+        needs.box,
+        { id, organization_id: organization.id },
+        { target, signingSecret },
+      ),
+      signing_secret_hint: signingSecretHint(signingSecret),
+      ...{ last_run_at: null, last_status: null, failure_count: 0, executions_made: 0 },
+      ...{ created_at: now, updated_at: now },
+    }
+    await store.insert(row).catch(error => {
+      throw nameTaken(error, input.name)
+    })
+    call.describe({ targets: [auditTarget(row)] })
+    expectNext(needs, row, call)
+    return { ...toSchedule(row, target), signing_secret: signingSecret }
   }
-  const signingSecret = createSigningSecret()
-  const row: ScheduleRow = {
-    ...{ next_runs: [], due_at: null, ...columns },
-    ...{ id, organization_id: organization.id, owner_id: owner, project_id: project?.id ?? null },
-    name: input.name,
-    ...{ target_type: target.type, target_key: keyOf(target) },
-    target: await sealTarget(needs.box, { id, organization_id: organization.id }, { target, signingSecret }),
-    signing_secret_hint: signingSecretHint(signingSecret),
-    ...{ last_run_at: null, last_status: null, failure_count: 0, executions_made: 0 },
-    ...{ created_at: now, updated_at: now },
-  }
-  await store.insert(row).catch(error => {
-    throw nameTaken(error, input.name)
-  })
-  call.describe({ targets: [auditTarget(row)] })
-  expectNext(needs, row, call)
-  return { ...toSchedule(row, target), signing_secret: signingSecret }
-}
 
 const expectNext = ({ expect }: CronHandlerNeeds, { due_at }: ScheduleRow, call: Call) => {
   if (due_at) call.committed(() => expect(due_at.getTime()))
 }
 
-const updateWith = (needs: CronHandlerNeeds) => async ({ id, ...input }: Parameters<typeof readTarget>[0] & { id: string }, call: Call) => {
-  const before = await found(call, id, "lock")
-  const sealed = await openTarget(needs.box, before)
-  const given = readTarget(input)
-  const target = given && unmasked(given, sealed.target)
-  const columns = scheduleColumns(input, id, before, call)
-  if (target) await checkTarget(needs, target, call)
-  const changes = {
-    ...columns,
-    ...(input.name !== undefined && { name: input.name }),
-    ...(target && {
-      ...{ target_type: target.type, target_key: keyOf(target) },
-      target: await sealTarget(needs.box, before, { ...sealed, target }),
-    }),
-    updated_at: call.now,
+const updateWith =
+  (needs: CronHandlerNeeds) =>
+  async ({ id, ...input }: Parameters<typeof readTarget>[0] & { id: string }, call: Call) => {
+    const before = await found(call, id, "lock")
+    const sealed = await openTarget(needs.box, before)
+    const given = readTarget(input)
+    const target = given && unmasked(given, sealed.target)
+    const columns = scheduleColumns(input, id, before, call)
+    if (target) await checkTarget(needs, target, call)
+    const changes = {
+      ...columns,
+      ...(input.name !== undefined && { name: input.name }),
+      ...(target && {
+        ...{ target_type: target.type, target_key: keyOf(target) },
+        target: await sealTarget(needs.box, before, { ...sealed, target }),
+      }),
+      updated_at: call.now,
+    }
+    const row = await cronStore(call.db)
+      .update(before, changes)
+      .catch(error => {
+        throw nameTaken(error, input.name ?? before.name)
+      })
+    call.describe({ targets: [auditTarget(row)] })
+    expectNext(needs, row, call)
+    return toSchedule(row, target ?? sealed.target)
   }
-  const row = await cronStore(call.db)
-    .update(before, changes)
-    .catch(error => {
-      throw nameTaken(error, input.name ?? before.name)
-    })
-  call.describe({ targets: [auditTarget(row)] })
-  expectNext(needs, row, call)
-  return toSchedule(row, target ?? sealed.target)
-}
 
 const cancelWith =
   ({ changes }: CronHandlerNeeds) =>
@@ -161,7 +170,10 @@ const executionHandlers = (needs: CronHandlerNeeds) => {
     },
     trigger: async ({ id }: { id: string }, call: Call) => {
       const row = await found(call, id, "lock")
-      const execution = await cronStore(call.db).insertExecution(row, { id: newId(), scheduled_for: call.now })
+      const execution = await cronStore(call.db).insertExecution(row, {
+        id: newId(),
+        scheduled_for: call.now,
+      })
       await needs.jobs.enqueue(call.db, jobOf(row, execution.id, false))
       call.describe({ targets: [auditTarget(row)] })
       return toExecution(execution)

@@ -14,7 +14,10 @@ const CREDENTIAL = /^(?:authorization|proxy-authorization|cookie)$|token|secret|
 const MASK = "***"
 
 /** Throws `invalid_parameter` for a request that would be refused whenever it is made. */
-export const checkHttpTarget = (outbound: Outbound, { url, headers = {}, method, body }: HttpTarget): void => {
+export const checkHttpTarget = (
+  outbound: Outbound,
+  { url, headers = {}, method, body }: HttpTarget,
+): void => {
   const reserved = Object.keys(headers).find(name => RESERVED.test(name))
   const reason =
     outbound.urlProblem(url) ??

@@ -18,7 +18,11 @@ const shape = (due: Due, nowMs: number) => {
   const { runs, missed, nextMs, dueMs } = planDue(due, nowMs)
   return {
     runs: runs.map(({ scheduledForMs, trigger }) => [scheduledForMs / 1_000, trigger]),
-    missed: missed.map(({ scheduledForMs, lastMs, reason }) => [scheduledForMs / 1_000, lastMs / 1_000, reason]),
+    missed: missed.map(({ scheduledForMs, lastMs, reason }) => [
+      scheduledForMs / 1_000,
+      lastMs / 1_000,
+      reason,
+    ]),
     next: (nextMs[0] ?? Number.NaN) / 1_000,
     due: (dueMs ?? Number.NaN) / 1_000,
   }
@@ -43,7 +47,10 @@ test("after downtime the latest run is made up for, all within the window, or no
   })
   const all = shape(everySeconds(60, { catchup: "all", windowMs: 5 * MINUTE_MS }), nowMs)
   assert.deepEqual(all.missed, [[60, 300, "outside_catchup_window"]])
-  assert.deepEqual(all.runs, [360, 420, 480, 540, 600].map(at => [at, "catchup"]))
+  assert.deepEqual(
+    all.runs,
+    [360, 420, 480, 540, 600].map(at => [at, "catchup"]),
+  )
   assert.deepEqual(shape(everySeconds(60, { catchup: "none" }), nowMs), {
     runs: [],
     missed: [[60, 600, null]],
@@ -62,7 +69,11 @@ test("a run that is due right now is no made-up one, and the late ones before it
 })
 
 test("the only time of a schedule is missed when it is too late for it", () => {
-  const due = { ...everySeconds(60), next: (after: number) => (after < 5_000 ? 5_000 : undefined), plannedMs: [5_000] }
+  const due = {
+    ...everySeconds(60),
+    next: (after: number) => (after < 5_000 ? 5_000 : undefined),
+    plannedMs: [5_000],
+  }
   assert.deepEqual(planDue({ ...due, windowMs: MINUTE_MS }, HOUR_MS).missed.length, 1)
   assert.deepEqual(planDue({ ...due, windowMs: MINUTE_MS }, HOUR_MS).nextMs, [])
   assert.deepEqual(planDue(due, MINUTE_MS).runs.length, 1)
@@ -107,7 +118,10 @@ test("however late, whatever the jitter: each time is run or missed once, in ord
 
 test("jitter is the same for whoever asks, stays in its bounds and differs between schedules", () => {
   const values = Array.from({ length: 200 }, (_, n) => jitterOf(`${n}`, 60_000, 10_000))
-  assert.deepEqual(values, Array.from({ length: 200 }, (_, n) => jitterOf(`${n}`, 60_000, 10_000)))
+  assert.deepEqual(
+    values,
+    Array.from({ length: 200 }, (_, n) => jitterOf(`${n}`, 60_000, 10_000)),
+  )
   assert.ok(values.every(value => value >= 0 && value <= 10_000))
   assert.ok(new Set(values).size > 150)
 })

@@ -98,12 +98,7 @@ const ticksAfter = (due: Due, fromMs: number, nowMs: number): Tick[] => {
   return ticks
 }
 
-const missedFrom = (
-  due: Due,
-  firstMs: number,
-  lastMs: number,
-  reason: MissedTick["reason"],
-): MissedTick => ({
+const missedFrom = (due: Due, firstMs: number, lastMs: number, reason: MissedTick["reason"]): MissedTick => ({
   scheduledForMs: firstMs,
   dueMs: dueOf(due, firstMs),
   trigger: "catchup",

@@ -17,7 +17,8 @@ const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ").slice(0, 300)
 
 const checkZone = (timezone: string): string => {
-  if (!isTimezone(timezone)) throw invalid(`timezone: ${timezone} is not a name of the IANA time zone database`)
+  if (!isTimezone(timezone))
+    throw invalid(`timezone: ${timezone} is not a name of the IANA time zone database`)
   return timezone
 }
 
@@ -48,7 +49,8 @@ const MINUTE_SECONDS = 60
 const checkGrain = ({ organization }: Call, { cron, interval_seconds }: Partial<TimingRow>) => {
   if (organization.plan !== "free") return
   const isFine =
-    (cron?.split(/\s+/).length ?? 0) >= SECONDS_FIELDS || (interval_seconds ?? MINUTE_SECONDS) < MINUTE_SECONDS
+    (cron?.split(/\s+/).length ?? 0) >= SECONDS_FIELDS ||
+    (interval_seconds ?? MINUTE_SECONDS) < MINUTE_SECONDS
   if (isFine) throw fault("plan_limit_reached", { limit: "one run a minute for", resources: "a schedule" })
 }
 
@@ -56,7 +58,8 @@ const checkGrain = ({ organization }: Call, { cron, interval_seconds }: Partial<
 const timingColumns = (input: ScheduleInput, before: ScheduleRow | undefined, call: Call): TimingRow => {
   const given = WHEN.filter(name => input[name] !== undefined)
   if (given.length > 1) throw invalid(`give only one of ${WHEN.join(", ")}`)
-  if (given.length === 0 && !before) throw fault("missing_parameter", { field: "cron, interval_seconds or run_at" })
+  if (given.length === 0 && !before)
+    throw fault("missing_parameter", { field: "cron, interval_seconds or run_at" })
   const read =
     input.cron === undefined
       ? { cron: null, timezone: input.timezone && checkZone(input.timezone) }
@@ -109,7 +112,16 @@ const policyColumns = (input: ScheduleInput, before: ScheduleRow | undefined): P
   ) as unknown as PolicyColumns
 
 /** Anything that changes when it runs, so that it is planned anew. */
-const PLANNING = ["cron", "interval_seconds", "run_at", "timezone", "start_at", "end_at", "jitter_seconds", "enabled"]
+const PLANNING = [
+  "cron",
+  "interval_seconds",
+  "run_at",
+  "timezone",
+  "start_at",
+  "end_at",
+  "jitter_seconds",
+  "enabled",
+]
 
 /** All columns that a caller decides, and the plan that follows. */
 export const scheduleColumns = (
@@ -133,7 +145,8 @@ export const scheduleColumns = (
 /** The target that is given, if one is; throws for one that says too much. */
 export const readTarget = ({ target, function_name }: ScheduleInput): CronTargetOf | undefined => {
   if (target && function_name !== undefined) throw invalid("give target or function_name, not both")
-  const given: CronTargetOf | undefined = function_name === undefined ? target : { type: "function", function_name }
+  const given: CronTargetOf | undefined =
+    function_name === undefined ? target : { type: "function", function_name }
   if (given && Buffer.byteLength(JSON.stringify(given)) > CRON_TARGET_BYTES_MAX) {
     throw invalid(`target: it has more than ${CRON_TARGET_BYTES_MAX} bytes`)
   }

@@ -33,7 +33,10 @@ export const dueOf = (row: PlannedRow): Due => ({
 })
 
 /** The columns that say when it is next. */
-export const planColumns = (plan: { readonly nextMs: readonly number[]; readonly dueMs: number | undefined }) => ({
+export const planColumns = (plan: {
+  readonly nextMs: readonly number[]
+  readonly dueMs: number | undefined
+}) => ({
   next_runs: plan.nextMs.map(at => new Date(at)),
   due_at: plan.dueMs === undefined ? null : new Date(plan.dueMs),
 })

@@ -14,5 +14,7 @@ const contextOf = ({ id }: Row): string => `cron:${id}`
 export const sealTarget = (box: SecretBox, row: Row, sealed: SealedTarget): Promise<string> =>
   box.seal(row.organization_id, contextOf(row), JSON.stringify(sealed))
 
-export const openTarget = async (box: SecretBox, row: Row & Pick<ScheduleRow, "target">): Promise<SealedTarget> =>
-  JSON.parse(await box.open(row.organization_id, contextOf(row), row.target))
+export const openTarget = async (
+  box: SecretBox,
+  row: Row & Pick<ScheduleRow, "target">,
+): Promise<SealedTarget> => JSON.parse(await box.open(row.organization_id, contextOf(row), row.target))

@@ -90,12 +90,7 @@ export const cronStore = (db: Db) => {
     ): Promise<{ rows: ExecutionRow[]; total: number }> {
       const all = executions(organization_id, id)
       const chosen = status === undefined ? all : all.where("status", "=", status)
-      const rows = await chosen
-        .selectAll()
-        .orderBy("number", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
+      const rows = await chosen.selectAll().orderBy("number", "desc").limit(limit).offset(offset).execute()
       const { total } = await chosen
         .select(({ fn }) => fn.countAll<number>().as("total"))
         .executeTakeFirstOrThrow()

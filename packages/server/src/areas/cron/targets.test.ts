@@ -40,8 +40,36 @@ test("a schedule runs a statement on a database of its project, and tells how ma
   assert.equal(late?.status, "timed_out")
 
   const globex = await p.client("globex", "cron:write", "database:query")
-  const stolen = { name: "stolen", interval_seconds: 60, target: { type: "sql", database_id, statement: "SELECT 1" } }
+  const stolen = {
+    name: "stolen",
+    interval_seconds: 60,
+    target: { type: "sql", database_id, statement: "SELECT 1" },
+  }
   await assert.rejects(globex.cron.create(stolen as never), { status: 404, code: "database_not_found" })
+})
+
+test("a schedule publishes an event to a topic of its project", async t => {
+  const p = await platform(t)
+  const svc = await p.client(
+    "acme",
+    "cron:read",
+    "cron:write",
+    "events:publish",
+    "events:manage",
+    "events:read",
+  )
+  const { id: topic_id } = await svc.events.createTopic({ name: "orders" })
+  const target = { type: "topic", topic_id, event_type: "day.ended", data: { day: 1 } } as const
+  const { id } = await svc.cron.create({ name: "evening", interval_seconds: 60, target })
+  await p.clock.advance(60_000)
+  const [execution] = await settled(svc, id)
+  assert.deepEqual([execution?.status, execution?.error], ["succeeded", null])
+  assert.equal((await svc.events.getTopic({ topic_id })).event_count, 1)
+  const globex = await p.client("globex", "cron:write", "events:publish")
+  await assert.rejects(globex.cron.create({ name: "evening", interval_seconds: 60, target }), {
+    status: 404,
+    code: "topic_not_found",
+  })
 })
 
 test("a key cannot make a schedule do what the key may not do itself", async t => {

@@ -10,7 +10,7 @@ const handlers = implement(
   areas.email,
   (sides: {
     readonly sending: ReturnType<typeof openSending>
-    readonly delivery: ReturnType<typeof openDelivery>
+    readonly delivery: Awaited<ReturnType<typeof openDelivery>>
   }) => ({ ...sides.sending.handlers, ...sides.delivery.handlers }),
 )
 
@@ -22,15 +22,21 @@ export const emailArea = defineArea({
     schema: "email",
     folder: fileURLToPath(new URL("migrations", import.meta.url)),
   },
-  start(services) {
-    const delivery = openDelivery(services)
+  async start(services) {
+    const delivery = await openDelivery(services)
     const sending = openSending({ ...services, delivery: delivery.delivery })
     const { by } = services.mails.provider.capabilities
     return {
       operations: handlers({ sending, delivery }),
       // The mailbox is no lack on a laptop, and no failure anywhere: it says where mails are.
-      state: (): AreaState => ({ status: "available", capabilities: { mails_go_to: by } }),
-      [Symbol.asyncDispose]: () => sending[Symbol.asyncDispose](),
+      state: (): AreaState => ({
+        status: "available",
+        capabilities: { mails_go_to: by, reports_port: delivery.reportsPort },
+      }),
+      async [Symbol.asyncDispose]() {
+        await sending[Symbol.asyncDispose]()
+        await delivery[Symbol.asyncDispose]()
+      },
     }
   },
 })

@@ -7,6 +7,8 @@ import type { EmailDelivery } from "./delivery.ts"
 import { createDomainChecker } from "./domains/checker.ts"
 import { domainHandlers } from "./domains/handlers.ts"
 import { createSigners } from "./domains/keys.ts"
+import { openDoor } from "./inbound/door.ts"
+import { createIntake } from "./inbound/intake.ts"
 import { createSettingsReader, settingsHandlers } from "./settings/handlers.ts"
 import { createSuppressAfter } from "./suppression/after.ts"
 import { suppressionHandlers } from "./suppression/handlers.ts"
@@ -18,7 +20,7 @@ import { createSigningKeys } from "./tracking/signing-keys.ts"
 /** What the delivery side asks of the platform. */
 export const deliveryNeeds = [
   ...(["database", "clock", "log", "box", "jobs", "dns", "mail", "baseUrl", "outbound"] as const),
-  "platformEvents",
+  ...(["platformEvents", "mailReplies"] as const),
 ] as const
 
 type Needs = Pick<Services, (typeof deliveryNeeds)[number]>
@@ -27,8 +29,8 @@ const hostProblem = (outbound: Services["outbound"]) => (host: string) =>
   outbound.urlProblem(`https://${isIP(host) === 6 ? `[${host}]` : host}/`)
 
 /** Starts the delivery side: its operations, and what the sending side asks of it. */
-export const openDelivery = (services: Needs) => {
-  const { database, box, mail, outbound, platformEvents, baseUrl } = services
+export const openDelivery = async (services: Needs) => {
+  const { database, clock, log, box, mail, outbound, platformEvents, baseUrl } = services
   const { db } = database
   const keys = createSigningKeys({ db, box })
   const handlers = {
@@ -46,5 +48,16 @@ export const openDelivery = (services: Needs) => {
     suppressAfter: createSuppressAfter(createReputationGuard(services)),
     ...createLinks({ db, keys, baseUrl, hasDoor: mail.door !== undefined }),
   }
-  return { handlers, delivery }
+  const { suppressAfter } = delivery
+  const intake = createIntake({ database, clock, keys, platformEvents, suppressAfter })
+  const door =
+    mail.door &&
+    (await openDoor({ intake, replies: services.mailReplies, log, name: mail.mailHost, ...mail.door }))
+  return {
+    handlers,
+    delivery,
+    /** Where reports about mails are taken; null where they are not. */
+    reportsPort: door?.port ?? null,
+    [Symbol.asyncDispose]: async () => door?.[Symbol.asyncDispose](),
+  }
 }

@@ -8,6 +8,7 @@ import { eventHandlers } from "./handlers.ts"
 import { keepEvents } from "./keeping.ts"
 import { createPublisher, SUBSCRIPTION_KIND } from "./publisher.ts"
 import { type PublishedTopic, readPublishedTopic } from "./publishing-store.ts"
+import { createScheduledEvents } from "./scheduled-events.ts"
 import { subscriptionStore } from "./store.ts"
 import { createTails } from "./tail.ts"
 import { TOPIC_TOPIC } from "./topic-handlers.ts"
@@ -17,9 +18,22 @@ const CACHED_TOPICS_MAX = 10_000
 export const eventsArea = defineArea({
   name: "events",
   title: "Events",
-  needs: ["database", "changes", "clock", "jobs", "deliveries", "box", "outbound", "functions"],
+  needs: [
+    "database",
+    "changes",
+    "clock",
+    "jobs",
+    "deliveries",
+    "box",
+    "outbound",
+    "functions",
+    "meters",
+    "scheduleTargets",
+  ],
   migrations: { schema: "events", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  start({ database, changes, clock, jobs, deliveries, box, outbound, functions }) {
+  start(services) {
+    const { database, changes, clock, jobs, deliveries, box, outbound, functions, meters, scheduleTargets } =
+      services
     const { db } = database
     const endpoints = createEndpoints({ db, changes, box, functions, now: clock.now })
     const topics = createPushedCache<PublishedTopic | undefined>({
@@ -42,14 +56,20 @@ export const eventsArea = defineArea({
     })
     keepEvents(jobs, database, clock)
 
+    const publisher = createPublisher(database, deliveries)
+    scheduleTargets.provide("topic", createScheduledEvents({ topics, publisher, meters, now: clock.now }))
+
     return {
       operations: eventHandlers({
         ...{ deliveries, changes, jobs, endpoints, functions, outbound, topics },
-        ...{ publisher: createPublisher(database, deliveries), tails: createTails(db) },
+        ...{ publisher, tails: createTails(db) },
       }),
       state: () => ({
         status: "available" as const,
-        capabilities: { webhook_subscriptions: true, function_subscriptions: functions.current() !== undefined },
+        capabilities: {
+          webhook_subscriptions: true,
+          function_subscriptions: functions.current() !== undefined,
+        },
       }),
     }
   },

@@ -1,5 +1,6 @@
 import type { areas, Output } from "@svc/contract"
 import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
+import { deliveryPayload } from "../../core/deliveries/payload.ts"
 import type { PublishResult } from "./publisher.ts"
 import type { SubscriptionRow, TopicRow } from "./store.ts"
 
@@ -60,21 +61,7 @@ export const toSubscription = (
   updated_at: row.updated_at.toISOString(),
 })
 
-export const toDelivery = (delivery: Delivery): DeliveryPayload => {
-  const last = delivery.attempts.at(-1)
-  return {
-    id: delivery.id,
-    subscription_id: delivery.endpointId,
-    event_id: delivery.eventId,
-    event_type: delivery.eventType,
-    status: delivery.status,
-    attempt_count: delivery.attemptCount,
-    max_retries: delivery.maxRetries,
-    next_attempt_at: time(delivery.nextAttemptAt),
-    created_at: delivery.createdAt.toISOString(),
-    completed_at: time(delivery.completedAt),
-    status_code: last?.status_code ?? null,
-    response_time_ms: last?.response_time_ms ?? null,
-    attempts: [...delivery.attempts],
-  }
-}
+export const toDelivery = (delivery: Delivery): DeliveryPayload => ({
+  ...deliveryPayload(delivery),
+  subscription_id: delivery.endpointId,
+})

@@ -154,6 +154,14 @@ export const eventStore = (db: Db) => {
         .execute()
     },
 
+    deleteAllHeads: async (organizationId: string, integrationId: string) => {
+      await db
+        .deleteFrom("integrations.heads")
+        .where("organization_id", "=", organizationId)
+        .where("integration_id", "=", integrationId)
+        .execute()
+    },
+
     /** Forgets at most so many events that came before that time; gives how many there were. */
     async prune(before: Date, limit: number): Promise<number> {
       const { numDeletedRows } = await db

@@ -46,8 +46,8 @@ export const definePolling = ({ database, jobs, accounts, clock }: PollingNeeds)
     database.transaction(async tx => {
       const row = await integrationStore(tx).lock(organizationId, integrationId)
       if (!row) return
-      const events = eventStore(tx)
-      const known = new Map((await events.heads(organizationId, integrationId)).map(head => [head.ref, head]))
+      const store = eventStore(tx)
+      const known = new Map((await store.heads(organizationId, integrationId)).map(head => [head.ref, head]))
       const at = now()
       const baseline: HeadRow[] = []
       const pushes = []
@@ -65,9 +65,9 @@ export const definePolling = ({ database, jobs, accounts, clock }: PollingNeeds)
         ({ ref, known_at }) =>
           ref.startsWith(HEADS) && !heads.has(ref.slice(HEADS.length)) && known_at < startedAt,
       )
-      await events.putHeads(baseline)
+      await store.putHeads(baseline)
       const refs = gone.map(({ ref }) => ref)
-      await events.deleteHeads(organizationId, integrationId, refs)
+      await store.deleteHeads(organizationId, integrationId, refs)
       const origin = { source: "poll" as const, providerEvent: "poll", deliveryId: null }
       const nothing = { message: null, author: null, paths: null, pullRequest: null }
       const rows = pushes.map(push =>
@@ -78,7 +78,7 @@ export const definePolling = ({ database, jobs, accounts, clock }: PollingNeeds)
           { now: at, part: 0 },
         ),
       )
-      const ids = await events.insert(rows)
+      const ids = await store.insert(rows)
       const newest = rows.at(-1)
       await integrationStore(tx).update(organizationId, integrationId, {
         ...{ polled_at: at, poll_etag: etag ?? null, poll_after: null, ...heard(row) },
@@ -126,7 +126,7 @@ export const definePolling = ({ database, jobs, accounts, clock }: PollingNeeds)
   })
 
   jobs.schedule({
-    name: "integrations.poll",
+    name: "integrations.polling",
     every: POLL_EVERY_MS,
     async run() {
       for (let after = NO_ID; ; ) {

@@ -1,4 +1,4 @@
-import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { PlatformEvents } from "../../core/platform-events/platform-store.ts"
 import type { Database, Tx } from "../../kernel/db/database.ts"
 import type { Job, JobContext, Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Offer } from "../../kernel/offer.ts"
@@ -57,20 +57,22 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
   const judgePush = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
     const { organization_id: organizationId, id } = integration
     const { ref, commit, commit_before: before } = event
-    const events = eventStore(tx)
+    const store = eventStore(tx)
     if (ref === null) return ignored("it names no branch or tag")
     if (commit === null) {
-      await events.deleteHeads(organizationId, id, [ref])
+      await store.deleteHeads(organizationId, id, [ref])
       return ignored("the branch or tag was deleted")
     }
     if (event.source !== "replay") {
-      const head = await events.head(organizationId, id, ref)
-      const novelty = noveltyOf(head?.commit, { commit, before }, await events.moves(organizationId, id, ref))
+      const head = await store.head(organizationId, id, ref)
+      const novelty = noveltyOf(head?.commit, { commit, before }, await store.moves(organizationId, id, ref))
+      // What a filter leaves out is known all the same, and what was seen by looking is where the branch is.
+      if (novelty !== "late" || event.source === "poll") {
+        const known_at = new Date(now())
+        await store.putHeads([{ organization_id: organizationId, integration_id: id, ref, commit, known_at }])
+      }
       if (novelty === "known") return ignored("this commit is known already")
       if (novelty === "late") return ignored("the branch has moved on since")
-      // What a filter leaves out is known all the same.
-      const known_at = new Date(now())
-      await events.putHeads([{ organization_id: organizationId, integration_id: id, ref, commit, known_at }])
     }
     if (!passesBranches(integration.branch_filter, ref)) return ignored("branch_filter leaves it out", true)
     const filter = { include: integration.path_include, exclude: integration.path_exclude }
@@ -115,9 +117,11 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
       const event = await eventStore(tx).find(organizationId, integrationId, eventId)
       if (!integration || event?.status !== "received") return
       const verdict = await judge(tx, integration, event)
+      // A push that is replayed moved its branch when it came.
+      const isNew = event.source !== "replay" || event.type === "pull_request"
       await eventStore(tx).update(organizationId, eventId, {
         ...(verdict.status === "processed"
-          ? { status: "processed", build_id: verdict.buildId, is_new: true }
+          ? { status: "processed", build_id: verdict.buildId, is_new: isNew }
           : { status: "ignored", reason: verdict.reason, is_new: verdict.isNew ?? false }),
         processed_at: new Date(now()),
       })

@@ -91,12 +91,12 @@ export const createReceive = ({ database, git, secrets, jobs }: ReceiveNeeds) =>
   }
 
   const record = (row: IntegrationRow, delivery: Delivery, now: Date) => {
-    const { providerEvent, events } = read(row, delivery)
+    const { providerEvent, events: told } = read(row, delivery)
     const given = git.hooks(row.provider as GitProviderName).idOf(delivery)
     // Without an id of its own a delivery is known by what it says.
     const deliveryId = cut(given ?? createHmac("sha256", "delivery").update(delivery.body).digest("hex"))
     const origin = { source: "webhook" as const, providerEvent, deliveryId }
-    const rows = events.map((event, part) => eventRow(row, origin, event, { now, part }))
+    const rows = told.map((event, part) => eventRow(row, origin, event, { now, part }))
     return database.transaction(async tx => {
       const store = eventStore(tx)
       const ids = new Set(await store.insert(rows))

@@ -90,12 +90,12 @@ export interface Move {
 
 /**
  * Whether a push is news. Pushes arrive late, twice, in another order, or are found by looking before they are told:
- * - `known`: the branch is at that commit already.
+ * - `known`: the branch is at that commit, or was seen to get there and not to leave again.
  * - `new`: the branch moves on from where it is known to be, or from where nobody saw it.
  * - `late`: the branch has moved on since.
  *
  * @param head the commit at which the branch is known to be
- * @param recorded the moves of the branch that were taken for new before
+ * @param recorded the moves of the branch that were taken for new before, the newest first
  */
 export const noveltyOf = (
   head: string | undefined,
@@ -103,7 +103,12 @@ export const noveltyOf = (
   recorded: readonly Move[],
 ): "known" | "new" | "late" => {
   if (head === commit) return "known"
-  if (head === undefined || head === before) return "new"
+  if (head === undefined) return "new"
+  if (head === before) {
+    const arrival = recorded.findIndex(move => move.commit === commit)
+    const hasLeft = recorded.slice(0, Math.max(arrival, 0)).some(move => move.before === commit)
+    return arrival >= 0 && !hasLeft ? "known" : "new"
+  }
   const isPast = recorded.some(
     move => move.commit === commit || move.before === commit || (before !== null && move.before === before),
   )

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import { defineArea } from "../../services.ts"
 import { notificationHandlers } from "./handlers.ts"
 import { createLive } from "./live.ts"
+import { mailQueue } from "./mailing.ts"
 import { createNotices } from "./notices.ts"
 import { createProviderSettings } from "./providers.ts"
 import { pushQueue } from "./pushing.ts"
@@ -16,16 +17,22 @@ export const notificationsArea = defineArea({
   needs: [
     ...(["database", "clock", "log", "changes", "jobs", "box", "keys"] as const),
     ...(["outbound", "push", "platformEvents", "baseUrl", "stopping"] as const),
+    ...(["mails", "mailFrom"] as const),
   ],
   migrations: { schema: "notifications", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  start({ database, clock, log, changes, jobs, box, keys, outbound, push, platformEvents, baseUrl, stopping }) {
+  start(services) {
+    const { database, clock, log, changes, jobs, box, keys, outbound, push } = services
+    const { platformEvents, baseUrl, stopping, mails, mailFrom } = services
     const { db } = database
+    const mail = mails.provider
+    const sendsMail = mail.capabilities.by !== "mailbox"
     const opened = new DisposableStack()
     const live = opened.use(createLive({ db, changes, log }))
     const streams = opened.use(createStreams({ db, live, clock, keys, stopping }))
-    const send = createSender({ jobs, live })
+    const send = createSender({ jobs, live, sendsMail })
     const providers = createProviderSettings({ box, baseUrl })
     jobs.define(pushQueue({ db, clock, box, push, providers }))
+    jobs.define(mailQueue({ db, clock, mail, mailFrom, baseUrl }))
     jobs.schedule(upkeepSchedule({ db, clock }))
     platformEvents.listen(createNotices(send))
     const { urlProblem } = outbound
@@ -35,7 +42,10 @@ export const notificationsArea = defineArea({
       }),
       state: () => ({
         status: "available" as const,
-        capabilities: { channels: ["in_app", "push"], push: ["webpush", "unifiedpush", "fcm", "apns"] },
+        capabilities: {
+          channels: ["in_app", "push", ...(sendsMail ? ["email"] : [])],
+          push: ["webpush", "unifiedpush", "fcm", "apns"],
+        },
       }),
       async [Symbol.asyncDispose]() {
         opened[Symbol.dispose]()

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import type { Svc } from "@svc/sdk"
 import { newId } from "../../kernel/id.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 
@@ -21,7 +22,12 @@ const refusal = async (attempt: Promise<unknown>) => {
 test("what a key sends to itself is listed, counted, read and counted no more", async t => {
   const p = await platform(t)
   const svc = await p.client("acme", ...BOTH)
-  const sent = await svc.notifications.send({ title: "Hello", body: "there", data: { a: 1 }, category: "news" })
+  const sent = await svc.notifications.send({
+    title: "Hello",
+    body: "there",
+    data: { a: 1 },
+    category: "news",
+  })
   assert.deepEqual(
     { ...sent, id: "" },
     {
@@ -58,8 +64,7 @@ test("lists are newest first, and filter by mark, category, type and time", asyn
     ids.push((await svc.notifications.send({ title, category, type })).id)
     await p.clock.advance(1_000)
   }
-  const titles = async (query: object) =>
-    (await svc.notifications.list(query)).data.map(({ title }) => title)
+  const titles = async (query: object) => (await svc.notifications.list(query)).data.map(({ title }) => title)
   assert.deepEqual(await titles({}), ["three", "two", "one"])
   assert.deepEqual(await titles({ limit: 1, offset: 1 }), ["two"])
   assert.deepEqual(await titles({ category: "builds" }), ["three", "two"])
@@ -110,14 +115,58 @@ test("a person of another organization is nobody: not addressed, not read, and n
   const eve = await member(p, "globex")
   const { id: strangersKey } = await p.key("globex", [...BOTH])
   for (const to of [eve.id, strangersKey, newId()]) {
-    assert.deepEqual(await refusal(svc.notifications.send({ to: [to], title: "x" })), [404, "member_not_found"])
+    assert.deepEqual(await refusal(svc.notifications.send({ to: [to], title: "x" })), [
+      404,
+      "member_not_found",
+    ])
     assert.deepEqual(await refusal(svc.notifications.list({ user_id: to })), [404, "member_not_found"])
-    assert.deepEqual(await refusal(svc.notifications.getPreferences({ user_id: to })), [404, "member_not_found"])
+    assert.deepEqual(await refusal(svc.notifications.getPreferences({ user_id: to })), [
+      404,
+      "member_not_found",
+    ])
   }
   // Nobody of a mixed list is told either.
   const ada = await member(p, "acme")
   await refusal(svc.notifications.send({ to: [ada.id, eve.id], title: "x" }))
   assert.deepEqual(await ada.svc.notifications.unreadCount(), { unread_count: 0 })
+})
+
+test("no operation takes the inbox of a stranger, and members name no inbox but their own", async t => {
+  const p = await platform(t)
+  const { id } = await (await p.client("acme", ...BOTH)).notifications.send({ title: "x" })
+  const eve = await member(p, "globex")
+  const bob = await member(p, "acme")
+  const attempts = (svc: Svc, user_id: string) => [
+    svc.notifications.list({ user_id }),
+    svc.notifications.unreadCount({ user_id }),
+    svc.notifications.stream({ user_id }),
+    svc.notifications.get({ id, user_id }),
+    svc.notifications.read({ id, user_id }),
+    svc.notifications.unread({ id, user_id }),
+    svc.notifications.seen({ id, user_id }),
+    svc.notifications.archive({ id, user_id }),
+    svc.notifications.readAll({ user_id }),
+    svc.notifications.listDevices({ user_id }),
+    svc.notifications.registerDevice({ provider: "fcm", token: "t", user_id }),
+    svc.notifications.unregisterDevice({ device_id: id, user_id }),
+    svc.notifications.getPreferences({ user_id }),
+    svc.notifications.updatePreferences({ user_id }),
+  ]
+  const key = await p.client("acme", ...BOTH)
+  for (const refused of await Promise.all(attempts(key, eve.id).map(refusal)))
+    assert.deepEqual(refused, [404, "member_not_found"])
+  const ada = await member(p, "acme")
+  for (const refused of await Promise.all(attempts(ada.svc, bob.id).map(refusal)))
+    assert.deepEqual(refused, [403, "role_insufficient"])
+  // A service key may, because it acts for the app.
+  assert.equal((await key.notifications.updatePreferences({ user_id: bob.id })).user_id, bob.id)
+  assert.equal((await key.notifications.seen({ id: (await key.notifications.send({ title: "y" })).id })).read, false)
+  assert.deepEqual(
+    await refusal(ada.svc.notifications.updateProviders({ webpush: { subject: "mailto:a@b.example" } })),
+    [403, "role_insufficient"],
+  )
+  const quiet_hours = { start: "22:00", end: "07:00", timezone: "Mars/Olympus" }
+  assert.deepEqual(await refusal(ada.svc.notifications.updatePreferences({ quiet_hours })), [400, "invalid_parameter"])
 })
 
 test("a key of one project does not see what was sent from another", async t => {
@@ -135,7 +184,10 @@ test("a key of one project does not see what was sent from another", async t => 
     ["from here"],
   )
   assert.deepEqual(await here.notifications.unreadCount({ user_id: ada.id }), { unread_count: 1 })
-  assert.deepEqual(await refusal(here.notifications.read({ id, user_id: ada.id })), [404, "notification_not_found"])
+  assert.deepEqual(await refusal(here.notifications.read({ id, user_id: ada.id })), [
+    404,
+    "notification_not_found",
+  ])
   assert.equal((await ada.svc.notifications.list()).total, 2)
   assert.ok(organizationId)
 })
@@ -184,7 +236,10 @@ test("hostile addresses and oversized data are refused by name", async t => {
   const p = await platform(t)
   const svc = await p.client("acme", ...BOTH)
   for (const action_url of ["javascript:alert(1)", "//evil.example", "data:text/html,x", "/\\evil.example"])
-    assert.deepEqual(await refusal(svc.notifications.send({ title: "x", action_url })), [400, "invalid_parameter"])
+    assert.deepEqual(await refusal(svc.notifications.send({ title: "x", action_url })), [
+      400,
+      "invalid_parameter",
+    ])
   const data = { text: "x".repeat(9_000) }
   assert.deepEqual(await refusal(svc.notifications.send({ title: "x", data })), [400, "invalid_parameter"])
   const { ownerId } = await p.tenant("acme")

@@ -26,7 +26,8 @@ const checkKey = (field: string, pem: string, type: "rsa" | "ec") => {
   } catch {
     // Its text is a secret, and so is what a parser says of it.
   }
-  if (kind !== type) throw invalid(`${field} must be a private key (${type === "ec" ? "ECDSA" : "RSA"}) in PEM`)
+  if (kind !== type)
+    throw invalid(`${field} must be a private key (${type === "ec" ? "ECDSA" : "RSA"}) in PEM`)
 }
 
 const createChecks = (urlProblem: ProviderHandlerNeeds["urlProblem"]) => {

@@ -40,7 +40,13 @@ const find = (db: Db, organizationId: string): Promise<ProviderRow | undefined> 
  * The push services of organizations. Each has its own VAPID keys, made when they are first needed: a subscription that
  * one organization's page asked for takes no message from another.
  */
-export const createProviderSettings = ({ box, baseUrl }: { readonly box: SecretBox; readonly baseUrl: string }) => {
+export const createProviderSettings = ({
+  box,
+  baseUrl,
+}: {
+  readonly box: SecretBox
+  readonly baseUrl: string
+}) => {
   const row = async (db: Db, organizationId: string): Promise<ProviderRow> => {
     const known = await find(db, organizationId)
     if (known) return known
@@ -62,7 +68,9 @@ export const createProviderSettings = ({ box, baseUrl }: { readonly box: SecretB
   }
 
   const opened = async <Value>(organizationId: string, provider: string, sealed: string | null) =>
-    sealed === null ? null : (JSON.parse(await box.open(organizationId, contextOf(provider), sealed)) as Value)
+    sealed === null
+      ? null
+      : (JSON.parse(await box.open(organizationId, contextOf(provider), sealed)) as Value)
 
   return {
     row,

@@ -5,9 +5,10 @@ import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Job, Outcome, QueueDefinition } from "../../kernel/jobs/jobs.ts"
 import type { PushOutcome, PushPort, PushTarget } from "../../ports/push/port.ts"
+import { settleDelivery, shortReason } from "./delivery-store.ts"
 import { type DeviceTarget, targetContext } from "./device-handlers.ts"
 import type { Credentials, ProviderSettings } from "./providers.ts"
-import { PUSH_QUEUE, type PushJob } from "./sending.ts"
+import { type DeliveryJob, PUSH_QUEUE } from "./sending.ts"
 
 /** How long a push service keeps a message without a `ttl_seconds`: the four weeks that all of them take. */
 const TTL_SECONDS_MAX = 28 * 86_400
@@ -16,7 +17,6 @@ const RETRIES_MS = [5_000, 60_000, 10 * 60_000, 3_600_000, 6 * 3_600_000, 17 * 3
 /** A push service that asks for more is asked again then. */
 const AFTER_MS_MAX = 24 * 3_600_000
 const AFTER_MS_DEFAULT = 30_000
-const REASON_LENGTH_MAX = 300
 
 export interface PushingNeeds {
   readonly db: Db
@@ -30,7 +30,7 @@ type Found = NonNullable<Awaited<ReturnType<ReturnType<typeof pushStore>["find"]
 
 const pushStore = (db: Db) => ({
   /** A delivery that still waits, with its message and device. */
-  find: ({ organizationId, deliveryId }: PushJob) =>
+  find: ({ organizationId, deliveryId }: DeliveryJob) =>
     db
       .selectFrom("notifications.deliveries as delivery")
       .innerJoin("notifications.messages as message", "message.id", "delivery.notification_id")
@@ -45,22 +45,15 @@ const pushStore = (db: Db) => ({
       .where("delivery.status", "=", "queued")
       .selectAll("message")
       .select([
-        ...(["device.id as device_id", "device.provider", "device.environment", "device.token_hash"] as const),
+        ...([
+          "device.id as device_id",
+          "device.provider",
+          "device.environment",
+          "device.token_hash",
+        ] as const),
         ...(["device.target", "device.invalidated_at"] as const),
       ])
       .executeTakeFirst(),
-
-  settle: async (
-    { organizationId, deliveryId }: PushJob,
-    result: { status: string; provider_status: number | null; reason: string | null; at: Date },
-  ) => {
-    await db
-      .updateTable("notifications.deliveries")
-      .set({ ...result, reason: result.reason?.slice(0, REASON_LENGTH_MAX) ?? null })
-      .where("organization_id", "=", organizationId)
-      .where("id", "=", deliveryId)
-      .execute()
-  },
 
   touch: async (organizationId: string, deviceId: string, at: Date) => {
     await db
@@ -75,7 +68,7 @@ const pushStore = (db: Db) => ({
   invalidate: async (organizationId: string, deviceId: string, target: string, reason: string, at: Date) => {
     await db
       .updateTable("notifications.devices")
-      .set({ invalidated_at: at, invalid_reason: reason.slice(0, REASON_LENGTH_MAX) })
+      .set({ invalidated_at: at, invalid_reason: shortReason(reason) })
       .where("organization_id", "=", organizationId)
       .where("id", "=", deviceId)
       .where("target", "=", sql<string>`${target}`)
@@ -91,9 +84,7 @@ const targetOf = (
   if ("endpoint" in target) return { provider: "webpush", subscription: target, credentials: webpush }
   if (provider === "fcm") return fcm ? { provider, token: target.token, credentials: fcm } : undefined
   const stage = environment === "sandbox" ? "sandbox" : "production"
-  return apns
-    ? { provider: "apns", token: target.token, environment: stage, credentials: apns }
-    : undefined
+  return apns ? { provider: "apns", token: target.token, environment: stage, credentials: apns } : undefined
 }
 
 const contentOf = (found: Found, nowMs: number) => ({
@@ -112,13 +103,23 @@ const contentOf = (found: Found, nowMs: number) => ({
 })
 
 /** Takes messages to devices. A message may reach a device twice when a process dies in between, under the same id. */
-export const pushQueue = ({ db, clock, box, push, providers }: PushingNeeds): QueueDefinition<PushJob> => {
+export const pushQueue = ({
+  db,
+  clock,
+  box,
+  push,
+  providers,
+}: PushingNeeds): QueueDefinition<DeliveryJob> => {
   const store = pushStore(db)
 
-  const settle = (job: PushJob, status: string, reason: string | null, providerStatus: number | null = null) =>
-    store.settle(job, { status, reason, provider_status: providerStatus, at: new Date(clock.now()) })
+  const settle = (
+    job: DeliveryJob,
+    status: string,
+    reason: string | null,
+    providerStatus: number | null = null,
+  ) => settleDelivery(db, job, { status, reason, provider_status: providerStatus, at: new Date(clock.now()) })
 
-  const send = async (found: Found, payload: PushJob, signal: AbortSignal): Promise<PushOutcome> => {
+  const send = async (found: Found, payload: DeliveryJob, signal: AbortSignal): Promise<PushOutcome> => {
     const { provider, target, token_hash } = found
     const opened = await box.open(
       payload.organizationId,
@@ -132,7 +133,7 @@ export const pushQueue = ({ db, clock, box, push, providers }: PushingNeeds): Qu
   }
 
   const conclude = async (
-    { payload, isLastAttempt }: Job<PushJob>,
+    { payload, isLastAttempt }: Job<DeliveryJob>,
     found: Found,
     outcome: PushOutcome,
   ): Promise<Outcome | undefined> => {
@@ -159,6 +160,8 @@ export const pushQueue = ({ db, clock, box, push, providers }: PushingNeeds): Qu
     name: PUSH_QUEUE,
     concurrency: 16,
     perTargetConcurrency: 1,
+    // A push that its process left behind should not come much later than the others.
+    leaseSeconds: 10,
     retries: RETRIES_MS,
     timeoutMs: 40_000,
     async run(job, { signal }) {

@@ -139,6 +139,17 @@ export const sendingStore = (db: Db) => ({
     )
   },
 
+  /** Those of the ids who are members, and so have an address. */
+  people: async (organizationId: string, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+    const rows = await db
+      .selectFrom("core.members")
+      .where("organization_id", "=", organizationId)
+      .where("user_id", "=", sql<string>`ANY(${ids}::uuid[])`)
+      .select("user_id")
+      .execute()
+    return new Set(rows.map(({ user_id }) => user_id))
+  },
+
   owners: async (organizationId: string): Promise<string[]> => {
     const rows = await db
       .selectFrom("core.members")

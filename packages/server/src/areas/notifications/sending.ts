@@ -8,9 +8,10 @@ import { sendingStore } from "./sending-store.ts"
 import type { DeliveryRow } from "./store.ts"
 
 export const PUSH_QUEUE = "notifications.push"
+export const MAIL_QUEUE = "notifications.mail"
 
-/** The payload of a push job. */
-export interface PushJob {
+/** The payload of a job that carries one delivery. */
+export interface DeliveryJob {
   readonly organizationId: string
   readonly deliveryId: string
 }
@@ -41,20 +42,23 @@ export interface SentTo {
   readonly channels: {
     in_app?: "stored" | "skipped"
     push?: "queued" | "skipped" | "no_devices"
-    email?: "unavailable"
+    email?: "queued" | "skipped" | "no_address" | "unavailable"
   }
 }
 
 type Decisions = ReadonlyMap<string, Decision>
 
-const MAIL_MISSING = "no mail is sent for notifications on this installation"
+const NO_RELAY = "this installation sends no mail: SVC_SMTP_URL is not set"
+const NO_ADDRESS = "a key has no address"
 
 /** What becomes of it on the channels outside the inbox, one row a recipient and device. */
 const deliveriesOf = (
-  { organizationId, channels, now }: Sending,
+  { organizationId, now }: Sending,
   notificationId: string,
   decided: { readonly push: Decisions; readonly email: Decisions },
   devices: readonly { readonly id: string; readonly user_id: string }[],
+  /** Who can be mailed; undefined where no mail is sent. */
+  addressed: ReadonlySet<string> | undefined,
 ): DeliveryRow[] => {
   const row = (user_id: string, channel: string, status: string, more: Partial<DeliveryRow> = {}) => ({
     ...{ id: newId(now.getTime()), organization_id: organizationId, user_id, channel, status, at: now },
@@ -67,36 +71,55 @@ const deliveriesOf = (
     )
   const mails = [...decided.email].filter(([, decision]) => decision === "send")
   return [
-    ...(channels.includes("push") ? skipped("push") : []),
+    ...skipped("push"),
     ...devices.map(({ id, user_id }) => row(user_id, "push", "queued", { device_id: id })),
-    ...(channels.includes("email") ? skipped("email") : []),
-    ...mails.map(([userId]) => row(userId, "email", "unavailable", { reason: MAIL_MISSING })),
+    ...skipped("email"),
+    ...mails.map(([userId]) =>
+      addressed?.has(userId)
+        ? row(userId, "email", "queued")
+        : row(userId, "email", "unavailable", { reason: addressed ? NO_ADDRESS : NO_RELAY }),
+    ),
   ]
 }
 
+/** The best that became of it for any recipient. */
 const summaryOf = (
-  channels: readonly NotificationChannel[],
-  isStored: boolean,
-  isPushWanted: boolean,
-  isPushed: boolean,
-): SentTo["channels"] => ({
-  ...(channels.includes("in_app") && { in_app: isStored ? ("stored" as const) : ("skipped" as const) }),
-  ...(channels.includes("push") && {
-    push: isPushed ? ("queued" as const) : isPushWanted ? ("no_devices" as const) : ("skipped" as const),
-  }),
-  ...(channels.includes("email") && { email: "unavailable" as const }),
-})
+  { channels }: Sending,
+  inApp: Decisions,
+  push: Decisions,
+  email: Decisions,
+  rows: readonly DeliveryRow[],
+  sendsMail: boolean,
+): SentTo["channels"] => {
+  const isWanted = (decisions: Decisions) => [...decisions.values()].includes("send")
+  const isQueued = (channel: string) => rows.some(row => row.channel === channel && row.status === "queued")
+  const outcome = <None extends string>(channel: string, decisions: Decisions, none: None) =>
+    isQueued(channel) ? "queued" : isWanted(decisions) ? none : "skipped"
+  return {
+    ...(channels.includes("in_app") && { in_app: isWanted(inApp) ? "stored" : "skipped" }),
+    ...(channels.includes("push") && { push: outcome("push", push, "no_devices") }),
+    ...(channels.includes("email") && {
+      email: sendsMail ? outcome("email", email, "no_address") : "unavailable",
+    }),
+  }
+}
 
 /** Puts notifications into inboxes and on their way, in the transaction of the caller. */
-export const createSender = ({ jobs, live }: { readonly jobs: Jobs; readonly live: Live }) => {
+export const createSender = (needs: {
+  readonly jobs: Jobs
+  readonly live: Live
+  /** Whether mails leave this installation. */
+  readonly sendsMail: boolean
+}) => {
+  const { jobs, live, sendsMail } = needs
   const enqueue = async (db: Db, organizationId: string, rows: readonly DeliveryRow[]) => {
     const queued = rows.filter(({ status }) => status === "queued")
     for (let start = 0; start < queued.length; start += ENQUEUE_MAX) {
-      const part = queued.slice(start, start + ENQUEUE_MAX).map(({ id, device_id }) => ({
-        queue: PUSH_QUEUE,
+      const part = queued.slice(start, start + ENQUEUE_MAX).map(({ id, channel, device_id }) => ({
+        queue: channel === "push" ? PUSH_QUEUE : MAIL_QUEUE,
         tenantId: organizationId,
-        payload: { organizationId, deliveryId: id } satisfies PushJob,
-        targetKey: device_id ?? id,
+        payload: { organizationId, deliveryId: id } satisfies DeliveryJob,
+        ...(device_id !== null && { targetKey: device_id }),
       }))
       await jobs.enqueue(db, part)
     }
@@ -109,25 +132,32 @@ export const createSender = ({ jobs, live }: { readonly jobs: Jobs; readonly liv
     const store = sendingStore(db)
     const id = newId(now.getTime())
     const preferences = await store.preferences(organizationId, recipients)
-    const decide1 = (channel: NotificationChannel): Decisions =>
-      new Map(
-        recipients.map(userId => [
+    const decisions = (channel: NotificationChannel): Decisions => {
+      const asked = channels.includes(channel) ? recipients : []
+      return new Map(
+        asked.map(userId => [
           userId,
-          channels.includes(channel)
-            ? decide(preferences.get(userId) ?? NO_PREFERENCES, sending, channel, now)
-            : "skipped_preference",
+          decide(preferences.get(userId) ?? NO_PREFERENCES, sending, channel, now),
         ]),
       )
-    const inApp = decide1("in_app")
-    const push = decide1("push")
-    const email: Decisions = channels.includes("email") ? decide1("email") : new Map()
+    }
+    const [inApp, push, email] = [decisions("in_app"), decisions("push"), decisions("email")]
 
     const seqs = await store.nextSeqs(organizationId, recipients)
     if (collapseKey !== null) await store.collapse(organizationId, recipients, collapseKey, projectId, now)
     const { type, category, title, body, priority } = sending
     await store.insert(
       {
-        ...{ id, organization_id: organizationId, project_id: projectId, type, category, title, body, priority },
+        ...{
+          id,
+          organization_id: organizationId,
+          project_id: projectId,
+          type,
+          category,
+          title,
+          body,
+          priority,
+        },
         ...{ data: sending.data as never, action_url: sending.actionUrl, collapse_key: collapseKey },
         created_at: now,
         expires_at: ttlSeconds === undefined ? null : new Date(now.getTime() + ttlSeconds * 1_000),
@@ -140,14 +170,15 @@ export const createSender = ({ jobs, live }: { readonly jobs: Jobs; readonly liv
     )
     const pushed = recipients.filter(userId => push.get(userId) === "send")
     const devices = pushed.length === 0 ? [] : await store.devices(organizationId, pushed)
-    const rows = deliveriesOf(sending, id, { push, email }, devices)
+    const mailed = recipients.filter(userId => email.get(userId) === "send")
+    const addressed = sendsMail && mailed.length > 0 ? await store.people(organizationId, mailed) : undefined
+    const rows = deliveriesOf(sending, id, { push, email }, devices, addressed)
     await store.insertDeliveries(rows)
     await enqueue(db, organizationId, rows)
     afterCommit(db, () => live.tell(recipients))
-    const isStored = recipients.some(userId => inApp.get(userId) === "send")
     return {
       ...{ id, status: "accepted", duplicate: false, recipient_count: recipients.length },
-      channels: summaryOf(channels, isStored, pushed.length > 0, devices.length > 0),
+      channels: summaryOf(sending, inApp, push, email, rows, sendsMail),
     }
   }
 }

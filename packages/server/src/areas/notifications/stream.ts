@@ -73,7 +73,8 @@ export const createStreams = (needs: StreamNeeds) => {
     }
     try {
       // A key with other scopes is checked anew when its client connects again.
-      return (await keys.byId(principal.id, clock.now())).held === principal.held
+      const { scopes } = await keys.byId(principal.id, clock.now())
+      return scopes.join() === principal.scopes.join()
     } catch {
       return false
     }
@@ -85,7 +86,12 @@ export const createStreams = (needs: StreamNeeds) => {
     else open.set(userId, left)
   }
 
-  const follow = async function* (inbox: Inbox, principal: Principal, seen: number | undefined, signal: AbortSignal) {
+  const follow = async function* (
+    inbox: Inbox,
+    principal: Principal,
+    seen: number | undefined,
+    signal: AbortSignal,
+  ) {
     const alarm = createAlarm()
     let isBeat = false
     const beat = () => {
@@ -105,7 +111,10 @@ export const createStreams = (needs: StreamNeeds) => {
         if (count !== unread) yield event("unread_count", { unread_count: count })
         unread = count
         const rows = await store.after(inbox, seq, BATCH_MAX, now)
-        const deliveries = await store.deliveries(inbox, rows.map(({ id }) => id))
+        const deliveries = await store.deliveries(
+          inbox,
+          rows.map(({ id }) => id),
+        )
         for (const row of rows) {
           seq = row.seq
           yield event("notification", toNotification(row, deliveries), row.seq)

@@ -15,7 +15,13 @@ const OF_RECIPIENTS = ["entries", "devices", "preferences", "inboxes"] as const
  * Forgets what is over, a bounded piece at a time: notifications past their retention or their `ttl_seconds`, and all
  * that belongs to people and keys that their organization no longer has.
  */
-export const upkeepSchedule = ({ db, clock }: { readonly db: Db; readonly clock: Clock }): ScheduleDefinition => ({
+export const upkeepSchedule = ({
+  db,
+  clock,
+}: {
+  readonly db: Db
+  readonly clock: Clock
+}): ScheduleDefinition => ({
   name: "notifications.upkeep",
   every: EVERY_MS,
   timeoutMs: 10 * 60_000,

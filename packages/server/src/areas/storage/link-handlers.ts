@@ -75,7 +75,8 @@ const createPresign =
   async (input: Presign, call: Call) => {
     checkPresign(call, input)
     await bucketStore(database.db).find(call.owner, input.bucket)
-    const expiresAt = Math.floor(call.now.getTime() / 1000) + (input.expires_in ?? EXPIRES_SECONDS)
+    // Whole seconds, and never less than was asked for.
+    const expiresAt = Math.ceil(call.now.getTime() / 1000) + (input.expires_in ?? EXPIRES_SECONDS)
     const grant = toGrant(input, call.principal.key?.id, expiresAt)
     const token = signGrant(await signingKeys.current(placeOf(call), call.now), grant, input.key)
     return {

@@ -69,7 +69,12 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
       ...(side === "customer"
         ? { agent_unread: chat.agent_unread + 1 }
         : { customer_unread: chat.customer_unread + 1 }),
-      ...{ status: chatStatusAfter(side), message_count: row.sequence, last_message_at: now, updated_at: now },
+      ...{
+        status: chatStatusAfter(side),
+        message_count: row.sequence,
+        last_message_at: now,
+        updated_at: now,
+      },
     })
     call.committed(() => bell.ring(chat.id))
     return row

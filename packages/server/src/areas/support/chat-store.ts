@@ -34,18 +34,20 @@ export const chatStore = (db: Db) => {
       .$if(reach !== null, query => query.where("chat.organization_id", "=", reach))
 
   const record = <Query extends ReturnType<typeof own>>(query: Query) =>
-    query.selectAll("chat").select(({ selectFrom }) => [
-      "organization.name as organization_name",
-      "agent.name as agent_name",
-      "agent.email as agent_email",
-      selectFrom("support.tickets as ticket")
-        .select("ticket.id")
-        .whereRef("ticket.organization_id", "=", "chat.organization_id")
-        .whereRef("ticket.session_id", "=", "chat.id")
-        .orderBy("ticket.created_at", "desc")
-        .limit(1)
-        .as("ticket_id"),
-    ])
+    query
+      .selectAll("chat")
+      .select(({ selectFrom }) => [
+        "organization.name as organization_name",
+        "agent.name as agent_name",
+        "agent.email as agent_email",
+        selectFrom("support.tickets as ticket")
+          .select("ticket.id")
+          .whereRef("ticket.organization_id", "=", "chat.organization_id")
+          .whereRef("ticket.session_id", "=", "chat.id")
+          .orderBy("ticket.created_at", "desc")
+          .limit(1)
+          .as("ticket_id"),
+      ])
 
   const filtered = (reach: Reach, { status, assignee_id, unassigned }: ChatFilter) =>
     own(reach)

@@ -67,11 +67,7 @@ export const createDesk = ({ platformEvents, notices }: DeskNeeds): Desk => {
     const columns = { ...fields, ...stamps, updated_at: now }
     await ticketStore(db).update(ticket, columns)
     const isClosed = ticket.status !== "closed" && stamps.status === "closed"
-    await tell(
-      db,
-      { ...ticket, ...columns },
-      isClosed ? "support.ticket.closed" : "support.ticket.updated",
-    )
+    await tell(db, { ...ticket, ...columns }, isClosed ? "support.ticket.closed" : "support.ticket.updated")
   }
 
   return {

@@ -92,8 +92,6 @@ export const createNotices = (needs: NoticesNeeds): Notices => {
   return {
     opened: (db, ticket) => enqueue(db, ticket, "agent", null),
     commented: (db, ticket, { id, author_type, internal }) =>
-      internal
-        ? Promise.resolve()
-        : enqueue(db, ticket, author_type === "agent" ? "customer" : "agent", id),
+      internal ? Promise.resolve() : enqueue(db, ticket, author_type === "agent" ? "customer" : "agent", id),
   }
 }

@@ -77,9 +77,10 @@ export const createOperator = (named: string | undefined): Operator => {
       if (organization.id !== (await organizationId(db)))
         throw fault("role_insufficient", { roles: "an agent of the organization that runs the platform" })
     },
-    findAgent: async (db, userId) =>
-      (await agents(db)).where("user.id", "=", userId).executeTakeFirst(),
+    findAgent: async (db, userId) => (await agents(db)).where("user.id", "=", userId).executeTakeFirst(),
     findAgentByEmail: async (db, email) =>
-      (await agents(db)).where(({ fn }) => fn("lower", ["user.email"]), "=", email.toLowerCase()).executeTakeFirst(),
+      (await agents(db))
+        .where(({ fn }) => fn("lower", ["user.email"]), "=", email.toLowerCase())
+        .executeTakeFirst(),
   }
 }

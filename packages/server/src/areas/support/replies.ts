@@ -54,7 +54,13 @@ export const createMailReplies = (needs: {
         if (body === "") return "empty"
         const ticket = await store.findForUpdate(named.organization_id, named.id)
         if (!ticket || ticket.status === "closed") return "closed"
-        const comment = { side: to.side, author, body, internal: false, mailId: mailId.slice(0, MAIL_ID_LENGTH_MAX) }
+        const comment = {
+          side: to.side,
+          author,
+          body,
+          internal: false,
+          mailId: mailId.slice(0, MAIL_ID_LENGTH_MAX),
+        }
         try {
           const made = await desk.comment(db, ticket, comment, new Date(clock.now()))
           return made ? "taken" : "duplicate"

@@ -3,12 +3,12 @@
 /** Stands at the top of every mail of ours, so that whatever comes after it is ours too. */
 export const REPLY_LINE = "--- Write your answer above this line ---"
 
-/** Lines that begin a quotation or a signature; no text of the sender's own comes after them. */
+/** Lines that begin a quotation, with its date, or a signature; no text of the sender's own comes after them. */
 const ENDS: readonly RegExp[] = [
-  /^On .{1,300}wrote:$/,
-  /^Am .{1,300}schrieb.{0,200}:$/,
-  /^Le .{1,300}a écrit ?:$/,
-  /^El .{1,300}escribió:$/,
+  /^On (?=.*\d).{1,300}wrote:$/,
+  /^Am (?=.*\d).{1,300}schrieb.{0,200}:$/,
+  /^Le (?=.*\d).{1,300}a écrit ?:$/,
+  /^El (?=.*\d).{1,300}escribió:$/,
   /^-{2,} ?(Original Message|Original-Nachricht|Ursprüngliche Nachricht|Message d'origine|Forwarded message) ?-{2,}$/i,
   /^_{20,}$/,
   // RFC 3676, 4.3
@@ -35,11 +35,14 @@ const isQuoted = (line: string): boolean => /^\s{0,3}>/.test(line)
 
 /** Empty where nothing was written. Characters that no text has are left out. */
 export const answerOf = (text: string): string => {
-  const plain = text.replaceAll(/\r\n?/g, "\n").replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, "")
+  const plain = text.replaceAll(/\r\n?/g, "\n").replaceAll(/(?![\n\t])\p{Cc}/gu, "")
   const lines = plain.toWellFormed().split("\n")
   const end = lines.findIndex((_, at) => endsAt(lines, at))
   const own = end === -1 ? lines : lines.slice(0, end)
   // What is quoted between the lines of an answer belongs to it; what hangs on at the end does not.
   const last = own.findLastIndex(line => line.trim() !== "" && !isQuoted(line))
-  return own.slice(0, last + 1).join("\n").trim()
+  return own
+    .slice(0, last + 1)
+    .join("\n")
+    .trim()
 }

@@ -83,7 +83,13 @@ export const ticketHandlers = (desk: Desk) =>
 
     async addComment({ id, body }, call) {
       const row = await lock(call, call.organization.id, id)
-      const comment = { side: "customer", author: callerOf(call), body, internal: false, mailId: null } as const
+      const comment = {
+        side: "customer",
+        author: callerOf(call),
+        body,
+        internal: false,
+        mailId: null,
+      } as const
       const made = await desk.comment(call.db, row, comment, call.now)
       if (!made) throw new Error("a comment that came by no mail was taken for one that did")
       return toComment(made)
@@ -93,8 +99,7 @@ export const ticketHandlers = (desk: Desk) =>
 /** The same of all organizations, for those who answer them. */
 export const agentTicketHandlers = (desk: Desk, operator: Operator) => {
   const checkAssignee = async ({ db }: Call, id: string | null | undefined): Promise<void> => {
-    if (typeof id === "string" && !(await operator.findAgent(db, id)))
-      throw fault("member_not_found", { id })
+    if (typeof id === "string" && !(await operator.findAgent(db, id))) throw fault("member_not_found", { id })
   }
 
   return {

@@ -1,5 +1,6 @@
 import type { areas, Output } from "@svc/contract"
 import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
+import { deliveryPayload } from "../../core/deliveries/payload.ts"
 import type { WebhookRow } from "./store.ts"
 
 type Specs = typeof areas.webhooks.specs
@@ -26,21 +27,7 @@ export const toWebhook = (row: WebhookRow, health: EndpointHealth | undefined): 
   disabled_reason: row.disabled_reason as WebhookPayload["disabled_reason"],
 })
 
-export const toDelivery = (delivery: Delivery): DeliveryPayload => {
-  const last = delivery.attempts.at(-1)
-  return {
-    id: delivery.id,
-    webhook_id: delivery.endpointId,
-    event_id: delivery.eventId,
-    event_type: delivery.eventType,
-    status: delivery.status,
-    attempt_count: delivery.attemptCount,
-    max_retries: delivery.maxRetries,
-    next_attempt_at: time(delivery.nextAttemptAt),
-    created_at: delivery.createdAt.toISOString(),
-    completed_at: time(delivery.completedAt),
-    status_code: last?.status_code ?? null,
-    response_time_ms: last?.response_time_ms ?? null,
-    attempts: [...delivery.attempts],
-  }
-}
+export const toDelivery = (delivery: Delivery): DeliveryPayload => ({
+  ...deliveryPayload(delivery),
+  webhook_id: delivery.endpointId,
+})

@@ -2,6 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { platformEventTypes } from "@svc/contract"
 import fc from "fast-check"
+import { newId } from "../../kernel/id.ts"
 import { everyScope } from "../../testing/platform.ts"
 import { choosesType, unknownPatterns } from "./rules.ts"
 import { worldOf } from "./testing/world.ts"
@@ -82,12 +83,19 @@ test("what cannot work is refused when it is saved, and says what is wrong", asy
   await assert.rejects(named, { message: /oops/ })
 })
 
-test("there are never more than 100 webhooks", async t => {
-  const { svc, tenant_id } = await worldOf(t)
-  for (let count = 0; count < 100; count++)
-    await svc.webhooks.register({ tenant_id, url: URL, event_types: ["*"] })
-  const more = svc.webhooks.register({ tenant_id, url: URL, event_types: ["*"] })
-  await assert.rejects(more, { status: 400, code: "invalid_parameter" })
+test("an organization never has more than a thousand webhooks", async t => {
+  const { p, svc, tenant_id } = await worldOf(t)
+  const input = { tenant_id, url: URL, event_types: ["*"] }
+  const { id } = await svc.webhooks.register(input)
+  const row = await p.database.db
+    .selectFrom("webhooks.webhooks")
+    .selectAll()
+    .where("id", "=", id)
+    .executeTakeFirstOrThrow()
+  const more = Array.from({ length: 998 }, () => ({ ...row, id: newId() }))
+  await p.database.db.insertInto("webhooks.webhooks").values(more).execute()
+  await svc.webhooks.register(input)
+  await assert.rejects(svc.webhooks.register(input), { status: 400, code: "invalid_parameter" })
 })
 
 test("the types of event can be read, each with the schema of its data", async t => {

@@ -114,7 +114,10 @@ export interface Outbound extends AsyncDisposable {
    * A connection to the URL's host, for a protocol that this client does not speak: over TLS, with HTTP/2 among the
    * protocols on offer, where the URL says https. The caller closes it.
    */
-  connect(url: string, signal: AbortSignal): Promise<{ readonly kind: "connected"; readonly socket: Socket } | Failure>
+  connect(
+    url: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly kind: "connected"; readonly socket: Socket } | Failure>
   /**
    * What can be said against a URL without asking anybody: undefined, or the sentence for the person who gave it. For
    * refusing it when it is saved; a request judges again.

@@ -31,4 +31,3 @@ export const createTokens = (now: () => number) => {
     },
   }
 }
-

@@ -22,7 +22,8 @@ export const settled = async (svc: Svc, id: string, count = 1) => {
   await until("all executions are finished", async () => {
     executions = await read()
     return (
-      executions.length >= count && executions.every(({ status }) => status !== "queued" && status !== "running")
+      executions.length >= count &&
+      executions.every(({ status }) => status !== "queued" && status !== "running")
     )
   })
   return executions

@@ -17,7 +17,8 @@ interface PeriodInput {
 }
 
 const scopeOf = (call: Call, { since, until }: PeriodInput, template: string | null = null): Scope => {
-  const to = until === undefined ? call.now : new Date(until)
+  // The end is not part of a period, and what happens now shall be.
+  const to = until === undefined ? new Date(call.now.getTime() + 1) : new Date(until)
   const from =
     since === undefined ? new Date(to.getTime() - EMAIL_PERIOD_DAYS_DEFAULT * DAY_MS) : new Date(since)
   if (from >= to) throw fault("invalid_parameter", { reason: "since must be before until" })

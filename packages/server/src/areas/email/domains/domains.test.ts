@@ -149,3 +149,18 @@ test("an organization has as many domains as are allowed, and no more", async t 
     code: "plan_limit_reached",
   })
 })
+
+test("webhooks are told once that a domain is verified", async t => {
+  const { svc, publish, organizationId: tenant_id } = await deliveryWorld(t)
+  const { id } = await svc.webhooks.register({
+    ...{ tenant_id, url: "https://hooks.example.com/", event_types: ["email.domain.*"] },
+  })
+  const made = await svc.email.addDomain({ domain: DOMAIN })
+  publish(made)
+  for (let n = 0; n < 2; n += 1) await svc.email.verifyDomain({ id: made.id })
+  const { data } = await svc.webhooks.deliveries({ tenant_id, id })
+  assert.deepEqual(
+    data.map(({ event_type }) => event_type),
+    ["email.domain.verified"],
+  )
+})

@@ -20,6 +20,8 @@ export interface DeliverPayload {
 
 /** A mail as its sender wants it, rendered. */
 export interface NewMail {
+  /** Where the caller must be able to find it again; a new one when left out. */
+  readonly id?: string
   readonly organization: { readonly id: string; readonly plan: PlanName }
   readonly projectId: string | null
   /** Undefined: the settings' sender, or the platform's. */
@@ -104,8 +106,7 @@ export const createAccept = ({ jobs, delivery, platformEvents, mailFrom }: Accep
   }
 
   const rowsOf = (mail: NewMail, from: MailAddress, settings: SendingSettings, now: Date) => {
-    const id = newId(now.getTime())
-    const { organization, projectId, replyTo } = mail
+    const { organization, projectId, replyTo, id = newId(now.getTime()) } = mail
     const domain = domainOf(from.email)
     const toReply = settings.sender.replyTo
     const message: MessageRow = {
@@ -137,11 +138,19 @@ export const createAccept = ({ jobs, delivery, platformEvents, mailFrom }: Accep
     const envelope = envelopeOf(mail)
     const addresses = envelope.map(({ address }) => address)
     const suppressed = await delivery.suppressed(db, organization.id, addresses)
-    const recipients = envelope.map(({ kind, address }, position): RecipientRow => ({
-      ...{ id: newId(now.getTime()), organization_id: organization.id, email_id: message.id, position, kind },
-      ...{ address, attempts: 0, last_error: null, captured_at: null, updated_at: now },
-      status: (suppressed.has(address.toLowerCase()) ? "suppressed" : "queued"),
-    }))
+    const recipients = envelope.map(
+      ({ kind, address }, position): RecipientRow => ({
+        ...{
+          id: newId(now.getTime()),
+          organization_id: organization.id,
+          email_id: message.id,
+          position,
+          kind,
+        },
+        ...{ address, attempts: 0, last_error: null, captured_at: null, updated_at: now },
+        status: suppressed.has(address.toLowerCase()) ? "suppressed" : "queued",
+      }),
+    )
     const queued = recipients.filter(({ status }) => status === "queued")
     await admit(db, mail, queued.length, now)
     await messageStore(db).insert(message, recipients, attachments)

@@ -30,12 +30,18 @@ const mail: MailContent = {
   to: [{ email: "ada@example.com", name: "" }],
   cc: [{ email: "bob@example.com", name: "Bob" }],
   replyTo: { email: "re@mail.example.com", name: "" },
-  subject: "A subject that is long enough to be folded over more than one line of the header, ✓ and more of it",
+  subject:
+    "A subject that is long enough to be folded over more than one line of the header, ✓ and more of it",
   html: `<p>Hello  there \t</p>\n\n<p>${"long ".repeat(500)}</p>`,
   text: "Hello   \n.\n..dots\n\n\n",
   headers: { "X-Thing": "one", "List-Unsubscribe": "<https://example.com/u>" },
   attachments: [
-    { filename: "ä.bin", contentType: "application/octet-stream", contentId: null, content: Buffer.alloc(5000, 7) },
+    {
+      filename: "ä.bin",
+      contentType: "application/octet-stream",
+      contentId: null,
+      content: Buffer.alloc(5000, 7),
+    },
   ],
   date: new Date("2026-11-20T12:00:00Z"),
   seed: "seed",

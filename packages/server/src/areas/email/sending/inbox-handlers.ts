@@ -5,9 +5,10 @@ import type { Handlers } from "../../../kernel/implement.ts"
 import type { EmailDelivery } from "../delivery.ts"
 import { shown } from "./addresses.ts"
 import { contentOf, mailOf } from "./content.ts"
+import { INBOX_HEADERS, INBOX_PAGE } from "./inbox-page.ts"
 import { messageStore, type Owner } from "./store.ts"
 
-type Operations = Pick<typeof areas.email.specs, "listInbox" | "getInbox" | "deleteInbox">
+type Operations = Pick<typeof areas.email.specs, "listInbox" | "getInbox" | "inboxPage" | "deleteInbox">
 
 interface Captured {
   readonly recipient_id: string
@@ -62,6 +63,11 @@ export const inboxHandlers = ({ delivery }: { readonly delivery: EmailDelivery }
           ...{ filename, content_type, size_bytes: bytes.length, content: bytes.toString("base64") },
         })),
       }
+    },
+
+    inboxPage(_input, call) {
+      for (const [name, value] of Object.entries(INBOX_HEADERS)) call.setHeader(name, value)
+      return INBOX_PAGE
     },
 
     async deleteInbox({ id }, call) {

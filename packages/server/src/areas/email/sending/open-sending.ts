@@ -6,10 +6,22 @@ import { createAccept } from "./accept.ts"
 import { defineDelivery } from "./deliver.ts"
 import { sendingHandlers } from "./handlers.ts"
 import { inboxHandlers } from "./inbox-handlers.ts"
+import { createReading } from "./reading.ts"
+import { defineRetention } from "./retention.ts"
+import { createEmailTarget } from "./schedule-target.ts"
 
 /** What the sending side asks of the platform. */
 export const sendingNeeds = [
-  ...(["database", "clock", "jobs", "platformEvents", "mails", "mailFrom"] as const),
+  ...([
+    "database",
+    "clock",
+    "jobs",
+    "platformEvents",
+    "mails",
+    "mailFrom",
+    "meters",
+    "scheduleTargets",
+  ] as const),
 ] as const
 
 type Needs = Pick<Services, (typeof sendingNeeds)[number]> & { readonly delivery: EmailDelivery }
@@ -19,12 +31,15 @@ export const openSending = (needs: Needs) => {
   const { delivery } = needs
   const renderer = createRenderer()
   const accept = createAccept(needs)
+  const reading = createReading(renderer)
   defineDelivery(needs)
+  defineRetention(needs)
+  needs.scheduleTargets.provide("email", createEmailTarget({ ...needs, accept, reading }))
   return {
     accept,
     renderer,
     handlers: {
-      ...sendingHandlers({ accept, renderer }),
+      ...sendingHandlers({ accept, reading }),
       ...templateHandlers({ renderer }),
       ...inboxHandlers({ delivery }),
     },

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import PostalMime from "postal-mime"
 import type { Svc } from "@svc/sdk"
 import { SvcError } from "@svc/sdk"
 import { dkimVerify } from "mailauth/lib/dkim/verify.js"
+import PostalMime from "postal-mime"
 import { everyScope, platform } from "../../../testing/platform.ts"
 import { startSmtp } from "../../../testing/smtp.ts"
 import { deliveryWorld } from "../testing/delivery-world.ts"
@@ -39,7 +39,12 @@ test("each recipient gets the mail once, blind copies unseen, whatever its lines
     ["ada@example.com", "bob@xn--exmple-cua.de", "eve@example.net"],
   )
   const mails = await sink.received(3)
-  assert.deepEqual(mails.map(({ recipients }) => recipients[0]).sort(), recipients.map(r => r.email).sort())
+  // The server shows international domains as people write them.
+  assert.deepEqual(mails.map(({ recipients }) => recipients[0]).sort(), [
+    "ada@example.com",
+    "bob@exämple.de",
+    "eve@example.net",
+  ])
   for (const { content, sender } of mails) {
     const parsed = await PostalMime.parse(content)
     assert.equal(sender, "svc@cloud.test")
@@ -133,7 +138,10 @@ test("a scheduled mail leaves at its time, and a cancelled one never", async t =
   await p.clock.advance(10_000)
   await sink.received(1)
   await until(async () => ((await statusOf(svc, kept.id))?.status === "delivered" ? true : undefined))
-  assert.deepEqual(sink.mails.flatMap(({ recipients }) => recipients), ["ada@example.com"])
+  assert.deepEqual(
+    sink.mails.flatMap(({ recipients }) => recipients),
+    ["ada@example.com"],
+  )
   assert.equal((await svc.email.getMessage({ id: cancelled.id })).status, "cancelled")
   await assert.rejects(
     svc.email.cancelMessage({ id: kept.id }),
@@ -183,7 +191,13 @@ test("an organization's own domain sends once it is verified and enabled, signed
 
 test("an organization's own relay is used, unless it lies in this network", async t => {
   const sink = await startSmtp(t, { password: "secret" })
-  const relay = { host: "127.0.0.1", port: sink.port, security: "none", username: "u", password: "secret" } as const
+  const relay = {
+    host: "127.0.0.1",
+    port: sink.port,
+    security: "none",
+    username: "u",
+    password: "secret",
+  } as const
   const open = await platform(t, { env: { SVC_OUTBOUND_ALLOW: "127.0.0.1/32" } })
   const svc = await open.client("acme", ...everyScope)
   await svc.email.updateSettings({ delivery: { mode: "relay", relay }, own_domain_delivery_enabled: true })
@@ -196,7 +210,9 @@ test("an organization's own relay is used, unless it lies in this network", asyn
   const closed = await platform(t)
   const other = await closed.client("acme", ...everyScope)
   const { organizationId } = await closed.tenant("acme")
-  await other.email.updateSettings({ delivery: { mode: "relay", relay: { ...relay, host: "smtp.example.com" } } })
+  await other.email.updateSettings({
+    delivery: { mode: "relay", relay: { ...relay, host: "smtp.example.com" } },
+  })
   await closed.database.db
     .updateTable("email.settings")
     .set({ relay_host: "127.0.0.1" })

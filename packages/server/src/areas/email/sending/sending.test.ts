@@ -1,9 +1,12 @@
 import assert from "node:assert/strict"
+import { createHash } from "node:crypto"
 import { test } from "node:test"
+import { type Svc, SvcError } from "@svc/sdk"
 import PostalMime from "postal-mime"
-import type { Svc } from "@svc/sdk"
 import { everyScope, platform } from "../../../testing/platform.ts"
 import { until } from "../testing/until.ts"
+
+const DAY_MS = 86_400_000
 
 const captured = (svc: Svc, count: number) =>
   until(async () => {
@@ -49,4 +52,46 @@ test("a first mail needs no settings: it is in the mailbox of the installation",
 
   await svc.email.deleteInbox({ id: item?.id ?? "" })
   assert.equal((await svc.email.listInbox({})).total, 0)
+})
+
+test("the page of captured mails runs its own script alone, and shows a mail's HTML where nothing runs", async t => {
+  const p = await platform(t)
+  const response = await p.request("/inbox")
+  assert.equal(response.status, 200)
+  assert.match(response.headers.get("content-type") ?? "", /^text\/html/)
+  const policy = response.headers.get("content-security-policy") ?? ""
+  const page = await response.text()
+  const [, script = ""] = /<script>(.*)<\/script>/s.exec(page) ?? []
+  const digest = createHash("sha256").update(script).digest("base64")
+  assert.ok(policy.includes(`script-src 'sha256-${digest}'`))
+  assert.match(policy, /default-src 'none'/)
+  assert.match(policy, /frame-ancestors 'none'/)
+  assert.match(script, /setAttribute\("sandbox", ""\)/)
+  assert.doesNotMatch(script, /innerHTML|outerHTML|document\.write|eval/)
+})
+
+test("a mail is kept for ninety days", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...everyScope)
+  await svc.email.sendRaw({ to: "ada@example.com", subject: "s", text: "t" })
+  await captured(svc, 1)
+  await p.clock.advance(89 * DAY_MS)
+  assert.equal((await svc.email.listMessages({})).total, 1)
+  await p.clock.advance(3 * DAY_MS)
+  await until(async () => ((await svc.email.listMessages({})).total === 0 ? true : undefined))
+  assert.equal((await svc.email.listInbox({})).total, 0)
+})
+
+test("a schedule sends a mail made from a template, and refuses one that is not there", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...everyScope)
+  await svc.email.createTemplate({ name: "weekly", subject: "Week {{ n }}", html: "<p>{{ n }}</p>" })
+  const target = { type: "email", template: "weekly", to: "ada@example.com", data: { n: 7 } } as const
+  const schedule = { name: "weekly", cron: "0 3 * * *", target }
+  const missing = svc.cron.create({ ...schedule, target: { ...target, template: "none" } })
+  await assert.rejects(missing, error => error instanceof SvcError && error.code === "template_not_found")
+  const { id } = await svc.cron.create(schedule)
+  await svc.cron.trigger({ id })
+  const [item] = await captured(svc, 1)
+  assert.equal(item?.subject, "Week 7")
 })

@@ -6,6 +6,8 @@ declare module "mjml" {
     source: string,
     options: { validationLevel: "strict" | "soft"; ignoreIncludes: boolean; keepComments: boolean },
   ): Promise<{ readonly html: string; readonly errors: readonly MjmlError[] }>
+
+  // biome-ignore lint/style/noDefaultExport: it is theirs.
   export { mjml2html as default }
 }
 

@@ -108,16 +108,18 @@ test("hostile templates are refused or stopped, and the platform goes on", async
     layout: "{% layout '/etc/passwd' %}",
   }
   for (const [name, html] of Object.entries(hostile)) {
-    const outcome = await create(name, html).then(
-      ({ id }) => svc.email.previewTemplate({ id, data: {} }),
-      (error: unknown) => Promise.reject(error),
-    ).then(
-      preview => preview.html,
-      (error: unknown) => {
-        assert.ok(error instanceof SvcError && error.code === "invalid_parameter", `${name}: ${error}`)
-        return ""
-      },
-    )
+    const outcome = await create(name, html)
+      .then(
+        ({ id }) => svc.email.previewTemplate({ id, data: {} }),
+        (error: unknown) => Promise.reject(error),
+      )
+      .then(
+        preview => preview.html,
+        (error: unknown) => {
+          assert.ok(error instanceof SvcError && error.code === "invalid_parameter", `${name}: ${error}`)
+          return ""
+        },
+      )
     assert.doesNotMatch(outcome, /root:|dependencies/, name)
   }
 
@@ -141,7 +143,10 @@ test("a slow template of one organization does not hold up another's", async t =
   const fine = await quick.email.createTemplate({ name: "fine", subject: "s", html: "fine" })
   const ended: string[] = []
   const slows = [1, 2, 3, 4].map(() =>
-    slow.email.previewTemplate({ id }).catch(() => undefined).then(() => ended.push("slow")),
+    slow.email
+      .previewTemplate({ id })
+      .catch(() => undefined)
+      .then(() => ended.push("slow")),
   )
   await quick.email.previewTemplate({ id: fine.id }).then(() => ended.push("quick"))
   await Promise.all(slows)

@@ -1,5 +1,5 @@
 /** What the links in mails lead to. */
-import { type areas, type EmailEventKind, reply } from "@svc/contract"
+import type { areas, EmailEventKind } from "@svc/contract"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
 import type { AccountCall } from "../../../kernel/call.ts"
 import type { Database, Db } from "../../../kernel/db/database.ts"
@@ -9,7 +9,7 @@ import type { Recipient } from "../delivery.ts"
 import { recordEvents } from "../sending/events.ts"
 import { suppressionKey, suppressionStore } from "../suppression/store.ts"
 import { isMachine } from "./machines.ts"
-import { pages } from "./pages.ts"
+import { PAGE_HEADERS, type Page, pages } from "./pages.ts"
 import type { SigningKeys } from "./signing-keys.ts"
 import { readToken, type Token, type TokenKind } from "./tokens.ts"
 
@@ -48,6 +48,11 @@ const countOf = async (tx: Db, recipient: Recipient, emailId: string, event: Ema
     .select(({ fn }) => fn.countAll<number>().as("number"))
     .executeTakeFirstOrThrow()
   return number
+}
+
+const showPage = (call: AccountCall, page: Page): Page => {
+  for (const [name, value] of Object.entries(PAGE_HEADERS)) call.setHeader(name, value)
+  return page
 }
 
 export const trackingHandlers = ({
@@ -105,19 +110,21 @@ export const trackingHandlers = ({
     async trackOpen({ token: text }, call) {
       const token = await verified("open", text)
       if (token) await record(call, token, "opened")
-      return reply(200, PIXEL, { "content-type": "image/gif", "cache-control": "no-store, private" })
+      call.setHeader("content-type", "image/gif")
+      return PIXEL
     },
 
     async trackClick({ token: text }, call) {
       const token = await verified("click", text)
       if (!token) throw fault("resource_not_found")
       await record(call, token, "clicked")
-      return reply(302, undefined, { location: new URL(token.url).href, "referrer-policy": "no-referrer" })
+      call.setHeader("location", new URL(token.url).href)
+      call.setHeader("referrer-policy", "no-referrer")
     },
 
-    async unsubscribePage({ token: text }) {
+    async unsubscribePage({ token: text }, call) {
       if (!(await verified("unsubscribe", text))) throw fault("resource_not_found")
-      return reply(200, pages.question.bytes, pages.question.headers)
+      return showPage(call, pages.question)
     },
 
     async unsubscribe({ token: text }, call) {
@@ -126,7 +133,7 @@ export const trackingHandlers = ({
       const token = await verified("unsubscribe", text)
       if (!token) throw fault("resource_not_found")
       await unsubscribe(token, call.now)
-      return reply(200, pages.done.bytes, pages.done.headers)
+      return showPage(call, pages.done)
     },
   }
 }

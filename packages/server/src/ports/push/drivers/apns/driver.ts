@@ -80,7 +80,8 @@ const exchange = (
     stream.on("data", (chunk: string) => {
       text = (text + chunk).slice(0, ANSWER_BYTES_MAX)
     })
-    stream.on("end", () => resolve({ status, retryAfter, body: text }))
+    // A session that breaks off ends its streams as well.
+    stream.on("end", () => status !== 0 && resolve({ status, retryAfter, body: text }))
     stream.on("error", reject)
     stream.on("close", () => reject(new Error("the stream was closed")))
     stream.end(body)

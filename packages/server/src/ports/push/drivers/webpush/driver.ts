@@ -78,7 +78,8 @@ export const createWebPush = ({ fetch, clock }: { readonly fetch: PushFetch; rea
   return async (push: WebPush, signal: AbortSignal): Promise<PushOutcome> => {
     const { subscription, credentials, delivery } = push
     const body = encrypted(push)
-    if (!body) return { kind: "failed", status: null, reason: "the subscription's key is not a point of P-256" }
+    if (!body)
+      return { kind: "failed", status: null, reason: "the subscription's key is not a point of P-256" }
     const answer = await fetch({
       url: subscription.endpoint,
       method: "POST",

@@ -1,0 +1,135 @@
+/** `svc events publish` and `tail`: the operations of these names, with topics by name and less to type. */
+import type { ServerSentEvent, Svc } from "@svc/sdk"
+import type { Flags, Globals, OwnFlags } from "../arguments.ts"
+import { connect, NO_KEY } from "../connect.ts"
+import { printable, printJson, printReply } from "../output.ts"
+import { readInput, type Terminal, UsageError } from "../terminal.ts"
+import type { Extra } from "./extra.ts"
+
+export const publishFlags: OwnFlags = {
+  "topic-id": { type: "string", about: "The topic, in place of the first word" },
+  "event-type": { type: "string", about: "The type, in place of the second word" },
+  id: { type: "string", about: "The same id is published once within a day" },
+  source: { type: "string", about: "Who publishes" },
+  "ordering-key": { type: "string", about: "Events of one key are delivered one after the other" },
+  "occurred-at": { type: "string", about: "When it happened" },
+}
+
+export const publishUsage = `svc events publish <topic> <type> [--data <json>] [--source <text>] [--id <text>] [--ordering-key <text>]
+svc events publish <topic> --data '{"events": [{"event_type": "…", "data": {}}, …]}'    up to 100 at once
+
+The topic is a name or an id. --data - reads standard input.`
+
+export const tailFlags: OwnFlags = {
+  "topic-id": { type: "string", about: "The topic, in place of the first word" },
+  "event-type": { type: "string", about: "Only this type, or order.* for all that begin so" },
+}
+
+export const tailUsage = `svc events tail <topic> [--event-type <type>]    with --json one JSON document a line`
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const PAGE = 200
+
+/** An id is taken as it is: a key that only publishes may list no topics. */
+const findTopic = async (svc: Svc, name: string): Promise<string> => {
+  if (UUID.test(name)) return name
+  for (let offset = 0; ; offset += PAGE) {
+    const { data, total } = await svc.events.listTopics({ limit: PAGE, offset })
+    const found = data.find(topic => topic.name === name)
+    if (found) return found.id
+    if (offset + PAGE >= total)
+      throw new UsageError(`there is no topic ${name}; svc events list-topics shows them`)
+  }
+}
+
+const connected = async (globals: Globals, terminal: Terminal): Promise<Svc> => {
+  const { svc, hasKey } = await connect(globals, terminal)
+  if (!hasKey) throw new UsageError(NO_KEY)
+  return svc
+}
+
+const parseData = async ({ data }: Globals, { stdin }: Terminal): Promise<unknown> => {
+  if (data === undefined) return undefined
+  try {
+    return JSON.parse(data === "-" ? await readInput(stdin) : data)
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new UsageError("--data must be JSON", "events publish")
+    throw error
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** With a type, `--data` is the event's data; without one it is the whole input. */
+const eventOf = async (type: string | undefined, flags: Flags, globals: Globals, terminal: Terminal) => {
+  const data = await parseData(globals, terminal)
+  const given = Object.fromEntries(
+    Object.entries(flags)
+      .filter(([name]) => name !== "topic-id")
+      .map(([name, value]) => [name.replaceAll("-", "_"), value]),
+  )
+  if (type !== undefined) return { event_type: type, ...(data !== undefined && { data }), ...given }
+  if (data === undefined && flags["event-type"] === undefined)
+    throw new UsageError("name the type of the event", "events publish")
+  if (data !== undefined && !isObject(data))
+    throw new UsageError("without a type --data must be a JSON object", "events publish")
+  return { ...data, ...given }
+}
+
+/** The topic, and the words after it. */
+const takeTopic = (words: readonly string[], flags: Flags, about: string, wordsMax: number) => {
+  const flag = flags["topic-id"]
+  const [topic, ...others] = typeof flag === "string" ? [flag, ...words] : words
+  if (topic === undefined) throw new UsageError("name a topic", about)
+  const surplus = others[wordsMax]
+  if (surplus !== undefined) throw new UsageError(`unexpected word: ${surplus}`, about)
+  return { topic, others }
+}
+
+export const publish: Extra = async (globals, words, terminal, flags) => {
+  const { topic, others } = takeTopic(words, flags, "events publish", 1)
+  const event = await eventOf(others[0], flags, globals, terminal)
+  const svc = await connected(globals, terminal)
+  const input = { ...event, topic_id: await findTopic(svc, topic) }
+  const { data } = await svc.request<string>("events.publish", input, {
+    idempotencyKey: globals["idempotency-key"],
+  })
+  if (globals.json) printJson(data, terminal.out)
+  else printReply(data, terminal.out, terminal.err)
+  return undefined
+}
+
+const timeOf = (data: string): string => {
+  try {
+    const { timestamp } = JSON.parse(data) as { timestamp?: unknown }
+    return typeof timestamp === "string" ? timestamp : ""
+  } catch {
+    return ""
+  }
+}
+
+const contentOf = (data: string): string => {
+  try {
+    const envelope: unknown = JSON.parse(data)
+    return isObject(envelope) ? JSON.stringify(envelope.data) : data
+  } catch {
+    return data
+  }
+}
+
+export const tail: Extra = async (globals, words, terminal, flags) => {
+  const { topic } = takeTopic(words, flags, "events tail", 0)
+  const svc = await connected(globals, terminal)
+  const event_type = flags["event-type"]
+  const input = {
+    topic_id: await findTopic(svc, topic),
+    ...(typeof event_type === "string" && { event_type }),
+  }
+  const { data: events } = await svc.request<string>("events.tail", input)
+  for await (const { event, data } of events as AsyncIterable<ServerSentEvent>) {
+    const line = globals.json ? data : `${timeOf(data)}  ${event}  ${contentOf(data)}`
+    terminal.out.line(printable(line))
+  }
+  return undefined
+}

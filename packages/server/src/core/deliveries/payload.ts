@@ -1,0 +1,20 @@
+import type { Delivery } from "./deliveries.ts"
+
+/** A delivery on the wire, without the endpoint, which each area names in its own way. */
+export const deliveryPayload = (delivery: Delivery) => {
+  const last = delivery.attempts.at(-1)
+  return {
+    id: delivery.id,
+    event_id: delivery.eventId,
+    event_type: delivery.eventType,
+    status: delivery.status,
+    attempt_count: delivery.attemptCount,
+    max_retries: delivery.maxRetries,
+    next_attempt_at: delivery.nextAttemptAt?.toISOString() ?? null,
+    created_at: delivery.createdAt.toISOString(),
+    completed_at: delivery.completedAt?.toISOString() ?? null,
+    status_code: last?.status_code ?? null,
+    response_time_ms: last?.response_time_ms ?? null,
+    attempts: [...delivery.attempts],
+  }
+}
