@@ -56,7 +56,8 @@ const eventFields = {
     T.String({
       minLength: 1,
       maxLength: 256,
-      description: "Yours: published again within 24 hours, it answers as the first time with `duplicate: true`",
+      description:
+        "Yours: published again within 24 hours, it answers as the first time with `duplicate: true`",
     }),
   ),
   occurred_at: T.Optional(Time),
@@ -88,7 +89,11 @@ const subscriptionFields = {
   config: T.Object(
     {
       url: T.Optional(
-        T.String({ minLength: 1, maxLength: 2_048, description: "Of a webhook; must lead to a public address" }),
+        T.String({
+          minLength: 1,
+          maxLength: 2_048,
+          description: "Of a webhook; must lead to a public address",
+        }),
       ),
       function_name: T.Optional(T.String({ minLength: 1, maxLength: 255, description: "Of a function" })),
       headers: T.Optional(
@@ -121,7 +126,8 @@ const subscriptionFields = {
       T.Array(T.Integer({ minimum: 1, maximum: 86_400 }), {
         minItems: 1,
         maxItems: 20,
-        description: "Before each retry, the last one repeated; else 5 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 hours",
+        description:
+          "Before each retry, the last one repeated; else 5 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 hours",
       }),
     ),
   ),
@@ -148,9 +154,7 @@ const shownFields = {
   ordered: T.Boolean(),
   max_per_second: Nullable(T.Integer()),
   status: OneOf(["active", "disabled"]),
-  disabled_reason: Nullable(
-    OneOf(["owner", "gone", "failing"], ),
-  ),
+  disabled_reason: Nullable(OneOf(["owner", "gone", "failing"])),
   secret_hint: T.String({ description: "The last four characters of the signing secret" }),
   consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
   last_delivery_at: Nullable(Time),
@@ -377,13 +381,18 @@ export const events = area(
       id: "rotateSubscriptionSecret",
       http: "POST /v1/events/subscriptions/{sub_id}/rotate-secret",
       summary: "Give a subscription a new signing secret",
-      description: "Both sign until the grace period is over, so that receivers can change in their own time.",
+      description:
+        "Both sign until the grace period is over, so that receivers can change in their own time.",
       scope: "events:manage",
       effect: "write",
       params: T.Object(SubId),
       body: T.Object({
         grace_period_seconds: T.Optional(
-          T.Integer({ minimum: 0, maximum: GRACE_SECONDS_MAX, default: SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT }),
+          T.Integer({
+            minimum: 0,
+            maximum: GRACE_SECONDS_MAX,
+            default: SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
+          }),
         ),
       }),
       replies: { 200: WithSecret },
@@ -395,7 +404,8 @@ export const events = area(
       id: "replaySubscription",
       http: "POST /v1/events/subscriptions/{sub_id}/replay",
       summary: "Send deliveries of a time again",
-      description: "Those that were given up, unless `status` names others; at most 10,000, the oldest first.",
+      description:
+        "Those that were given up, unless `status` names others; at most 10,000, the oldest first.",
       scope: "events:manage",
       effect: "write",
       params: T.Object(SubId),

@@ -221,7 +221,7 @@ const Switches = T.Object(channelSwitches, { additionalProperties: false })
 const ByLabel = (description: string) =>
   T.Record(T.String(), T.Union([T.Boolean(), Switches]), { maxProperties: 200, description })
 
-const WallTime = T.String({ pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$", description: "`22:00`" })
+const WallTime = T.String({ minLength: 5, maxLength: 5, description: "`22:00`" })
 
 const QuietHours = T.Object(
   {
@@ -267,7 +267,6 @@ export const providerFields = {
       {
         subject: T.String({
           maxLength: 300,
-          pattern: "^(mailto:|https://)",
           description: "Whom a push service may turn to: `mailto:` or `https://`",
         }),
       },

@@ -117,6 +117,24 @@ const newParts = async (world: SampleWorld) => {
   return { upload_id, parts: [{ part_number: 1, etag }] }
 }
 
+const newTopic = async ({ key }: SampleWorld) => ({
+  topic_id: (await key.events.createTopic({ name: uniqueName() })).id,
+})
+
+/** Its endpoint does not answer. */
+const newSubscription = async (world: SampleWorld) => {
+  const { topic_id } = await newTopic(world)
+  const config = { url: "https://nowhere.invalid/" }
+  const { id } = await world.key.events.createSubscription({ topic_id, sub_type: "webhook", config })
+  return { sub_id: id }
+}
+
+const newDelivery = async (world: SampleWorld) => {
+  const { sub_id } = await newSubscription(world)
+  const { delivery } = await world.key.events.testSubscription({ sub_id })
+  return { sub_id, delivery_id: delivery.id }
+}
+
 const newSearchSource = async ({ key }: SampleWorld) =>
   (await key.search.upsertSource({ name: uniqueName(), type: "inline" })).id
 
@@ -276,6 +294,28 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "integrations.events": async world => ({ id: await newIntegration(world) }),
   "integrations.replayEvent": newGitEvent,
   "search.runIngest": async () => ({}),
+  "events.createTopic": async () => ({ name: uniqueName() }),
+  "events.getTopic": newTopic,
+  "events.deleteTopic": newTopic,
+  "events.publish": async world => ({ ...(await newTopic(world)), event_type: "order.paid", data: {} }),
+  "events.tail": newTopic,
+  "events.createSubscription": async world => ({
+    ...(await newTopic(world)),
+    sub_type: "webhook",
+    config: { url: "https://example.com/hooks" },
+  }),
+  "events.listSubscriptions": newTopic,
+  "events.getSubscription": newSubscription,
+  "events.updateSubscription": async world => ({
+    ...(await newSubscription(world)),
+    config: { url: "https://example.com/others" },
+  }),
+  "events.deleteSubscription": newSubscription,
+  "events.testSubscription": newSubscription,
+  "events.rotateSecret": newSubscription,
+  "events.replay": newSubscription,
+  "events.deliveries": newSubscription,
+  "events.retryDelivery": newDelivery,
   "webhooks.register": async world => ({
     tenant_id: await organizationId(world),
     url: "https://example.com/hooks",

@@ -16,7 +16,8 @@ import { findTopic } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
 
-const dateOf = (time: string | undefined): Date | undefined => (time === undefined ? undefined : new Date(time))
+const dateOf = (time: string | undefined): Date | undefined =>
+  time === undefined ? undefined : new Date(time)
 
 /** What is switched off is sent nothing, so there is nothing to send again. */
 const checkActive = ({ status }: { readonly status: string }): void => {
@@ -47,7 +48,10 @@ export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerN
     }
   }),
 
-  async deliveries({ sub_id, status, event_type, since, until, ...input }: Input<Specs["deliveries"]>, call: Call) {
+  async deliveries(
+    { sub_id, status, event_type, since, until, ...input }: Input<Specs["deliveries"]>,
+    call: Call,
+  ) {
     const row = await findSubscription(call, sub_id)
     const { rows, total } = await deliveries.list(call.db, endpointOf(row), {
       ...{ status, eventType: event_type, since: dateOf(since), until: dateOf(until), ...pageOf(input) },

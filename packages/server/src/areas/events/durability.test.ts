@@ -42,7 +42,12 @@ const publishAll = async (svc: Svc, topic_id: string) => {
 
 const subscribe = async (svc: Svc, url: string) => {
   const { id: topic_id } = await svc.events.createTopic({ name: "orders" })
-  const { id } = await svc.events.createSubscription({ topic_id, sub_type: "webhook", config: { url }, max_retries: 20 })
+  const { id } = await svc.events.createSubscription({
+    topic_id,
+    sub_type: "webhook",
+    config: { url },
+    max_retries: 20,
+  })
   return { topic_id, id }
 }
 
@@ -104,7 +109,9 @@ test("PostgreSQL killed in the middle of 10,000 deliveries loses none of them", 
   await until("all came", () => countsOf(receiver).size === EVENTS)
   const twice = checkAll(receiver, ids)
   await until("all is written", async () => {
-    const { total } = await client.events.deliveries({ sub_id, status: "delivered", limit: 1 }).catch(() => ({ total: 0 }))
+    const { total } = await client.events
+      .deliveries({ sub_id, status: "delivered", limit: 1 })
+      .catch(() => ({ total: 0 }))
     return total === EVENTS
   })
   t.diagnostic(`killed after ${before} deliveries; ${twice} came twice`)

@@ -6,7 +6,9 @@ import { type SubscriptionHandlerNeeds, subscriptionHandlers } from "./subscript
 import type { Tails } from "./tail.ts"
 import { findTopic, type TopicHandlerNeeds, topicHandlers } from "./topic-handlers.ts"
 
-type EventHandlerNeeds = TopicHandlerNeeds & SubscriptionHandlerNeeds & PublishNeeds & { readonly tails: Tails }
+type EventHandlerNeeds = TopicHandlerNeeds &
+  SubscriptionHandlerNeeds &
+  PublishNeeds & { readonly tails: Tails }
 
 export const eventHandlers = implement(areas.events, (needs: EventHandlerNeeds) => ({
   ...topicHandlers(needs),

@@ -47,7 +47,10 @@ test("an ordered subscription gets the events of a key one after the other, also
       Array.from({ length: 40 }, (_, n) => n),
     )
     const all = answered.filter(one => one.key === key).map(({ n }) => n)
-    assert.deepEqual(all, [...all].sort((a, b) => a - b))
+    assert.deepEqual(
+      all,
+      [...all].sort((a, b) => a - b),
+    )
   }
 })
 

@@ -37,7 +37,9 @@ const eventsOf = ({ topic_id: _, events, event_type, ...fields }: Body): readonl
     return [{ ...fields, event_type }]
   }
   if (event_type !== undefined || Object.keys(fields).length > 0) {
-    throw fault("invalid_parameter", { reason: "with events, the fields of an event belong into each of them" })
+    throw fault("invalid_parameter", {
+      reason: "with events, the fields of an event belong into each of them",
+    })
   }
   return events
 }

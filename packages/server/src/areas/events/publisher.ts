@@ -102,7 +102,9 @@ const commit = (
     const messages = publications.map(messageOf)
     const keyed = publications.map((one, at) => keyedOf(one, messages[at]?.recipients.length ?? 0))
     const chosen = firstOfEach(keyed)
-    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [...chosen.values()])
+    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [
+      ...chosen.values(),
+    ])
     /** What was published in the place of the event at that position, if anything was. */
     const inItsPlace = keyed.map(one => {
       if (!one) return undefined
@@ -125,7 +127,7 @@ export interface Publisher {
 }
 
 export const createPublisher = (database: Database, deliveries: Deliveries): Publisher => {
-  let waiting: Waiting[] = []
+  const waiting: Waiting[] = []
   let commits = 0
   let isPlanned = false
 

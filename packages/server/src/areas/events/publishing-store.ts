@@ -130,7 +130,9 @@ export const foldPublications = async (db: Db): Promise<void> => {
         SELECT ctid FROM events.publications LIMIT 50000 FOR UPDATE SKIP LOCKED))
       RETURNING topic_id, count
     ), sums AS (SELECT topic_id, sum(count) AS count FROM gone GROUP BY topic_id ORDER BY topic_id)
-    UPDATE events.topics t SET event_count = t.event_count + s.count FROM sums s WHERE t.id = s.topic_id`.execute(db)
+    UPDATE events.topics t SET event_count = t.event_count + s.count FROM sums s WHERE t.id = s.topic_id`.execute(
+    db,
+  )
 }
 
 /** Forgets ids that publishers gave more than a day ago, 10,000 at most. */

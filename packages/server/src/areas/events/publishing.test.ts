@@ -126,7 +126,10 @@ test("messages and finished deliveries go with their day when it is over for thi
   const { id } = await subscribe(world)
   await world.key.events.publish({ topic_id: world.topicId, event_type: "a" })
   await world.receiver.received(1)
-  await eventually(world, async () => (await world.key.events.deliveries({ sub_id: id, status: "delivered" })).total)
+  await eventually(
+    world,
+    async () => (await world.key.events.deliveries({ sub_id: id, status: "delivered" })).total,
+  )
   await world.platform.clock.advance(32 * DAY_MS)
   await eventually(world, async () => {
     await world.platform.clock.advance(3_600_000)

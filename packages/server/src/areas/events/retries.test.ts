@@ -137,7 +137,8 @@ test("after five failures an endpoint gets one probe at a time, and all that wai
   const world = await eventWorld(t)
   const { id } = await subscribe(world)
   world.receiver.script(fails)
-  for (let n = 0; n < 40; n++) await world.key.events.publish({ topic_id: world.topicId, event_type: `n${n}` })
+  for (let n = 0; n < 40; n++)
+    await world.key.events.publish({ topic_id: world.topicId, event_type: `n${n}` })
   await eventually(world, async () => {
     const { consecutive_failures } = await world.key.events.getSubscription({ sub_id: id })
     return consecutive_failures >= 5

@@ -7,9 +7,7 @@ const word = fc.stringMatching(/^[a-zA-Z0-9_-]{1,8}$/)
 const type = fc.array(word, { minLength: 1, maxLength: 5 }).map(words => words.join("."))
 
 test("no filter and * let every type through", () => {
-  fc.assert(
-    fc.property(type, eventType => matchesFilter([], eventType) && matchesFilter(["*"], eventType)),
-  )
+  fc.assert(fc.property(type, eventType => matchesFilter([], eventType) && matchesFilter(["*"], eventType)))
 })
 
 test("a type without wildcard lets itself through and nothing else", () => {
@@ -30,7 +28,11 @@ test("a wildcard ends at a dot: order.* has nothing of orders.paid", () => {
 })
 
 test("a list lets through what any of its patterns does", () => {
-  const pattern = fc.oneof(type, type.map(prefix => `${prefix}.*`), fc.constant("*"))
+  const pattern = fc.oneof(
+    type,
+    type.map(prefix => `${prefix}.*`),
+    fc.constant("*"),
+  )
   fc.assert(
     fc.property(fc.array(pattern, { minLength: 1, maxLength: 5 }), type, (patterns, eventType) => {
       const any = patterns.some(one => matchesFilter([one], eventType))

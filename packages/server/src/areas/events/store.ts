@@ -174,7 +174,12 @@ export const subscriptionStore = (db: Db) => ({
   },
 
   /** By the platform itself, which knows it by its deliveries. */
-  disable: async (organizationId: string, id: string, reason: string, now: Date): Promise<string | undefined> => {
+  disable: async (
+    organizationId: string,
+    id: string,
+    reason: string,
+    now: Date,
+  ): Promise<string | undefined> => {
     const row = await db
       .updateTable("events.subscriptions")
       .set({ status: "disabled", disabled_reason: reason, updated_at: now })

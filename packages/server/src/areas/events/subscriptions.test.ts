@@ -35,12 +35,20 @@ test("own headers are sent, never shown, and stay when a change leaves them out;
   assert.ok(!JSON.stringify(made).includes("Bearer abc"))
   const { rows } = await world.platform.database.pool.query("SELECT * FROM events.subscriptions")
   assert.ok(!JSON.stringify(rows).includes("Bearer abc"))
-  const changed = await world.key.events.updateSubscription({ sub_id: made.id, config: { url: world.receiver.url } })
+  const changed = await world.key.events.updateSubscription({
+    sub_id: made.id,
+    config: { url: world.receiver.url },
+  })
   assert.deepEqual(changed.config.header_names, ["authorization", "x-team"])
   await world.key.events.publish({ topic_id: world.topicId, event_type: "a" })
   const [request] = await world.receiver.received(1)
   assert.equal(request?.headers.authorization, "Bearer abc")
-  for (const headers of [{ "webhook-id": "x" }, { Host: "x" }, { "X-Svc-Attempt": "9" }, { "bad name": "x" }]) {
+  for (const headers of [
+    { "webhook-id": "x" },
+    { Host: "x" },
+    { "X-Svc-Attempt": "9" },
+    { "bad name": "x" },
+  ]) {
     await assert.rejects(subscribe(world, { config: { headers } }), { code: "invalid_parameter" })
   }
 })
@@ -48,7 +56,10 @@ test("own headers are sent, never shown, and stay when a change leaves them out;
 test("after a rotation both secrets sign until the grace period is over", async t => {
   const world = await eventWorld(t)
   const { id, signing_secret: old } = await subscribe(world)
-  const { signing_secret: fresh } = await world.key.events.rotateSecret({ sub_id: id, grace_period_seconds: 60 })
+  const { signing_secret: fresh } = await world.key.events.rotateSecret({
+    sub_id: id,
+    grace_period_seconds: 60,
+  })
   assert.notEqual(fresh, old)
   const test = async () => {
     await world.key.events.testSubscription({ sub_id: id })
@@ -59,7 +70,10 @@ test("after a rotation both secrets sign until the grace period is over", async 
   await world.platform.clock.advance(61_000)
   const after = await test()
   assert.deepEqual([signedWith(old, after), signedWith(fresh, after)], [false, true])
-  const { signing_secret: last } = await world.key.events.rotateSecret({ sub_id: id, grace_period_seconds: 0 })
+  const { signing_secret: last } = await world.key.events.rotateSecret({
+    sub_id: id,
+    grace_period_seconds: 0,
+  })
   const atOnce = await test()
   assert.deepEqual([signedWith(fresh, atOnce), signedWith(last, atOnce)], [false, true])
 })

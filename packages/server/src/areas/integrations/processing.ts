@@ -1,4 +1,4 @@
-import type { PlatformEvents } from "../../core/platform-events/platform-store.ts"
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { Database, Tx } from "../../kernel/db/database.ts"
 import type { Job, JobContext, Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Offer } from "../../kernel/offer.ts"
@@ -49,8 +49,10 @@ const toPush = (integration: IntegrationRow, { ref, commit, pull_request }: Even
   deployTarget: integration.auto_deploy ? (integration.deploy_target as PushToBuild["deployTarget"]) : null,
 })
 
-/** Takes what was received and decides, once, what becomes of it. */
-export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }: ProcessingNeeds): void => {
+type Judge = (tx: Tx, integration: IntegrationRow, event: EventRow) => Promise<Verdict>
+
+/** Decides what becomes of an event, and does it. */
+const createJudge = ({ platformEvents, pushes, now }: ProcessingNeeds): Judge => {
   const build = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<string | null> =>
     (await pushes.current()?.onPush(tx, toPush(integration, event))) ?? null
 
@@ -101,7 +103,7 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
     return { status: "processed", buildId: await build(tx, integration, event) }
   }
 
-  const judge = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
+  return async (tx, integration, event) => {
     if (integration.status === "paused") return ignored("the integration is paused")
     // One secret may serve all hooks of an organization.
     if (event.repository.toLowerCase() !== integration.repository.toLowerCase())
@@ -110,6 +112,12 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
       ? judgePullRequest(tx, integration, event)
       : judgePush(tx, integration, event)
   }
+}
+
+/** Processes, once, what was received. */
+export const defineProcessing = (needs: ProcessingNeeds): void => {
+  const { database, jobs, now } = needs
+  const judge = createJudge(needs)
 
   const process = ({ organizationId, integrationId, eventId }: Payload) =>
     database.transaction(async tx => {
@@ -127,6 +135,14 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
       })
     })
 
+  const giveUp = async ({ organizationId, integrationId, eventId }: Payload) => {
+    await eventStore(database.db).update(organizationId, eventId, {
+      ...{ status: "failed", reason: "it could not be processed", processed_at: new Date(now()) },
+    })
+    // The next look must see the branch, though it did not change since the last.
+    await integrationStore(database.db).update(organizationId, integrationId, { poll_etag: null })
+  }
+
   jobs.define<Payload>({
     name: EVENT_QUEUE,
     perTenantConcurrency: 4,
@@ -134,11 +150,7 @@ export const defineProcessing = ({ database, jobs, platformEvents, pushes, now }
       try {
         await process(payload)
       } catch (error) {
-        if (isLastAttempt) {
-          await eventStore(database.db).update(payload.organizationId, payload.eventId, {
-            ...{ status: "failed", reason: "it could not be processed", processed_at: new Date(now()) },
-          })
-        }
+        if (isLastAttempt) await giveUp(payload)
         throw error
       }
     },

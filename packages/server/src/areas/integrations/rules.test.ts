@@ -1,7 +1,14 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
-import { matchesGlob, noveltyOf, passesBranches, passesPaths, repositoryProblem } from "./rules.ts"
+import {
+  differencesOf,
+  matchesGlob,
+  noveltyOf,
+  passesBranches,
+  passesPaths,
+  repositoryProblem,
+} from "./rules.ts"
 
 test("globs take in what they say", () => {
   const cases: readonly [string, string, boolean][] = [
@@ -114,6 +121,28 @@ test("pushes that are told twice, late, in another order, or found first by look
       "new",
     ],
     ["a", "a", "b", [["a", "b"]], "known"],
+    // There and back, and there again.
+    [
+      "a",
+      "a",
+      "b",
+      [
+        ["b", "a"],
+        ["a", "b"],
+      ],
+      "new",
+    ],
+    // Back, though nobody told how it had left.
+    [
+      "d",
+      "d",
+      "b",
+      [
+        ["c", "d"],
+        ["a", "b"],
+      ],
+      "new",
+    ],
     // Something in between was never told.
     ["b", "x", "y", [["a", "b"]], "new"],
   ]
@@ -138,6 +167,38 @@ test("a history of pushes builds each commit once, in whatever order and how oft
       assert.equal(new Set(commits).size, commits.length)
     }),
   )
+})
+
+test("a look finds what changed, and nothing that was heard of since it began", () => {
+  const startedAt = new Date(1_000)
+  const known = new Map(
+    [
+      ["same", "a", 0],
+      ["moved", "b", 0],
+      ["heard", "c", 1_000],
+      ["gone", "d", 0],
+      ["made", "e", 1_000],
+    ].map(([name, commit, at]) => {
+      const ref = `refs/heads/${name}`
+      return [ref, { ref, commit: String(commit), knownAt: new Date(Number(at)) }]
+    }),
+  )
+  known.set("refs/tags/v1", { ref: "refs/tags/v1", commit: "t", knownAt: new Date(0) })
+  const heads = new Map([
+    ["same", "a"],
+    ["moved", "B"],
+    ["heard", "old"],
+    ["fresh", "f"],
+  ])
+  const fresh = { ref: "refs/heads/fresh", commit: "f" }
+  const moved = { ref: "refs/heads/moved", commit: "B", commitBefore: "b" }
+  const gone = ["refs/heads/gone"]
+  assert.deepEqual(differencesOf(known, heads, { isFirst: true, startedAt }), {
+    ...{ baseline: [fresh], pushes: [moved], gone },
+  })
+  assert.deepEqual(differencesOf(known, heads, { isFirst: false, startedAt }), {
+    ...{ baseline: [], pushes: [moved, { ...fresh, commitBefore: null }], gone },
+  })
 })
 
 test("names of repositories cannot lead a request elsewhere", () => {

@@ -88,9 +88,17 @@ export interface Move {
   readonly before: string | null
 }
 
+/** Whether the same move was made before, and nothing that is recorded since leads back to where it starts. */
+const isRepeated = ({ commit, before }: Move, recorded: readonly Move[]): boolean => {
+  const earlier = recorded.findIndex(move => move.commit === commit && move.before === before)
+  if (earlier < 0) return false
+  const since = recorded.slice(0, earlier).reverse()
+  return since.reduce((at, move) => (move.before === at ? move.commit : at), commit) !== before
+}
+
 /**
  * Whether a push is news. Pushes arrive late, twice, in another order, or are found by looking before they are told:
- * - `known`: the branch is at that commit, or was seen to get there and not to leave again.
+ * - `known`: the branch is at that commit already, or the same push was told before.
  * - `new`: the branch moves on from where it is known to be, or from where nobody saw it.
  * - `late`: the branch has moved on since.
  *
@@ -104,15 +112,57 @@ export const noveltyOf = (
 ): "known" | "new" | "late" => {
   if (head === commit) return "known"
   if (head === undefined) return "new"
-  if (head === before) {
-    const arrival = recorded.findIndex(move => move.commit === commit)
-    const hasLeft = recorded.slice(0, Math.max(arrival, 0)).some(move => move.before === commit)
-    return arrival >= 0 && !hasLeft ? "known" : "new"
-  }
+  if (head === before) return isRepeated({ commit, before }, recorded) ? "known" : "new"
   const isPast = recorded.some(
     move => move.commit === commit || move.before === commit || (before !== null && move.before === before),
   )
   return isPast ? "late" : "new"
+}
+
+export interface Head {
+  readonly ref: string
+  readonly commit: string
+  readonly knownAt: Date
+}
+
+export interface Differences {
+  /** Known from now on without being pushes. */
+  readonly baseline: readonly { readonly ref: string; readonly commit: string }[]
+  readonly pushes: readonly {
+    readonly ref: string
+    readonly commit: string
+    readonly commitBefore: string | null
+  }[]
+  readonly gone: readonly string[]
+}
+
+/**
+ * What a look at the branches shows. What was heard of a branch since the look began is newer than it.
+ *
+ * @param heads commits by branch, as they were seen
+ * @param isFirst whether nobody looked before, so that branches which nobody knows are no pushes
+ */
+export const differencesOf = (
+  known: ReadonlyMap<string, Head>,
+  heads: ReadonlyMap<string, string>,
+  { isFirst, startedAt }: { readonly isFirst: boolean; readonly startedAt: Date },
+): Differences => {
+  const isOlder = ({ knownAt }: Head) => knownAt < startedAt
+  const seen = [...heads].map(([branch, commit]) => ({ ref: `${HEADS}${branch}`, commit }))
+  const changed = seen.filter(({ ref, commit }) => {
+    const head = known.get(ref)
+    return head === undefined || (head.commit !== commit && isOlder(head))
+  })
+  const isBaseline = ({ ref }: { ref: string }) => isFirst && !known.has(ref)
+  return {
+    baseline: changed.filter(isBaseline),
+    pushes: changed
+      .filter(each => !isBaseline(each))
+      .map(({ ref, commit }) => ({ ref, commit, commitBefore: known.get(ref)?.commit ?? null })),
+    gone: [...known.values()]
+      .filter(head => head.ref.startsWith(HEADS) && !heads.has(head.ref.slice(HEADS.length)) && isOlder(head))
+      .map(({ ref }) => ref),
+  }
 }
 
 const SEGMENT = /^[A-Za-z0-9_.-]{1,100}$/

@@ -160,13 +160,19 @@ test("no operation takes the inbox of a stranger, and members name no inbox but 
     assert.deepEqual(refused, [403, "role_insufficient"])
   // A service key may, because it acts for the app.
   assert.equal((await key.notifications.updatePreferences({ user_id: bob.id })).user_id, bob.id)
-  assert.equal((await key.notifications.seen({ id: (await key.notifications.send({ title: "y" })).id })).read, false)
+  assert.equal(
+    (await key.notifications.seen({ id: (await key.notifications.send({ title: "y" })).id })).read,
+    false,
+  )
   assert.deepEqual(
     await refusal(ada.svc.notifications.updateProviders({ webpush: { subject: "mailto:a@b.example" } })),
     [403, "role_insufficient"],
   )
   const quiet_hours = { start: "22:00", end: "07:00", timezone: "Mars/Olympus" }
-  assert.deepEqual(await refusal(ada.svc.notifications.updatePreferences({ quiet_hours })), [400, "invalid_parameter"])
+  assert.deepEqual(await refusal(ada.svc.notifications.updatePreferences({ quiet_hours })), [
+    400,
+    "invalid_parameter",
+  ])
 })
 
 test("a key of one project does not see what was sent from another", async t => {

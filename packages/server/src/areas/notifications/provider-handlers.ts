@@ -17,6 +17,9 @@ export interface ProviderHandlerNeeds {
 const FCM_URL = "https://fcm.googleapis.com"
 const GOOGLE_TOKEN_URL = "https://oauth2.googleapis.com/token"
 
+/** RFC 8292, 2.1. */
+const SUBJECT = /^(mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/
+
 const invalid = (reason: string) => fault("invalid_parameter", { reason })
 
 const checkKey = (field: string, pem: string, type: "rsa" | "ec") => {
@@ -88,6 +91,8 @@ export const providerHandlers = ({ providers, urlProblem }: ProviderHandlerNeeds
       const { db, organization, principal } = call
       if (principal.session && principal.role !== "owner" && principal.role !== "admin")
         throw fault("role_insufficient", { roles: "owner or admin" })
+      if (webpush && !SUBJECT.test(webpush.subject))
+        throw invalid("webpush.subject must be an address of mailto: or https:")
       await providers.row(db, organization.id)
       await providers.update(db, organization.id, {
         ...(webpush && { vapid_subject: webpush.subject }),

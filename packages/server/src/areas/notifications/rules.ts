@@ -84,8 +84,12 @@ const clockOf = (timezone: string): Intl.DateTimeFormat | undefined => {
   return known
 }
 
+const TIME = /^([01]\d|2[0-3]):[0-5]\d$/
+
 /** What cannot be kept about quiet hours: a sentence, or undefined. */
 export const quietHoursProblem = ({ start, end, timezone }: Omit<QuietHours, "min_priority">) => {
+  if (![start, end].every(time => TIME.test(time)))
+    return "quiet_hours must start and end at times such as 22:00"
   if (!clockOf(timezone)) return `there is no time zone ${timezone}`
   return start === end ? "quiet_hours must start and end at different times" : undefined
 }

@@ -34,7 +34,7 @@ test("agents see the tickets of all organizations, and whose they are", async t 
 })
 
 test("nobody but the operator's owners, administrators and admin keys is an agent", async t => {
-  const { p, agent, customer, stranger, desk, NOBODY } = await supportWorld(t)
+  const { p, agent, customer, stranger, NOBODY } = await supportWorld(t)
   const { id } = await customer.support.createTicket(HELP)
   const { id: chat } = await customer.support.createChat()
   const owner = await p.person("globex", "owner")
@@ -61,8 +61,26 @@ test("nobody but the operator's owners, administrators and admin keys is an agen
   await assert.rejects(member.support.agentListTickets(), unscoped)
   assert.ok(p.firstRun)
   await assert.rejects(p.as(p.firstRun.api_key).support.agentListTickets(), unscoped)
-  await assert.rejects(desk.support.agentGetTicket({ id: NOBODY }), { code: "ticket_not_found" })
-  await assert.rejects(desk.support.agentListMessages({ id: NOBODY }), { code: "chat_session_not_found" })
+})
+
+test("agents are told of what is not there", async t => {
+  const { desk, NOBODY: id } = await supportWorld(t)
+  const { support } = desk
+  for (const act of [
+    () => support.agentGetTicket({ id }),
+    () => support.agentUpdateTicket({ id, priority: "low" }),
+    () => support.agentListComments({ id }),
+    () => support.agentAddComment({ id, body: "Hi" }),
+  ])
+    await assert.rejects(act(), { status: 404, code: "ticket_not_found" })
+  for (const act of [
+    () => support.agentUpdateChat({ id, status: "snoozed" }),
+    () => support.agentReadChat({ id }),
+    () => support.agentListMessages({ id }),
+    () => support.agentPostMessage({ id, content: "Hi" }),
+    () => support.agentStreamChat({ id }),
+  ])
+    await assert.rejects(act(), { status: 404, code: "chat_session_not_found" })
 })
 
 test("when the operator's organization is deleted nobody inherits its tickets", async t => {

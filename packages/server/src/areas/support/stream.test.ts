@@ -70,7 +70,7 @@ test("a stream hears what another process is told", { timeout: 60_000 }, async t
 test("an organization follows at most 50 chats at a time, and those left count no more", {
   timeout: 60_000,
 }, async t => {
-  const { customer, stranger } = await supportWorld(t)
+  const { customer, stranger, desk } = await supportWorld(t)
   const { id } = await customer.support.createChat()
   const open = async () => {
     const stream = eventsOf(await customer.support.streamChat({ id }))
@@ -80,6 +80,13 @@ test("an organization follows at most 50 chats at a time, and those left count n
   const streams = []
   for (let count = 0; count < 50; count++) streams.push(await open())
   await assert.rejects(open(), { status: 429, code: "rate_limited" })
+  const followed: AsyncIterator<ServerSentEvent>[] = []
+  for (let count = 0; count < 50; count++) {
+    followed.push(eventsOf(await desk.support.agentStreamChat({ id })))
+  }
+  const more = desk.support.agentStreamChat({ id })
+  await assert.rejects(more, { status: 429, code: "rate_limited" })
+  for (const stream of followed) await stream.return?.()
   const { id: other } = await stranger.support.createChat()
   const elsewhere = eventsOf(await stranger.support.streamChat({ id: other }))
   await until(elsewhere, isSession)

@@ -91,7 +91,10 @@ const post = async (
 const functionError = (answer: InvocationAnswer): AttemptError =>
   answer.status >= 200 && answer.status < 300
     ? null
-    : { code: answer.status === 504 ? "timeout" : "function_error", message: `The function answered with ${answer.status}.` }
+    : {
+        code: answer.status === 504 ? "timeout" : "function_error",
+        message: `The function answered with ${answer.status}.`,
+      }
 
 /** The function's answer, or 504 once the time is over. */
 const invoke = async (
@@ -102,10 +105,12 @@ const invoke = async (
 ): Promise<InvocationAnswer> => {
   const ended = new AbortController()
   const signal = AbortSignal.any([outer, AbortSignal.timeout(timeoutMs)])
-  const late = delay(timeoutMs, { status: 504, body: "" }, { signal: ended.signal, ref: false }).catch(() => ({
-    status: 504,
-    body: "",
-  }))
+  const late = delay(timeoutMs, { status: 504, body: "" }, { signal: ended.signal, ref: false }).catch(
+    () => ({
+      status: 504,
+      body: "",
+    }),
+  )
   try {
     return await Promise.race([target.invoke({ ...envelope, timeoutMs, signal }), late])
   } catch (error) {

@@ -43,7 +43,11 @@ export interface Deliveries {
    */
   cancel(db: Db, endpoint: EndpointOf): Promise<void>
   /** How endpoints are doing; those that were never sent anything are not in it. */
-  health(db: Db, tenantId: string, endpointIds: readonly string[]): Promise<ReadonlyMap<string, EndpointHealth>>
+  health(
+    db: Db,
+    tenantId: string,
+    endpointIds: readonly string[],
+  ): Promise<ReadonlyMap<string, EndpointHealth>>
   /** Forgets the failures of an endpoint that is switched on again or has another address; call it on that transaction. */
   forgive(db: Db, endpoint: EndpointOf): Promise<void>
 }

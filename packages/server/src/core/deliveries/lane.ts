@@ -1,3 +1,4 @@
+import type { DisabledReason, Endpoint } from "./deliveries.ts"
 import {
   CIRCUIT_FAILURES,
   failingOf,
@@ -9,7 +10,6 @@ import {
   retryDelayMs,
   type Verdict,
 } from "./rules.ts"
-import type { DisabledReason, Endpoint } from "./deliveries.ts"
 import type { ClaimedLane, LaneOf, LaneState, Owed, Settlement } from "./store.ts"
 
 /** At the same time to one endpoint: few until it has answered, then one more with each success. */
@@ -168,7 +168,8 @@ export const conclude = (lane: Lane, owed: Owed, verdict: Verdict, around: Circu
   lane.consecutiveFailures++
   lane.window = isOverloaded(verdict) ? 1 : Math.max(1, lane.window >> 1)
   // One that ends late says nothing new of an endpoint that is left alone already.
-  if (isCutOff(lane) && !wasBlocked) lane.blockedUntilMs = nowMs + delayFactor * probeDelayMs(lane.probes++, random)
+  if (isCutOff(lane) && !wasBlocked)
+    lane.blockedUntilMs = nowMs + delayFactor * probeDelayMs(lane.probes++, random)
   else if (verdict.statusCode === 429 && !wasBlocked) lane.blockedUntilMs = nowMs + delayMs
   if (isGone(verdict)) return { settlement: { id, attemptCount, status: "failed", dueAt: null }, disable }
   if (attemptCount + 1 >= attemptsMax) {

@@ -50,7 +50,11 @@ export const readMessages = async (
 }
 
 /** Deletes a stream's messages of before a time, 5,000 at most; gives how many there were. */
-export const expireMessages = async (db: Db, { tenantId, streamId }: StreamOf, before: Date): Promise<number> => {
+export const expireMessages = async (
+  db: Db,
+  { tenantId, streamId }: StreamOf,
+  before: Date,
+): Promise<number> => {
   const { numAffectedRows } = await sql`
     DELETE FROM deliveries.messages WHERE id = ANY(ARRAY(
       SELECT id FROM deliveries.messages

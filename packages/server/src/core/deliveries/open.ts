@@ -76,7 +76,13 @@ const deliverTest = async (
   return delivery
 }
 
-const checkMessage = ({ data, recipients }: { data: string; recipients: readonly { maxRetries: number }[] }) => {
+const checkMessage = ({
+  data,
+  recipients,
+}: {
+  data: string
+  recipients: readonly { maxRetries: number }[]
+}) => {
   const bytes = Buffer.byteLength(data)
   if (bytes > DATA_BYTES_MAX) throw new RangeError(`a message has ${bytes} bytes of data`)
   const over = recipients.find(({ maxRetries }) => maxRetries < 0 || maxRetries > RETRIES_MAX)

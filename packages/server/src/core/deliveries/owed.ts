@@ -59,7 +59,12 @@ export const replayRange = (
       ORDER BY id LIMIT ${REPLAYED_MAX}`,
   )
 
-const bury = async (db: Db, now: Date, status: "cancelled" | "dead_lettered", chosen: ReturnType<typeof sql>) => {
+const bury = async (
+  db: Db,
+  now: Date,
+  status: "cancelled" | "dead_lettered",
+  chosen: ReturnType<typeof sql>,
+) => {
   await sql`
     WITH gone AS (DELETE FROM deliveries.pending WHERE ${chosen} RETURNING *)
     INSERT INTO deliveries.finished (id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes,
@@ -75,8 +80,7 @@ export const buryAll = (
   now: Date,
   { tenantId, endpointId }: EndpointOf,
   status: "cancelled" | "dead_lettered",
-): Promise<void> =>
-  bury(db, now, status, sql`tenant_id = ${tenantId} AND endpoint_id = ${endpointId}`)
+): Promise<void> => bury(db, now, status, sql`tenant_id = ${tenantId} AND endpoint_id = ${endpointId}`)
 
 /** Ends what has waited for so long that the days it belongs to are about to be dropped. */
 export const buryOld = (db: Db, now: Date, before: Date): Promise<void> =>

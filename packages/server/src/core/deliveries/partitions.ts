@@ -16,12 +16,16 @@ const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
  * Looks before it locks: the usual start finds them.
  */
 export const addDays = async (db: Db): Promise<void> => {
-  const last = dayOf(Date.now() + (DAYS_AHEAD - 1) * DAY_MS).replaceAll("-", "")
-  const { rows } = await sql<{ isThere: boolean }>`
-    SELECT to_regclass(${`deliveries.messages_${last}`}) IS NOT NULL
-      AND to_regclass(${`deliveries.finished_${last}`}) IS NOT NULL AS "isThere"`.execute(db)
-  if (rows[0]?.isThere) return
-  await sql`SELECT deliveries.add_days(${dayOf(Date.now())}::date, ${DAYS_AHEAD}::int)`.execute(db)
+  const days = Array.from({ length: DAYS_AHEAD }, (_, ahead) => dayOf(Date.now() + ahead * DAY_MS))
+  const tables = days.flatMap(day =>
+    ["messages", "finished"].map(table => `deliveries.${table}_${day.replaceAll("-", "")}`),
+  )
+  const { rows } = await sql<{ areThere: boolean }>`
+    SELECT bool_and(to_regclass(name) IS NOT NULL) AS "areThere" FROM unnest(${tables}::text[]) AS t (name)`.execute(
+    db,
+  )
+  if (rows[0]?.areThere) return
+  await sql`SELECT deliveries.add_days(${days[0]}::date, ${DAYS_AHEAD}::int)`.execute(db)
 }
 
 /** Drops what is older than it is kept. */

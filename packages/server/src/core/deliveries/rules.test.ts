@@ -1,7 +1,14 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
-import { failingOf, probeDelayMs, RETRY_DELAYS_MS, retryAfterMs, retryDelayMs, type Verdict } from "./rules.ts"
+import {
+  failingOf,
+  probeDelayMs,
+  RETRY_DELAYS_MS,
+  retryAfterMs,
+  retryDelayMs,
+  type Verdict,
+} from "./rules.ts"
 
 const DAY = 86_400_000
 const NOW = Date.parse("2026-11-20T18:00:00Z")
@@ -24,10 +31,14 @@ test("the delays are those of the specification's example, and the last one repe
 
 test("every delay lies within a fifth of its schedule", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 20 }), fc.double({ min: 0, max: 1, noNaN: true }), (retry, random) => {
-      const ratio = delay(failed, retry, () => random) / delay(failed, retry)
-      assert.ok(ratio >= 0.799 && ratio <= 1.201)
-    }),
+    fc.property(
+      fc.integer({ min: 1, max: 20 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (retry, random) => {
+        const ratio = delay(failed, retry, () => random) / delay(failed, retry)
+        assert.ok(ratio >= 0.799 && ratio <= 1.201)
+      },
+    ),
   )
 })
 

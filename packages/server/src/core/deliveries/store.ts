@@ -189,7 +189,9 @@ export const insertDeliveries = async (
       ${fresh.map(({ owed }) => owed.message?.id)}::uuid[], ${fresh.map(({ owed }) => owed.message?.type)}::text[],
       ${fresh.map(({ owed }) => owed.orderingKey)}::text[], ${fresh.map(({ owed }) => owed.bytes)}::int4[],
       ${fresh.map(({ owed }) => owed.attemptsMax)}::int2[])
-      AS d (id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes, attempts_max)`.execute(db)
+      AS d (id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes, attempts_max)`.execute(
+    db,
+  )
   return fresh
 }
 
@@ -315,7 +317,9 @@ export const dispatchStore = (db: Db, worker: string) => ({
   async claim(now: Date, lanes: readonly LaneOf[]): Promise<ClaimedLane[]> {
     const { rows } = await sql<LaneRow>`
       SELECT * FROM deliveries.claim_lanes(${worker}, ${now}, ${lanes.map(({ endpointId }) => endpointId)}::uuid[],
-        ${lanes.map(({ tenantId }) => tenantId)}::uuid[], ${lanes.map(({ kind }) => kind)}::text[])`.execute(db)
+        ${lanes.map(({ tenantId }) => tenantId)}::uuid[], ${lanes.map(({ kind }) => kind)}::text[])`.execute(
+      db,
+    )
     return rows.map(toLane)
   },
 

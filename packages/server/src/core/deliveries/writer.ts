@@ -40,7 +40,13 @@ export const createWriter = ({ store, clock, log, meters, gate, written }: Write
       ({ lane, owed }) => `${lane.of.tenantId} ${owed.message?.projectId ?? ""}`,
     )) {
       const [organizationId = "", projectId] = key.split(" ")
-      meters.count({ organizationId, projectId: projectId || null, metric: "deliveries", quantity: group.length, at })
+      meters.count({
+        organizationId,
+        projectId: projectId || null,
+        metric: "deliveries",
+        quantity: group.length,
+        at,
+      })
     }
   }
 

@@ -111,6 +111,7 @@ const createConnect =
     aborted.promise.catch(() => undefined)
     try {
       const { protocol, host, hostname, port } = rules.read(text)
+      deadline.signal.throwIfAborted()
       const connecting = new Promise<Socket>((resolve, reject) => {
         const options = { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port }
         connect(options, (...[error, socket]) => {

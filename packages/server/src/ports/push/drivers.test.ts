@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from "node:net"
 import type { TestContext } from "node:test"
 import { createTestClock } from "../../testing/clock.ts"
 import { answer, closeAtOnce, type Script, startReceiver } from "../../testing/receiver.ts"
-import { pushConformance, type PushHarness, type Verdict } from "./conformance.ts"
+import { type PushHarness, pushConformance, type Verdict } from "./conformance.ts"
 import { openPush } from "./index.ts"
 import type { PushConnect, PushFetch, PushTarget } from "./port.ts"
 import { createBrowser } from "./testing/browser.ts"
@@ -18,7 +18,7 @@ const unanswered = (message: string) => ({ kind: "unanswered" as const, isFinal:
 
 const fetchPlainly: PushFetch = async ({ url, ...request }) => {
   try {
-    const response = await fetch(url, { ...request, body: request.body as BodyInit })
+    const response = await fetch(url, { ...request, body: request.body as string })
     const headers = Object.fromEntries(response.headers)
     return { kind: "answered", status: response.status, headers, body: await response.bytes() }
   } catch {
@@ -112,7 +112,9 @@ pushConformance("APNs", async t => {
     if (verdict === "broken") return void stream.session?.destroy()
     const status = { taken: 200, gone: 410, refused: 400, busy: 429 }[verdict]
     stream.respond({ ":status": status, ...(verdict === "busy" && BUSY) })
-    stream.end(status === 200 ? "" : JSON.stringify({ reason: verdict === "gone" ? "Unregistered" : "BadTopic" }))
+    stream.end(
+      status === 200 ? "" : JSON.stringify({ reason: verdict === "gone" ? "Unregistered" : "BadTopic" }),
+    )
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

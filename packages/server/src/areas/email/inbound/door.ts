@@ -62,6 +62,9 @@ interface ReplyTo {
 /** What an address is; `null` is the one for complaints. */
 type Found = Recipient | ReplyTo | null
 
+const isReplyTo = (found: Found): found is ReplyTo => found !== null && "replyTo" in found
+const isOfReports = (found: Found): found is Recipient | null => !isReplyTo(found)
+
 /** What the recipients of a mail under way were found to be. */
 type Named = Map<string, Found>
 
@@ -112,10 +115,9 @@ const createMailTaker = ({ intake, replies, name }: Pick<DoorNeeds, "intake" | "
   }
 
   const take = async (content: Buffer, isFromNobody: boolean, named: readonly Found[]) => {
-    const answered = named.filter(found => found !== null && "replyTo" in found)
     // Robots write in the name of nobody.
-    if (!isFromNobody) for (const found of answered) await takeAnswer(content, found)
-    const others = named.filter(found => found === null || !("replyTo" in found))
+    if (!isFromNobody) for (const found of named.filter(isReplyTo)) await takeAnswer(content, found)
+    const others = named.filter(isOfReports)
     if (others.length > 0) await takeReport(content, isFromNobody, others)
   }
 

@@ -90,9 +90,11 @@ const createDeliver = ({ database, clock, mails, delivery, platformEvents }: Del
   const attempt = async (message: MessageRow, recipient: RecipientRow, settings: SendingSettings) => {
     const { organization_id: organizationId, domain } = message
     const of = { organizationId, recipientId: recipient.id }
-    const content = await contentOf(database.db, delivery, message, recipient)
+    const [content, signer] = await Promise.all([
+      contentOf(database.db, delivery, message, recipient),
+      delivery.findSigner(organizationId, domain),
+    ])
     const raw = await mailOf(message, content)
-    const signer = await delivery.findSigner(organizationId, domain)
     const signed = signer ? await signMail(raw, signer, Math.floor(clock.now() / 1000)) : raw
     const sender = (signer && (await delivery.returnPath(of, signer))) ?? message.from_address
     const port = portOf(settings)
@@ -131,11 +133,12 @@ const createDeliver = ({ database, clock, mails, delivery, platformEvents }: Del
   return async ({ tenantId, payload }: Job<DeliverPayload>): Promise<Outcome | undefined> => {
     const organizationId = tenantId ?? ""
     const store = messageStore(database.db)
-    const recipient = await store.findRecipient(organizationId, payload.recipientId)
-    if (!recipient || (recipient.status !== "queued" && recipient.status !== "delayed")) return
-    const message = await store.find({ organizationId, projectId: null }, payload.emailId)
-    if (!message) return
-    const settings = await delivery.settingsOf(organizationId)
+    const [recipient, message, settings] = await Promise.all([
+      store.findRecipient(organizationId, payload.recipientId),
+      store.find({ organizationId, projectId: null }, payload.emailId),
+      delivery.settingsOf(organizationId),
+    ])
+    if (!message || !recipient || (recipient.status !== "queued" && recipient.status !== "delayed")) return
     const { outcome, by } = await attempt(message, recipient, settings)
     const now = new Date(clock.now())
     const step = stepOf(outcome, {

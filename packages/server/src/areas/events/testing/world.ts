@@ -1,7 +1,7 @@
 /** A platform whose subscriptions may lead to this machine. */
 import type { TestContext } from "node:test"
 import type { Svc } from "@svc/sdk"
-import { platform, type PlatformOptions, type TestPlatform } from "../../../testing/platform.ts"
+import { type PlatformOptions, platform, type TestPlatform } from "../../../testing/platform.ts"
 import { type Receiver, startReceiver } from "../../../testing/receiver.ts"
 
 export interface EventWorld {

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict"
 import type { TestContext } from "node:test"
 import { type Svc, verifyWebhook } from "@svc/sdk"
-import { everyScope, type PlatformOptions, platform } from "../../../testing/platform.ts"
+import { everyScope, type PlatformOptions, platform, type TestPlatform } from "../../../testing/platform.ts"
+import { until } from "../../../testing/process.ts"
 import { type Received, type Receiver, startReceiver } from "../../../testing/receiver.ts"
 
 export const OPEN = { SVC_OUTBOUND_ALLOW: "127.0.0.0/8" }
@@ -21,6 +22,13 @@ export const worldOf = async (t: TestContext, options: PlatformOptions = {}) => 
   }
   return { p, receiver, svc, person, tenant_id, projectId, register }
 }
+
+/** Waits while time goes on: what is due is found by the clock, and a clock that stands still finds nothing more. */
+export const passing = (p: TestPlatform, what: string, holds: () => boolean | Promise<boolean>) =>
+  until(what, async () => {
+    await p.clock.advance(1_000)
+    return holds()
+  })
 
 /** A key is made in no time, and tells of it. */
 export const makeKey = async (person: Svc, project_id: string | null = null) =>
