@@ -1,181 +1,27 @@
-import { DeliveryFailure, deliveryFields, deliveryQuery, replayBody } from "./deliveries-fields.ts"
+import { DeliveryFailure, deliveryQuery, replayBody } from "./deliveries-fields.ts"
 import { area, MIB, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
-
-/** Bytes of an event's data as JSON text. */
-export const EVENT_DATA_BYTES_MAX = 262_144
-/** Events of one publish. */
-export const EVENTS_PUBLISHED_MAX = 100
-export const EVENT_RETENTION_DAYS_MAX = 30
-export const TOPICS_MAX = 1_000
-/** Of one topic. */
-export const SUBSCRIPTIONS_MAX = 100
-export const SUBSCRIPTION_RETRIES_DEFAULT = 3
-/** How long an event's own id is remembered. */
-export const EVENT_DEDUPE_SECONDS = 86_400
-export const SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT = 86_400
-
-const GRACE_SECONDS_MAX = 7 * 86_400
-const PATTERNS_MAX = 100
-
-const TopicId = { topic_id: Id }
-const SubId = { sub_id: Id }
-
-const TopicName = T.String({
-  pattern: "^[a-zA-Z0-9][a-zA-Z0-9._-]{0,254}$",
-  maxLength: 255,
-  description: "Letters, digits, `.`, `_` and `-`; unique in the project",
-})
-export const EventType = T.String({
-  pattern: "^[a-zA-Z0-9_-]+(\\.[a-zA-Z0-9_-]+)*$",
-  maxLength: 256,
-  description: "Words of letters, digits, `_` and `-`, with dots between them: `order.paid`",
-})
-const Pattern = T.String({
-  pattern: "^(\\*|[a-zA-Z0-9_-]+(\\.[a-zA-Z0-9_-]+)*(\\.\\*)?)$",
-  maxLength: 256,
-  description: "A type as it is, `order.*` for all that begin with `order.`, or `*` for all",
-})
-
-const Topic = T.Object({
-  id: Id,
-  name: T.String(),
-  project_id: Nullable(Id),
-  subscription_count: T.Integer(),
-  event_count: T.Integer({ description: "Published since the topic was made" }),
-  retention_days: T.Integer({ description: "How long events are kept" }),
-  created_at: Time,
-  updated_at: Time,
-})
-
-const eventFields = {
-  event_type: EventType,
-  data: T.Optional(T.Record(T.String(), T.Unknown(), { description: "At most 256 KiB as JSON" })),
-  source: T.Optional(T.String({ minLength: 1, maxLength: 256, description: "Who says so" })),
-  id: T.Optional(
-    T.String({
-      minLength: 1,
-      maxLength: 256,
-      description:
-        "Yours: published again within 24 hours, it answers as the first time with `duplicate: true`",
-    }),
-  ),
-  occurred_at: T.Optional(Time),
-  ordering_key: T.Optional(
-    T.String({
-      minLength: 1,
-      maxLength: 256,
-      description: "Ordered subscriptions get events of one key one after the other",
-    }),
-  ),
-}
-const aliases = { event_id: "id" }
-
-const Published = T.Object({
-  event_id: T.String({ description: "The `webhook-id` of its deliveries" }),
-  id: T.String({ description: "The same" }),
-  topic_id: Id,
-  event_type: T.String(),
-  source: Nullable(T.String()),
-  published_at: Time,
-  matched_subscriptions: T.Integer(),
-  duplicate: T.Boolean({ description: "It had been published before, and this is the answer of then" }),
-})
-
-const SubscriptionType = OneOf(["webhook", "function"])
-const Format = OneOf(["standard", "cloudevents"])
-
-const subscriptionFields = {
-  config: T.Object(
-    {
-      url: T.Optional(
-        T.String({
-          minLength: 1,
-          maxLength: 2_048,
-          description: "Of a webhook; must lead to a public address",
-        }),
-      ),
-      function_name: T.Optional(T.String({ minLength: 1, maxLength: 255, description: "Of a function" })),
-      headers: T.Optional(
-        T.Record(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 4_096 }), {
-          maxProperties: 20,
-          description: "Sent beside our own. Never shown again; left out in a change, they stay",
-        }),
-      ),
-      timeout_seconds: T.Optional(T.Integer({ minimum: 1, maximum: 30, default: 15 })),
-      format: T.Optional(Format),
-    },
-    { additionalProperties: false },
-  ),
-  filter: T.Optional(
-    T.Object(
-      { event_types: T.Optional(T.Array(Pattern, { maxItems: PATTERNS_MAX, uniqueItems: true })) },
-      { additionalProperties: false, description: "None or empty: every event" },
-    ),
-  ),
-  max_retries: T.Optional(
-    T.Integer({
-      minimum: 0,
-      maximum: 20,
-      default: SUBSCRIPTION_RETRIES_DEFAULT,
-      description: "Attempts after the first",
-    }),
-  ),
-  retry_schedule_seconds: T.Optional(
-    Nullable(
-      T.Array(T.Integer({ minimum: 1, maximum: 86_400 }), {
-        minItems: 1,
-        maxItems: 20,
-        description:
-          "Before each retry, the last one repeated; else 5 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 hours",
-      }),
-    ),
-  ),
-  ordered: T.Optional(
-    T.Boolean({ default: false, description: "Events of one ordering key are sent one after the other" }),
-  ),
-  max_per_second: T.Optional(Nullable(T.Integer({ minimum: 1, maximum: 10_000 }))),
-}
-
-const shownFields = {
-  id: Id,
-  topic_id: Id,
-  sub_type: SubscriptionType,
-  config: T.Object({
-    url: T.Optional(T.String()),
-    function_name: T.Optional(T.String()),
-    header_names: T.Array(T.String()),
-    timeout_seconds: T.Integer(),
-    format: Format,
-  }),
-  filter: T.Object({ event_types: T.Array(T.String()) }),
-  max_retries: T.Integer(),
-  retry_schedule_seconds: Nullable(T.Array(T.Integer())),
-  ordered: T.Boolean(),
-  max_per_second: Nullable(T.Integer()),
-  status: OneOf(["active", "disabled"]),
-  disabled_reason: Nullable(OneOf(["owner", "gone", "failing"])),
-  secret_hint: T.String({ description: "The last four characters of the signing secret" }),
-  consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
-  last_delivery_at: Nullable(Time),
-  last_success_at: Nullable(Time),
-  created_at: Time,
-  updated_at: Time,
-}
-const Subscription = T.Object(shownFields)
-const WithSecret = T.Object({
-  ...shownFields,
-  signing_secret: T.Optional(T.String({ description: "Shown when it is new, and then never again" })),
-})
-
-const Delivery = T.Object({ ...deliveryFields, subscription_id: Id })
-
-interface StreamedEvent {
-  readonly event: string
-  readonly data: string
-  readonly id: string | undefined
-}
-const Stream = T.Unsafe<AsyncIterable<StreamedEvent>>(T.Unknown())
+import {
+  Delivery,
+  EVENT_RETENTION_DAYS_MAX,
+  EVENTS_PUBLISHED_MAX,
+  EventType,
+  eventAliases,
+  eventFields,
+  GRACE_SECONDS_MAX,
+  Pattern,
+  Published,
+  Stream,
+  SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
+  SubId,
+  Subscription,
+  SubscriptionType,
+  subscriptionFields,
+  Topic,
+  TopicId,
+  TopicName,
+  WithSecret,
+} from "./events-fields.ts"
+import { Nullable, OneOf, Page, PageQuery } from "./types.ts"
 
 export const events = area(
   "events",
@@ -254,7 +100,7 @@ export const events = area(
           }),
         ),
       }),
-      aliases,
+      aliases: eventAliases,
       bodyBytesMax: 8 * MIB,
       replies: { 200: T.Union([Published, T.Object({ events: T.Array(Published) })]) },
       faults: ["topic_not_found", "event_too_large", "missing_parameter", "invalid_parameter"],

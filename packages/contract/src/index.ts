@@ -76,7 +76,7 @@ export {
   SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
   SUBSCRIPTIONS_MAX,
   TOPICS_MAX,
-} from "./events.ts"
+} from "./events-fields.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"
 export { type KeyType, keyTypes } from "./identity.ts"

@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { ClaimedLane, DispatchStore, LaneOf } from "./store.ts"
+import type { ClaimedLane, DispatchStore, LaneOf } from "./dispatch-store.ts"
 
 /** After a process's last sign of life others send in its place. */
 const LEASE_MS = 15_000
@@ -80,11 +80,13 @@ export const createClaims = ({ db, store, changes, clock, log, claimed, refused 
       while (wanted.size > 0) {
         const lanes = [...wanted.values()].slice(0, CLAIMED_AT_ONCE)
         for (const { endpointId } of lanes) wanted.delete(endpointId)
-        await claim(lanes)
+        await claim(lanes).catch(error => {
+          for (const lane of lanes) wanted.set(lane.endpointId, lane)
+          throw error
+        })
       }
     } catch (error) {
-      wanted.clear()
-      log.warn({ error: String(error) }, "no endpoints could be claimed; the next look tries again")
+      log.warn({ error: String(error) }, "endpoints wait to be claimed")
     } finally {
       isClaiming = false
     }
@@ -100,6 +102,10 @@ export const createClaims = ({ db, store, changes, clock, log, claimed, refused 
       if (untilMs > clock.now()) tellOthers([lane.endpointId])
       else this.claim(lane)
     },
+    /** After a failure. */
+    resume(): void {
+      if (wanted.size > 0) void run()
+    },
     claim(lane: LaneOf): void {
       foreign.delete(lane.endpointId)
       wanted.set(lane.endpointId, lane)
@@ -108,3 +114,5 @@ export const createClaims = ({ db, store, changes, clock, log, claimed, refused 
     [Symbol.dispose]: () => clearTimeout(pause),
   }
 }
+
+export type Claims = ReturnType<typeof createClaims>

@@ -1,4 +1,5 @@
 import type { DisabledReason, Endpoint } from "./deliveries.ts"
+import type { ClaimedLane, LaneOf, LaneState, Owed, Settlement } from "./dispatch-store.ts"
 import {
   CIRCUIT_FAILURES,
   failingOf,
@@ -10,7 +11,6 @@ import {
   retryDelayMs,
   type Verdict,
 } from "./rules.ts"
-import type { ClaimedLane, LaneOf, LaneState, Owed, Settlement } from "./store.ts"
 
 /** At the same time to one endpoint: few until it has answered, then one more with each success. */
 const WINDOW_START = 4
@@ -19,6 +19,8 @@ const WINDOW_MAX = 32
 /** One endpoint, as the process that sends to it knows it. */
 export interface Lane {
   readonly of: LaneOf
+  /** False while it is not known whether another process has taken it. */
+  isOurs: boolean
   readonly ready: Owed[]
   /** Under way. */
   readonly flying: Set<string>
@@ -50,6 +52,7 @@ export interface Lane {
 
 export const createLane = (claimed: ClaimedLane, nowMs: number): Lane => ({
   of: { endpointId: claimed.endpointId, tenantId: claimed.tenantId, kind: claimed.kind },
+  isOurs: true,
   ready: [],
   flying: new Set(),
   known: new Set(),
@@ -84,6 +87,7 @@ export const stateOf = (lane: Lane): LaneState => ({
 
 /** What the database says of an endpoint's health takes the place of what was known. */
 export const refreshLane = (lane: Lane, claimed: ClaimedLane): void => {
+  lane.isOurs = true
   lane.consecutiveFailures = claimed.consecutiveFailures
   lane.failingSinceMs = claimed.failingSinceMs
   lane.isWarned = claimed.isWarned

@@ -1,8 +1,8 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Logger } from "../../kernel/log.ts"
+import type { DispatchStore, Owed } from "./dispatch-store.ts"
 import type { Gate } from "./gate.ts"
 import { isCutOff, type Lane, readyMaxOf } from "./lane.ts"
-import type { DispatchStore, Owed } from "./store.ts"
 
 /** Deliveries of one endpoint that are read at once, and about how many bytes. */
 const LOADED_MAX = 200
@@ -110,3 +110,5 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
     },
   }
 }
+
+export type Loader = ReturnType<typeof createLoader>

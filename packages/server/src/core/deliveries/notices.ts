@@ -4,9 +4,10 @@ import type { Database } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { CHANGED_TOPIC } from "./claims.ts"
 import type { DeliveryKind, DisabledReason } from "./deliveries.ts"
+import type { Owed, Settlement } from "./dispatch-store.ts"
 import type { Lane } from "./lane.ts"
 import { buryAll, forgetFailures, setWarned } from "./owed.ts"
-import { findDelivery, type Owed, type Settlement } from "./store.ts"
+import { findDelivery } from "./store.ts"
 
 /** The attempt of a delivery with whose failure an endpoint's owner is warned. */
 const WARNED_AT_ATTEMPT = 4
@@ -29,6 +30,7 @@ export const createNotices = ({ database, changes, clock, log, kinds }: NoticesN
       await forgetFailures(tx, of)
       await changes.announce(tx, CHANGED_TOPIC, of.endpointId)
     })
+    lane.isDisabling = false
     changes.applied(CHANGED_TOPIC, of.endpointId)
   }
 
@@ -94,3 +96,5 @@ export const createNotices = ({ database, changes, clock, log, kinds }: NoticesN
     },
   }
 }
+
+export type Notices = ReturnType<typeof createNotices>

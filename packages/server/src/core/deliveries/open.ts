@@ -8,7 +8,7 @@ import { attemptDelivery } from "./attempt.ts"
 import { CHANGED_TOPIC } from "./claims.ts"
 import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMessage } from "./deliveries.ts"
 import { createDispatcher, type Dispatcher, type DispatcherNeeds } from "./dispatcher.ts"
-import { buryAll, forgetFailures, replayRange, sendAgain } from "./owed.ts"
+import { buryAll, forgetFailures, replayRange, sendAgain, unblock } from "./owed.ts"
 import { addDays, turnDays } from "./partitions.ts"
 import { isSuccess } from "./rules.ts"
 import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
@@ -122,11 +122,13 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
       listDeliveries(db, endpoint, filter, dispatcher.underWay(endpoint.endpointId)),
     async retry(db, endpoint, deliveryId) {
       await sendAgain(db, now(), endpoint, deliveryId)
+      await unblock(db, endpoint)
       await tellChanged(db, endpoint)
       return findDelivery(db, endpoint, deliveryId)
     },
     async replay(db, endpoint, range) {
       const count = await replayRange(db, now(), endpoint, range)
+      await unblock(db, endpoint)
       await tellChanged(db, endpoint)
       return count
     },

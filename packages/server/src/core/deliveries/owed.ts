@@ -95,6 +95,16 @@ export const forgetFailures = async (db: Db, { tenantId, endpointId }: EndpointO
     .execute()
 }
 
+/** The next of it is sent now, however often it failed: somebody asked for that. */
+export const unblock = async (db: Db, { tenantId, endpointId }: EndpointOf): Promise<void> => {
+  await db
+    .updateTable("deliveries.lanes")
+    .set({ blocked_until: null })
+    .where("tenant_id", "=", tenantId)
+    .where("endpoint_id", "=", endpointId)
+    .execute()
+}
+
 export const setWarned = async (db: Db, { tenantId, endpointId }: EndpointOf, isWarned: boolean) => {
   await db
     .updateTable("deliveries.lanes")

@@ -1,9 +1,9 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
+import type { DispatchStore, Owed, Settlement } from "./dispatch-store.ts"
 import type { Gate } from "./gate.ts"
 import { type Lane, stateOf } from "./lane.ts"
-import type { DispatchStore, Owed, Settlement } from "./store.ts"
 
 const STATEMENT_MAX = 500
 
@@ -13,7 +13,7 @@ export interface Ended {
   readonly owed: Owed
   readonly settlement: Settlement
   /** Once it is written. */
-  readonly then: (() => void) | undefined
+  readonly afterwards: (() => void) | undefined
 }
 
 interface WriterNeeds {
@@ -71,7 +71,7 @@ export const createWriter = ({ store, clock, log, meters, gate, written }: Write
     await (isOrdered ? gate(() => settle(ended)) : settle(ended))
     inFlight = []
     written(ended)
-    for (const { then } of ended) then?.()
+    for (const { afterwards } of ended) afterwards?.()
   }
 
   const flush = async () => {
@@ -107,3 +107,5 @@ export const createWriter = ({ store, clock, log, meters, gate, written }: Write
     size: () => waiting.length + inFlight.length,
   }
 }
+
+export type Writer = ReturnType<typeof createWriter>
