@@ -29,7 +29,9 @@ const places: readonly Place[] = [
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
   {
     name: "platform",
-    files: s("(platform|areas|engines|main|run|services|settings|config|config-parsers)\\.ts$"),
+    files: s(
+      "(platform|areas|engines|main|run|services|setting|settings|settings-messaging|config|config-parsers)\\.ts$",
+    ),
     may: [s("")],
     packages: [any],
   },

@@ -1,6 +1,6 @@
 /** What schedules and their executions look like. */
 import { type Static, T } from "./dsl.ts"
-import { EventType } from "./events.ts"
+import { EventType } from "./events-fields.ts"
 import { Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
 /** Of one organization. */

@@ -21,7 +21,7 @@ import {
   TopicName,
   WithSecret,
 } from "./events-fields.ts"
-import { Nullable, OneOf, Page, PageQuery } from "./types.ts"
+import { Id, Nullable, OneOf, Page, PageQuery } from "./types.ts"
 
 export const events = area(
   "events",

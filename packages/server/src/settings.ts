@@ -5,30 +5,16 @@ import {
   bucketUrl,
   cidrs,
   cluster,
-  fraction,
-  hostName,
   indexName,
   integer,
-  mailAddress,
   nameServers,
   optional,
-  smtpServer,
-  spfTerms,
   transitKey,
   url,
-  uuid,
   word,
 } from "./config-parsers.ts"
-
-export interface Setting<Value> {
-  readonly variable: string
-  readonly meaning: string
-  /** The default as documentation shows it. */
-  readonly otherwise: string
-  readonly secret?: true
-  /** Throws a RangeError that says what the value must be. */
-  readonly parse: (text: string | undefined) => Value
-}
+import type { Setting } from "./setting.ts"
+import { messagingSettings } from "./settings-messaging.ts"
 
 export const settings = {
   host: {
@@ -314,51 +300,6 @@ export const settings = {
     meaning: "Model to ask there.",
     parse: (text = "gpt-4o-mini") => text,
   },
-  smtpServer: {
-    variable: "SVC_SMTP_URL",
-    otherwise: "none: mails stay in the mailbox of this installation",
-    meaning:
-      "Mail server that carries mails on: `smtp://user:password@host:587`, or `smtps:` for TLS from the start.",
-    secret: true,
-    parse: smtpServer,
-  },
-  mailFrom: {
-    variable: "SVC_MAIL_FROM",
-    otherwise: "no-reply@ and the host of SVC_BASE_URL",
-    meaning: "Sender of mails for which nobody names another.",
-    parse: mailAddress,
-  },
-  mailDirect: {
-    variable: "SVC_MAIL_DIRECT",
-    otherwise: "off",
-    meaning: "`on` lets mails go straight to the servers of recipients, for which port 25 must be open.",
-    parse: word("off", "on"),
-  },
-  githubUrl: {
-    variable: "SVC_GITHUB_URL",
-    otherwise: "https://api.github.com",
-    meaning:
-      "GitHub's API, unless a project's credentials name another: `https://github.example.com/api/v3`.",
-    parse: (text = "https://api.github.com") => url("http:", "https:")(text) ?? text,
-  },
-  gitlabUrl: {
-    variable: "SVC_GITLAB_URL",
-    otherwise: "https://gitlab.com/api/v4",
-    meaning: "The same for GitLab.",
-    parse: (text = "https://gitlab.com/api/v4") => url("http:", "https:")(text) ?? text,
-  },
-  bitbucketUrl: {
-    variable: "SVC_BITBUCKET_URL",
-    otherwise: "https://api.bitbucket.org/2.0",
-    meaning: "The same for Bitbucket Cloud.",
-    parse: (text = "https://api.bitbucket.org/2.0") => url("http:", "https:")(text) ?? text,
-  },
-  giteaUrl: {
-    variable: "SVC_GITEA_URL",
-    otherwise: "https://gitea.com/api/v1",
-    meaning: "The same for Gitea or Forgejo.",
-    parse: (text = "https://gitea.com/api/v1") => url("http:", "https:")(text) ?? text,
-  },
   rateLimit: {
     variable: "SVC_RATE_LIMIT",
     otherwise: "plan",
@@ -391,60 +332,7 @@ export const settings = {
       "Name servers, separated by commas, that hosts of users' URLs and domains are looked up at: `1.1.1.1`, `[::1]:5353`.",
     parse: nameServers,
   },
-  retryDelayFactor: {
-    variable: "SVC_RETRY_DELAY_FACTOR",
-    otherwise: "1",
-    meaning:
-      "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
-    parse: fraction,
-  },
-  mailHost: {
-    variable: "SVC_MAIL_HOST",
-    otherwise: "the host of SVC_BASE_URL",
-    meaning: "Name of this installation for mail servers: MX records of sending domains point at it.",
-    parse: hostName,
-  },
-  mailSpf: {
-    variable: "SVC_MAIL_SPF",
-    otherwise: "a:<SVC_MAIL_HOST>",
-    meaning:
-      "Terms by which SPF records of sending domains allow what sends for us: `include:spf.example.com`.",
-    parse: spfTerms,
-  },
-  trackingHost: {
-    variable: "SVC_TRACKING_HOST",
-    otherwise: "the host of SVC_BASE_URL",
-    meaning: "Name that tracking names of sending domains are aliases of.",
-    parse: hostName,
-  },
-  smtpPort: {
-    variable: "SVC_SMTP_PORT",
-    otherwise: "none: bounces and complaints by mail are not taken",
-    meaning: "Port on which mail servers deliver bounces and complaints; the world finds it on port 25.",
-    parse: (text: string | undefined) => (text === undefined ? undefined : integer(0, 65_535, 0)(text)),
-  },
-  smtpHost: {
-    variable: "SVC_SMTP_HOST",
-    otherwise: "SVC_HOST",
-    meaning: "Address that this port listens on; 0.0.0.0 for all of this machine's.",
-    parse: (text: string | undefined) => {
-      if (text !== undefined && isIP(text) === 0) throw new RangeError("must be an IP address")
-      return text
-    },
-  },
-  supportOrganization: {
-    variable: "SVC_SUPPORT_ORGANIZATION",
-    otherwise: "the first organization",
-    meaning:
-      "Id of the organization whose owners and administrators answer the support tickets of all others.",
-    parse: uuid,
-  },
-  supportEmail: {
-    variable: "SVC_SUPPORT_EMAIL",
-    otherwise: "none",
-    meaning: "Address that is told of new support tickets and of what customers add to them.",
-    parse: mailAddress,
-  },
+  ...messagingSettings,
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",
     otherwise: "none: /metrics answers callers of this machine only",

@@ -126,7 +126,7 @@ export const createCore = (needs: CoreNeeds) => {
     meters,
     platformEvents,
     /** Work that recurs. */
-    schedules: [expiringKeys({ database, news, now: clock.now })],
+    schedules: [expiringKeys({ database, platformEvents, now: clock.now })],
     // Credit and quota come with the billing area; until then nothing is refused for them.
     admission: { admit: () => undefined },
     async [Symbol.asyncDispose]() {

@@ -5,7 +5,9 @@ import { allOperations, isOurs, mutates, type Operation, type Scope, scopeNames 
 import type { OperationName } from "@svc/sdk"
 import { newSecret } from "../core/keys/secret.ts"
 import { everyScope, platform, type TestPlatform } from "./platform.ts"
-import { type SampleWorld, samples, unsampled } from "./samples.ts"
+import type { SampleWorld } from "./sample-world.ts"
+import { samples } from "./samples.ts"
+import { unsampled } from "./unsampled.ts"
 
 const NOBODY = "00000000-0000-7000-8000-000000000000"
 

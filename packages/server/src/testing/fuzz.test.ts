@@ -6,7 +6,8 @@ import { createSvc, type OperationName } from "@svc/sdk"
 import fc from "fast-check"
 import { bodyText, garbage, type Spoil, spoiled } from "./arbitraries.ts"
 import { everyScope, PASSWORD, platform, type TestPlatform, uniqueName } from "./platform.ts"
-import { type SampleWorld, samples } from "./samples.ts"
+import type { SampleWorld } from "./sample-world.ts"
+import { samples } from "./samples.ts"
 import { watchedFetch } from "./watch.ts"
 
 /** Change it to look elsewhere; a failure prints it with the path to the smallest case. */

@@ -1,21 +1,12 @@
 /** One valid input for every operation that changes state, and for every one that names a thing by id. */
 import { randomUUID } from "node:crypto"
-import type { OperationName, Svc } from "@svc/sdk"
+import type { OperationName } from "@svc/sdk"
 import { emailDeliverySamples } from "../areas/email/testing/delivery-samples.ts"
 import { emailSendingSamples } from "../areas/email/testing/sending-samples.ts"
 import { githubPush } from "../areas/integrations/testing/hooks.ts"
-import { PASSWORD, type TestPlatform, uniqueName } from "./platform.ts"
-
-export interface SampleWorld {
-  readonly platform: TestPlatform
-  /** Signed in as an owner of the tenant. */
-  readonly person: Svc
-  /** Holds a key of the tenant with every scope. */
-  readonly key: Svc
-  readonly tenant: string
-}
-
-type Sample = (world: SampleWorld) => Promise<Record<string, unknown>>
+import { storageSamples } from "../areas/storage/testing/samples.ts"
+import { PASSWORD, uniqueName } from "./platform.ts"
+import type { Sample, SampleWorld } from "./sample-world.ts"
 
 const newKey = async ({ person }: SampleWorld) =>
   (await person.keys.create({ name: uniqueName(), type: "secret", scopes: ["kv:read", "kv:write"] })).id
@@ -86,35 +77,6 @@ const newCollection = async (world: SampleWorld, name = uniqueName()) => {
 const newVectors = async (world: SampleWorld) => {
   const { tenant_id, name: collection } = await newCollection(world)
   return { tenant_id, collection, vectors: [{ id: "a", values: [1, 2], metadata: { color: "red" } }] }
-}
-
-const newBucket = async ({ key }: SampleWorld) => {
-  const bucket = uniqueName()
-  await key.storage.createBucket({ name: bucket })
-  return bucket
-}
-
-const newObject = async (world: SampleWorld) => {
-  const object = { bucket: await newBucket(world), key: "a folder/name" }
-  await world.key.storage.putObject(object, { body: "content" })
-  return object
-}
-
-const newTransfer = async (world: SampleWorld) => {
-  const { bucket, key } = await newObject(world)
-  return { source_bucket: bucket, source_key: key, bucket, key: "elsewhere" }
-}
-
-const newMultipart = async (world: SampleWorld) => {
-  const bucket = await newBucket(world)
-  const { upload_id } = await world.key.storage.createMultipart({ bucket, key: "film" })
-  return { upload_id }
-}
-
-const newParts = async (world: SampleWorld) => {
-  const { upload_id } = await newMultipart(world)
-  const { etag } = await world.key.storage.putPart({ upload_id, part_number: 1 }, { body: "content" })
-  return { upload_id, parts: [{ part_number: 1, etag }] }
 }
 
 const newTopic = async ({ key }: SampleWorld) => ({
@@ -205,6 +167,7 @@ const newGitEvent = async ({ platform, key }: SampleWorld) => {
 }
 
 export const samples: { readonly [Name in OperationName]?: Sample } = {
+  ...storageSamples,
   ...emailSendingSamples,
   ...emailDeliverySamples,
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
@@ -238,23 +201,6 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     await key.encryption.encrypt({ plaintext: "for the first key" })
     return { min_decryption_version: 1 }
   },
-  "storage.createBucket": async () => ({ name: uniqueName() }),
-  "storage.getBucket": async world => ({ name: await newBucket(world) }),
-  "storage.updateBucket": async world => ({ name: await newBucket(world), public: true }),
-  "storage.deleteBucket": async world => ({ name: await newBucket(world) }),
-  "storage.listObjects": async world => ({ bucket: await newBucket(world) }),
-  "storage.putObject": async world => ({ bucket: await newBucket(world), key: "a folder/name" }),
-  "storage.getObject": newObject,
-  "storage.headObject": newObject,
-  "storage.deleteObject": newObject,
-  "storage.deleteObjects": async world => ({ bucket: await newBucket(world), keys: ["a", "b"] }),
-  "storage.copyObject": newTransfer,
-  "storage.moveObject": newTransfer,
-  "storage.createMultipart": async world => ({ bucket: await newBucket(world), key: "film" }),
-  "storage.putPart": async world => ({ ...(await newMultipart(world)), part_number: 1 }),
-  "storage.listParts": newMultipart,
-  "storage.completeMultipart": newParts,
-  "storage.abortMultipart": newMultipart,
   "kv.set": async () => ({ key: uniqueName(), value: { text: "hello" } }),
   "kv.del": async () => ({ key: uniqueName() }),
   "kv.batch": async () => ({ ops: [{ op: "set", key: uniqueName(), value: 1 }] }),
@@ -405,32 +351,4 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "approvals.get": async world => ({ id: await newApproval(world) }),
   "approvals.approve": async world => ({ id: await newApproval(world) }),
   "approvals.reject": async world => ({ id: await newApproval(world) }),
-}
-
-/** Mutations that the loops cannot repeat, and why. */
-export const unsampled: { readonly [Name in OperationName]?: string } = {
-  "integrations.putCredentials":
-    "names a provider that all tenants share; areas/integrations/accounts.test.ts has it",
-  "integrations.deleteCredentials":
-    "names a provider that all tenants share; areas/integrations/accounts.test.ts has it",
-  "integrations.linkInstallation": "asks GitHub; areas/integrations/accounts.test.ts has it",
-  "integrations.unlinkInstallation": "needs what GitHub shows; areas/integrations/accounts.test.ts has it",
-  "integrations.createInstallationToken": "asks GitHub; areas/integrations/accounts.test.ts has it",
-  "integrations.receive": "public: there is no caller yet to remember an Idempotency-Key for",
-  "account.signup": "public: there is no caller yet to remember an Idempotency-Key for",
-  "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
-  "account.logout": "ends the session that the loop goes on with",
-  "email.unsubscribe": "public: areas/email/tracking/tracking.test.ts has it",
-  "storage.putSigned": "public: there is no caller yet to remember an Idempotency-Key for",
-  "storage.createUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
-  "storage.patchUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
-  "storage.deleteUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
-  "organizations.delete": "ends the tenant that the loop goes on with",
-  "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
-  "support.agentUpdateTicket": "is the operator's alone; areas/support/agents.test.ts has it",
-  "support.agentAddComment": "is the operator's alone; areas/support/agents.test.ts has it",
-  "support.agentUpdateChat": "is the operator's alone; areas/support/agents.test.ts has it",
-  "support.agentReadChat": "is the operator's alone; areas/support/agents.test.ts has it",
-  "support.agentPostMessage": "is the operator's alone; areas/support/agents.test.ts has it",
-  "approvals.cancel": "is the requesting key's act; approvals.test.ts has it",
 }

@@ -18,9 +18,7 @@ test("a key's end is announced a week before, once, unless the key was rotated o
     wants: (_organizationId, type) => type === "key.expiring",
     receive: async (_db, events) => void told.push(...events.map(({ data }) => data.key_id)),
   })
-  const changes = { announce: async () => undefined, subscribe: () => undefined, applied: () => undefined }
-  const news = { platformEvents, changes: changes as never }
-  const { run } = expiringKeys({ database: p.database, news, now: () => nowMs })
+  const { run } = expiringKeys({ database: p.database, platformEvents, now: () => nowMs })
   const sweepOn = async (day: number) => {
     nowMs = p.clock.now() + day * DAY_MS
     told.length = 0

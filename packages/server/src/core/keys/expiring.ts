@@ -12,19 +12,19 @@ const BATCH_MAX = 500
 /** Tells organizations, once, that a key of theirs is about to end. One that was rotated has a successor already. */
 export const expiringKeys = (needs: {
   readonly database: Database
-  readonly news: KeyNews
+  readonly platformEvents: KeyNews["platformEvents"]
   readonly now: () => number
 }): ScheduleDefinition => ({
   name: "keys.expiring",
   every: DAY_MS,
   async run(_tick, { signal }) {
-    const { database, news, now } = needs
+    const { database, now } = needs
     for (let told = BATCH_MAX; told === BATCH_MAX && !signal.aborted; ) {
       told = await database.transaction(async tx => {
         const at = new Date(now())
         const until = new Date(now() + NOTICE_MS)
         const keys = await keyStore(tx).noteExpiring(at, until, BATCH_MAX)
-        await emitKeyEvents(tx, news, "key.expiring", keys)
+        await emitKeyEvents(tx, needs, "key.expiring", keys)
         return keys.length
       })
     }

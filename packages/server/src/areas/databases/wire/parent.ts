@@ -18,7 +18,7 @@ export interface ParentEvents {
   gone(): void
 }
 
-export const createParent = (events: ParentEvents): Parent => {
+export const createParent = (heard: ParentEvents): Parent => {
   const asked = new Map<number, PromiseWithResolvers<unknown>>()
   let lastId = 0
 
@@ -46,7 +46,7 @@ export const createParent = (events: ParentEvents): Parent => {
     switch (message.kind) {
       case "connection":
         // The client may have gone before its socket got here.
-        if (socket) events.connection(message.connectionId, socket)
+        if (socket) heard.connection(message.connectionId, socket)
         else void tell({ kind: "closed", connectionId: message.connectionId })
         return
       case "answer":
@@ -54,12 +54,12 @@ export const createParent = (events: ParentEvents): Parent => {
       case "refusal":
         return take(message.id)?.reject(new WireRefusal(message))
       case "disconnect":
-        return events.disconnect(message.branchId)
+        return heard.disconnect(message.branchId)
       default:
-        return events.stop()
+        return heard.stop()
     }
   })
-  process.on("disconnect", events.gone)
+  process.on("disconnect", heard.gone)
 
   return {
     open: async request => (await ask(id => ({ kind: "open", id, request }))) as WireTarget,

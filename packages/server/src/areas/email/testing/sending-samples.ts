@@ -1,6 +1,6 @@
 /** Valid inputs of the sending side's operations, for the tests that hold for every operation. */
 import { uniqueName } from "../../../testing/platform.ts"
-import type { SampleWorld } from "../../../testing/samples.ts"
+import type { SampleWorld } from "../../../testing/sample-world.ts"
 import { until } from "./until.ts"
 
 const template = () => ({ name: uniqueName(), subject: "Hi {{ name }}", html: "<p>Hi {{ name }}</p>" })

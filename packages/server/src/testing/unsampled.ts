@@ -1,0 +1,29 @@
+import type { OperationName } from "@svc/sdk"
+
+/** Mutations that the loops cannot repeat, and why. */
+export const unsampled: { readonly [Name in OperationName]?: string } = {
+  "integrations.putCredentials":
+    "names a provider that all tenants share; areas/integrations/accounts.test.ts has it",
+  "integrations.deleteCredentials":
+    "names a provider that all tenants share; areas/integrations/accounts.test.ts has it",
+  "integrations.linkInstallation": "asks GitHub; areas/integrations/accounts.test.ts has it",
+  "integrations.unlinkInstallation": "needs what GitHub shows; areas/integrations/accounts.test.ts has it",
+  "integrations.createInstallationToken": "asks GitHub; areas/integrations/accounts.test.ts has it",
+  "integrations.receive": "public: there is no caller yet to remember an Idempotency-Key for",
+  "account.signup": "public: there is no caller yet to remember an Idempotency-Key for",
+  "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
+  "account.logout": "ends the session that the loop goes on with",
+  "email.unsubscribe": "public: areas/email/tracking/tracking.test.ts has it",
+  "storage.putSigned": "public: there is no caller yet to remember an Idempotency-Key for",
+  "storage.createUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
+  "storage.patchUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
+  "storage.deleteUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
+  "organizations.delete": "ends the tenant that the loop goes on with",
+  "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
+  "support.agentUpdateTicket": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentAddComment": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentUpdateChat": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentReadChat": "is the operator's alone; areas/support/agents.test.ts has it",
+  "support.agentPostMessage": "is the operator's alone; areas/support/agents.test.ts has it",
+  "approvals.cancel": "is the requesting key's act; approvals.test.ts has it",
+}
