@@ -28,11 +28,12 @@ export const eventsArea = defineArea({
     "outbound",
     "functions",
     "meters",
+    "log",
     "scheduleTargets",
   ],
   migrations: { schema: "events", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
-    const { database, changes, clock, jobs, deliveries, box, outbound, functions, meters, scheduleTargets } =
+    const { database, changes, clock, jobs, deliveries, box, outbound, functions, meters, scheduleTargets, log } =
       services
     const { db } = database
     const endpoints = createEndpoints({ db, changes, box, functions, now: clock.now })

@@ -4,10 +4,10 @@ import { expireMessages } from "../../core/deliveries/messages.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
-import { foldPublications, pruneDedupeKeys, readForgetfulTopics } from "./publishing-store.ts"
+import { pruneDedupeKeys, readForgetfulTopics } from "./publishing-store.ts"
 
 export const FORGET_QUEUE = "events.forget"
-const FOLD_EVERY_MS = 60_000
+const PRUNE_EVERY_MS = 60_000
 const EXPIRE_EVERY_MS = 3_600_000
 const DAY_MS = 86_400_000
 
@@ -23,12 +23,9 @@ export const keepEvents = (jobs: Jobs, { db }: Database, clock: Clock): void => 
       expire(tenantId ?? "", payload.topicId, new Date(clock.now() + DAY_MS), signal),
   })
   jobs.schedule({
-    name: "events.fold",
-    every: FOLD_EVERY_MS,
-    async run() {
-      await foldPublications(db)
-      await pruneDedupeKeys(db, new Date(clock.now()))
-    },
+    name: "events.dedupes",
+    every: PRUNE_EVERY_MS,
+    run: () => pruneDedupeKeys(db, new Date(clock.now())),
   })
   jobs.schedule({
     name: "events.expire",

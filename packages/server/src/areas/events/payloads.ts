@@ -1,6 +1,7 @@
 import type { areas, Output } from "@svc/contract"
 import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
 import { deliveryPayload } from "../../core/deliveries/payload.ts"
+import { deliveryPayload } from "../../core/deliveries/payload.ts"
 import type { PublishResult } from "./publisher.ts"
 import type { SubscriptionRow, TopicRow } from "./store.ts"
 
@@ -11,12 +12,12 @@ type DeliveryPayload = Output<Specs["retryDelivery"]>
 
 const time = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
-export const toTopic = (row: TopicRow): TopicPayload => ({
+export const toTopic = (row: TopicRow, uncounted: number): TopicPayload => ({
   id: row.id,
   name: row.name,
   project_id: row.project_id,
   subscription_count: row.subscription_count,
-  event_count: row.event_count,
+  event_count: row.event_count + uncounted,
   retention_days: row.retention_days,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),

@@ -1,7 +1,8 @@
 import type { Deliveries, NewMessage } from "../../core/deliveries/deliveries.ts"
 import { eventIdOf, messageIdOf } from "../../core/deliveries/envelope.ts"
 import type { Database } from "../../kernel/db/database.ts"
-import { addPublications, claimDedupeKeys, type Keyed, type PublishedTopic } from "./publishing-store.ts"
+import type { EventCounts } from "./event-counts.ts"
+import { claimDedupeKeys, type Keyed, type PublishedTopic } from "./publishing-store.ts"
 import { matchesFilter } from "./rules.ts"
 
 /** Deliveries are of this kind. */
@@ -92,41 +93,53 @@ const resultOf = (publication: Publication, matched: number, first: Keyed | unde
   }
 }
 
-/** Publishes events of many requests in one transaction: the disk is waited for once. */
-const commit = (
+const recipientsOf = (message: NewMessage | undefined): number => message?.recipients.length ?? 0
+
+/** Where some have ids of their publishers: those that were published before are not published again. */
+const commitKeyed = (
   database: Database,
   deliveries: Deliveries,
   publications: readonly Publication[],
+  messages: readonly NewMessage[],
 ): Promise<readonly PublishResult[]> =>
   database.transaction(async tx => {
-    const messages = publications.map(messageOf)
-    const keyed = publications.map((one, at) => keyedOf(one, messages[at]?.recipients.length ?? 0))
+    const keyed = publications.map((one, at) => keyedOf(one, recipientsOf(messages[at])))
     const chosen = firstOfEach(keyed)
-    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [
-      ...chosen.values(),
-    ])
+    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [...chosen.values()])
     /** What was published in the place of the event at that position, if anything was. */
     const inItsPlace = keyed.map(one => {
       if (!one) return undefined
       const first = repeated.get(nameOf(one)) ?? chosen.get(nameOf(one))
       return first === one ? undefined : first
     })
-    const fresh = messages.filter((_, at) => inItsPlace[at] === undefined)
-    if (fresh.length > 0) {
-      const counts = new Map<string, number>()
-      for (const { streamId } of fresh) counts.set(streamId, (counts.get(streamId) ?? 0) + 1)
-      await addPublications(tx, counts)
-      await deliveries.enqueue(tx, fresh)
-    }
-    return publications.map((one, at) => resultOf(one, messages[at]?.recipients.length ?? 0, inItsPlace[at]))
+    await deliveries.enqueue(
+      tx,
+      messages.filter((_, at) => inItsPlace[at] === undefined),
+    )
+    return publications.map((one, at) => resultOf(one, recipientsOf(messages[at]), inItsPlace[at]))
   })
+
+/** Publishes events of many requests in one commit: the disk is waited for once. */
+const commit = async (
+  database: Database,
+  deliveries: Deliveries,
+  publications: readonly Publication[],
+): Promise<readonly PublishResult[]> => {
+  const messages = publications.map(messageOf)
+  if (publications.some(({ dedupeKey }) => dedupeKey !== undefined)) {
+    return commitKeyed(database, deliveries, publications, messages)
+  }
+  // One statement, which commits by itself.
+  await deliveries.enqueue(database.db, messages)
+  return publications.map((one, at) => resultOf(one, recipientsOf(messages[at]), undefined))
+}
 
 export interface Publisher {
   /** Resolves once they are on disk, all of them or none. */
   publish(publications: readonly Publication[]): Promise<readonly PublishResult[]>
 }
 
-export const createPublisher = (database: Database, deliveries: Deliveries): Publisher => {
+export const createPublisher = (database: Database, deliveries: Deliveries, counts: EventCounts): Publisher => {
   const waiting: Waiting[] = []
   let commits = 0
   let isPlanned = false
@@ -146,11 +159,9 @@ export const createPublisher = (database: Database, deliveries: Deliveries): Pub
 
   const write = async (gathered: readonly Waiting[]) => {
     try {
-      const results = await commit(
-        database,
-        deliveries,
-        gathered.flatMap(({ publications }) => publications),
-      )
+      const all = gathered.flatMap(({ publications }) => publications)
+      const results = await commit(database, deliveries, all)
+      for (const [at, { topic }] of all.entries()) if (!results[at]?.duplicate) counts.add(topic.id, 1)
       let from = 0
       for (const { publications, resolve } of gathered) {
         resolve(results.slice(from, from + publications.length))

@@ -116,23 +116,15 @@ export const claimDedupeKeys = async (
   )
 }
 
-export const addPublications = async (db: Db, counts: ReadonlyMap<string, number>): Promise<void> => {
+/** Adds to what topics have counted. */
+export const addToCounts = async (db: Db, counts: ReadonlyMap<string, number>): Promise<void> => {
+  // Two processes that flush at once lock the rows in the same order.
+  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
   await sql`
-    INSERT INTO events.publications (topic_id, count)
-    SELECT * FROM unnest(${[...counts.keys()]}::uuid[], ${[...counts.values()]}::int4[])`.execute(db)
-}
-
-/** Adds what was published to the topics' counts, 50,000 commits at most. */
-export const foldPublications = async (db: Db): Promise<void> => {
-  await sql`
-    WITH gone AS (
-      DELETE FROM events.publications WHERE ctid = ANY(ARRAY(
-        SELECT ctid FROM events.publications LIMIT 50000 FOR UPDATE SKIP LOCKED))
-      RETURNING topic_id, count
-    ), sums AS (SELECT topic_id, sum(count) AS count FROM gone GROUP BY topic_id ORDER BY topic_id)
-    UPDATE events.topics t SET event_count = t.event_count + s.count FROM sums s WHERE t.id = s.topic_id`.execute(
-    db,
-  )
+    UPDATE events.topics t SET event_count = t.event_count + c.count
+    FROM (SELECT * FROM unnest(${sorted.map(([id]) => id)}::uuid[], ${sorted.map(([, count]) => count)}::int8[])
+      AS c (id, count)) AS c
+    WHERE t.id = c.id`.execute(db)
 }
 
 /** Forgets ids that publishers gave more than a day ago, 10,000 at most. */

@@ -50,10 +50,7 @@ const topicRows = (db: Db, { organizationId, ownerId }: Owner) =>
       sql<number>`(SELECT count(*) FROM events.subscriptions s WHERE s.topic_id = topic.id)`.as(
         "subscription_count",
       ),
-      sql<number>`topic.event_count + (
-        SELECT coalesce(sum(p.count), 0)::int8 FROM events.publications p WHERE p.topic_id = topic.id)`.as(
-        "event_count",
-      ),
+      "topic.event_count",
     ])
 
 export const topicStore = (db: Db) => ({

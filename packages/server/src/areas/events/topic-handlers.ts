@@ -7,6 +7,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import type { EventCounts } from "./event-counts.ts"
 import { FORGET_QUEUE } from "./keeping.ts"
 import { toTopic } from "./payloads.ts"
 import { type Owner, subscriptionStore, type TopicRow, topicStore } from "./store.ts"
@@ -34,12 +35,13 @@ export const announce = async (call: Call, changes: Changes, topic: string, id: 
 }
 
 export interface TopicHandlerNeeds {
+  readonly counts: EventCounts
   readonly deliveries: Deliveries
   readonly changes: Changes
   readonly jobs: Jobs
 }
 
-export const topicHandlers = ({ deliveries, changes, jobs }: TopicHandlerNeeds) => ({
+export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandlerNeeds) => ({
   async createTopic({ name, retention_days }: Input<Specs["createTopic"]>, call: Call) {
     const store = topicStore(call.db)
     if ((await store.count(ownerOf(call))) >= TOPICS_MAX) {
@@ -57,16 +59,16 @@ export const topicHandlers = ({ deliveries, changes, jobs }: TopicHandlerNeeds) 
       throw error
     }
     call.describe({ targets: [{ type: "topic", id: row.id, name }] })
-    return toTopic({ ...row, subscription_count: 0, event_count: 0 })
+    return toTopic({ ...row, subscription_count: 0, event_count: 0 }, 0)
   },
 
   async listTopics(input: Input<Specs["listTopics"]>, call: Call) {
     const { rows, total } = await topicStore(call.db).list(ownerOf(call), pageOf(input))
-    return page({ rows: rows.map(toTopic), total }, input)
+    return page({ rows: rows.map(row => toTopic(row, counts.unwritten(row.id))), total }, input)
   },
 
   async getTopic({ topic_id }: Input<Specs["getTopic"]>, call: Call) {
-    return toTopic(await findTopic(call, topic_id))
+    return toTopic(await findTopic(call, topic_id), counts.unwritten(topic_id))
   },
 
   async deleteTopic({ topic_id }: Input<Specs["deleteTopic"]>, call: Call) {

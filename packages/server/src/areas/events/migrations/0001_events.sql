@@ -12,15 +12,6 @@ CREATE TABLE events.topics (
   CONSTRAINT topics_name UNIQUE (owner_id, name)
 );
 
--- How many events were published, a row a commit: adding to the topic's own row would make publishers wait for each
--- other. Folded into the topics every now and then.
-CREATE TABLE events.publications (
-  topic_id uuid NOT NULL,
-  count integer NOT NULL
-);
-
-CREATE INDEX publications_topic ON events.publications (topic_id);
-
 -- Ids that publishers gave, for a day.
 CREATE TABLE events.dedupes (
   topic_id uuid NOT NULL,

@@ -1,0 +1,43 @@
+import type { Clock } from "../../kernel/clock.ts"
+import type { Db } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import { addToCounts } from "./publishing-store.ts"
+
+const FLUSH_EVERY_MS = 1_000
+
+/**
+ * How many events topics had. Gathers in memory and is written once a second, because a row that every publish changes
+ * would make publishers wait for each other: a crash loses a second of counts, and never an event.
+ */
+export const createEventCounts = (db: Db, clock: Clock, log: Logger) => {
+  let gathered = new Map<string, number>()
+  let flushing: ReadonlyMap<string, number> = new Map()
+
+  const add = (topicId: string, count: number) => gathered.set(topicId, (gathered.get(topicId) ?? 0) + count)
+
+  const flush = async () => {
+    if (gathered.size === 0) return
+    flushing = gathered
+    gathered = new Map()
+    try {
+      await addToCounts(db, flushing)
+    } catch (error) {
+      for (const [topicId, count] of flushing) add(topicId, count)
+      log.warn({ error: String(error) }, "counts of events wait to be written")
+    }
+    flushing = new Map()
+  }
+  const timer = clock.every(FLUSH_EVERY_MS, flush)
+
+  return {
+    add,
+    /** What is not written yet of a topic. */
+    unwritten: (topicId: string): number => (gathered.get(topicId) ?? 0) + (flushing.get(topicId) ?? 0),
+    async [Symbol.asyncDispose]() {
+      timer[Symbol.dispose]()
+      await flush()
+    },
+  }
+}
+
+export type EventCounts = ReturnType<typeof createEventCounts>
