@@ -4,6 +4,7 @@ import type { Tx } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import { defineArea } from "../../services.ts"
 import { createEndpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import { createEventCounts } from "./event-counts.ts"
 import { eventHandlers } from "./handlers.ts"
 import { keepEvents } from "./keeping.ts"
 import { createPublisher, SUBSCRIPTION_KIND } from "./publisher.ts"
@@ -33,8 +34,19 @@ export const eventsArea = defineArea({
   ],
   migrations: { schema: "events", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
-    const { database, changes, clock, jobs, deliveries, box, outbound, functions, meters, scheduleTargets, log } =
-      services
+    const {
+      database,
+      changes,
+      clock,
+      jobs,
+      deliveries,
+      box,
+      outbound,
+      functions,
+      meters,
+      scheduleTargets,
+      log,
+    } = services
     const { db } = database
     const endpoints = createEndpoints({ db, changes, box, functions, now: clock.now })
     const topics = createPushedCache<PublishedTopic | undefined>({
@@ -57,13 +69,14 @@ export const eventsArea = defineArea({
     })
     keepEvents(jobs, database, clock)
 
-    const publisher = createPublisher(database, deliveries)
+    const counts = createEventCounts(db, clock, log)
+    const publisher = createPublisher(database, deliveries, counts)
     scheduleTargets.provide("topic", createScheduledEvents({ topics, publisher, meters, now: clock.now }))
 
     return {
       operations: eventHandlers({
         ...{ deliveries, changes, jobs, endpoints, functions, outbound, topics },
-        ...{ publisher, tails: createTails(db) },
+        ...{ publisher, counts, tails: createTails(db) },
       }),
       state: () => ({
         status: "available" as const,
@@ -72,6 +85,7 @@ export const eventsArea = defineArea({
           function_subscriptions: functions.current() !== undefined,
         },
       }),
+      [Symbol.asyncDispose]: () => counts[Symbol.asyncDispose](),
     }
   },
 })

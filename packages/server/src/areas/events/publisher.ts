@@ -105,7 +105,9 @@ const commitKeyed = (
   database.transaction(async tx => {
     const keyed = publications.map((one, at) => keyedOf(one, recipientsOf(messages[at])))
     const chosen = firstOfEach(keyed)
-    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [...chosen.values()])
+    const repeated = await claimDedupeKeys(tx, publications[0]?.publishedAt ?? new Date(), [
+      ...chosen.values(),
+    ])
     /** What was published in the place of the event at that position, if anything was. */
     const inItsPlace = keyed.map(one => {
       if (!one) return undefined
@@ -139,7 +141,11 @@ export interface Publisher {
   publish(publications: readonly Publication[]): Promise<readonly PublishResult[]>
 }
 
-export const createPublisher = (database: Database, deliveries: Deliveries, counts: EventCounts): Publisher => {
+export const createPublisher = (
+  database: Database,
+  deliveries: Deliveries,
+  counts: EventCounts,
+): Publisher => {
   const waiting: Waiting[] = []
   let commits = 0
   let isPlanned = false

@@ -495,10 +495,6 @@ export interface Tables {
     secret: string
     signs_until: Date
   }
-  "events.publications": {
-    topic_id: string
-    count: number
-  }
   "events.subscriptions": {
     id: string
     organization_id: string

@@ -58,3 +58,12 @@ export interface RelayOptions {
   /** Null: no bound. */
   readonly maxPerSecond: number | null
 }
+
+export interface Mails extends AsyncDisposable {
+  /** How this installation sends: the operator's relay, or the recipients' servers, or the mailbox. */
+  readonly provider: MailPort
+  /** Undefined where the operator did not allow it. */
+  readonly direct: MailPort | undefined
+  /** A tenant's own server. */
+  relay(of: RelayOptions): MailPort
+}
