@@ -1,6 +1,8 @@
 /** Bytes pass through; they do not pile up. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { openWire, requestBytes } from "../../testing/wire.ts"
 import { bytesOf, storageWorld } from "./testing/world.ts"
 
@@ -27,6 +29,15 @@ test("a reader that stops reading makes the server stop reading too", async t =>
   assert.ok(wire.socket.bytesRead < LARGE / 2, `${wire.socket.bytesRead} bytes were read`)
 })
 
+setFlagsFromString("--expose-gc")
+const collectGarbage = runInNewContext("gc") as () => void
+
+/** What is still in use: when garbage goes is the engine's affair. */
+const heldBytes = (): number => {
+  collectGarbage()
+  return process.memoryUsage().arrayBuffers
+}
+
 test("an upload is taken as fast as it is stored, and never held whole", async t => {
   const { svc, bucket } = await storageWorld(t)
   const chunk = bytesOf(MIB)
@@ -35,7 +46,7 @@ test("an upload is taken as fast as it is stored, and never held whole", async t
   const body = new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        peak = Math.max(peak, process.memoryUsage().arrayBuffers)
+        if (made % 32 === 0) peak = Math.max(peak, heldBytes())
         made += 1
         if (made > 256) controller.close()
         else controller.enqueue(chunk.slice())
@@ -43,7 +54,7 @@ test("an upload is taken as fast as it is stored, and never held whole", async t
     },
     { highWaterMark: 0 },
   )
-  const before = process.memoryUsage().arrayBuffers
+  const before = heldBytes()
   const { size } = await svc.storage.putObject({ bucket, key: "large" }, { body })
   assert.equal(size, 256 * MIB)
   assert.ok(peak - before < 128 * MIB, `${Math.round((peak - before) / MIB)} MiB were held`)
