@@ -37,6 +37,7 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
       method: route.method,
       headers: headersOf(settings, route, body, options),
       ...(body === undefined ? {} : { body: body }),
+      ...(route.body === "json" || body === undefined ? {} : asItIsRead),
       ...(streamed ? { duplex: "half" } : {}),
       ...(settings.credentials ? { credentials: settings.credentials } : {}),
     } as RequestInit,
@@ -92,6 +93,12 @@ const headersOf = (
     options.headers ?? {},
   )
 }
+
+/**
+ * By the Fetch standard a body is copied in case the request is redirected or a window is asked for credentials, and
+ * the copy that nobody reads is held whole. Nothing here ever redirects an upload.
+ */
+export const asItIsRead = { redirect: "error", window: null } as const
 
 /** Later headers replace earlier ones of the same name, in whatever case it is written. */
 export const mergeHeaders = (...sources: readonly Readonly<Record<string, string>>[]): Headers => {

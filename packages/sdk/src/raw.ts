@@ -1,4 +1,4 @@
-import { mergeHeaders } from "./prepare.ts"
+import { asItIsRead, mergeHeaders } from "./prepare.ts"
 import type { Settings } from "./settings.ts"
 import type { RawRequest, Svc } from "./surface.ts"
 import { networkError, startTimer } from "./transport.ts"
@@ -15,7 +15,7 @@ export const createRaw =
         method,
         headers: mergeHeaders(settings.headers, headers ?? {}),
         ...(body === undefined ? {} : { body }),
-        ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
+        ...(body instanceof ReadableStream ? { ...asItIsRead, duplex: "half" } : {}),
         ...(settings.credentials ? { credentials: settings.credentials } : {}),
         signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,
       } as RequestInit)
