@@ -79,6 +79,8 @@ const post = async (
   const send = (timeoutMs: number) =>
     outbound.request({
       ...{ url, method: "POST" as const, headers, body, timeoutMs, signal },
+      // The receiver knows a delivery again by its id.
+      idempotent: true,
       responseBytesMax: RESPONSE_BYTES_MAX,
       overflow: "fail",
     })
