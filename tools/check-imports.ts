@@ -36,7 +36,12 @@ const places: readonly Place[] = [
     packages: [any],
   },
   { name: "kernel", files: s("kernel/"), may: [], packages: [any] },
-  { name: "driver list", files: s("ports/[^/]+/index\\.ts$"), may: [s("ports/")], packages: [] },
+  {
+    name: "driver list",
+    files: s("ports/[^/]+/index\\.ts$"),
+    may: [s("ports/"), s("kernel/clock\\.ts$")],
+    packages: [],
+  },
   {
     name: "driver",
     files: s("ports/[^/]+/drivers/"),
