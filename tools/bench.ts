@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { cronFigures } from "./bench/cron.ts"
 import { databaseFigures } from "./bench/databases.ts"
+import { emailFigures } from "./bench/email.ts"
 import { eventFigures } from "./bench/events.ts"
 import { jobFigures } from "./bench/jobs.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
@@ -102,6 +103,7 @@ const parts: Readonly<Record<string, (dataDir: string, pid: number) => Promise<F
   jobs: jobFigures,
   cron: cronFigures,
   events: eventFigures,
+  email: emailFigures,
 }
 
 const chosen = process.argv.slice(2)
