@@ -5,7 +5,7 @@ import type { Logger } from "../../kernel/log.ts"
 import type { ClaimedLane, DispatchStore, LaneOf } from "./dispatch-store.ts"
 
 /** After a process's last sign of life others send in its place. */
-const LEASE_MS = 15_000
+const LEASE_MS = 9_000
 const CLAIMED_AT_ONCE = 500
 /** What another process sends to is not asked for again for this long. */
 const FOREIGN_MS = 2_000

@@ -19,7 +19,7 @@ export const deliveriesMigrations: MigrationSource = {
 }
 
 const TICK_EVERY_MS = 250
-const BEAT_EVERY_MS = 3_000
+const BEAT_EVERY_MS = 2_000
 /** News can be lost; then work is found this late. One statement for all endpoints. */
 const LOOK_EVERY_MS = 2_000
 const PRUNE_EVERY_MS = 3_600_000
