@@ -182,7 +182,12 @@ const validText = (schema: Schema): Arbitrary<unknown> => {
       .date({ noInvalidDate: true, min: new Date(0), max: new Date("2100-01-01") })
       .map(date => date.toISOString())
   if (schema.format === "email") return fc.uuid().map(id => `${id}@example.com`)
-  const { minLength = 0, maxLength = Math.max(TEXT_MAX, minLength) } = schema
+  const { minLength = 0, maxLength = Math.max(TEXT_MAX, minLength), pattern } = schema
+  // Random text would seldom meet a pattern, and never one like a media type's.
+  if (pattern !== undefined)
+    return fc
+      .stringMatching(new RegExp(pattern, "u"), { size: "xsmall" })
+      .filter(text => within(text, schema))
   return fc
     .string({ unit: "grapheme", minLength, maxLength: Math.max(minLength, Math.min(maxLength, TEXT_MAX)) })
     .map(text => text || "x".repeat(minLength))
