@@ -21,6 +21,9 @@ const scopeOf = (call: Call, { since, until }: PeriodInput, template: string | n
   const to = until === undefined ? new Date(call.now.getTime() + 1) : new Date(until)
   const from =
     since === undefined ? new Date(to.getTime() - EMAIL_PERIOD_DAYS_DEFAULT * DAY_MS) : new Date(since)
+  // A time like 0000-01-01 lies within RFC 3339, and what is counted back from it does not.
+  if (from.getTime() < 0)
+    throw fault("invalid_parameter", { reason: "a period begins in 1970 at the earliest" })
   if (from >= to) throw fault("invalid_parameter", { reason: "since must be before until" })
   if (to.getTime() - from.getTime() > EMAIL_PERIOD_DAYS_MAX * DAY_MS)
     throw fault("invalid_parameter", { reason: `a period has at most ${EMAIL_PERIOD_DAYS_MAX} days` })
