@@ -15,7 +15,7 @@ const run =
   }
 
 const checkSizes = async (): Promise<string[]> => {
-  const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/*.ts"]))
+  const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/**/*.ts"]))
   return files
     .filter(file => !file.endsWith(".gen.ts"))
     .map(file => ({ file, lines: readFileSync(file, "utf8").split("\n").length }))

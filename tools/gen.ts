@@ -1,6 +1,6 @@
 /** `npm run gen`: files that follow from the code and that people read. `--check` compares instead of writing. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { basename, dirname, join } from "node:path"
+import { dirname, join } from "node:path"
 import pg from "pg"
 import { operationsOf } from "../packages/cli/src/commands.ts"
 import { operationHelp } from "../packages/cli/src/help.ts"
@@ -81,7 +81,7 @@ const render = async (): Promise<Map<string, string>> =>
     [`${DOCS}/scopes.md`, scopeList()],
     [`${DOCS}/api.txt`, contents()],
     [`${DOCS}/cli.md`, commands()],
-    ...[...renderErrorPages()].map(([name, text]) => [join("docs/errors", basename(name)), text] as const),
+    ...[...renderErrorPages()].map(([name, text]) => [join("docs/errors", name), text] as const),
   ])
 
 const read = (file: string): string | undefined => {

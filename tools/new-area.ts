@@ -167,13 +167,18 @@ for (const [file, text] of Object.entries(files)) {
 
 /** The three lists that name every area. */
 const insert = (file: string, edits: readonly (readonly [find: RegExp, replacement: string])[]) => {
-  const before = readFileSync(file, "utf8")
-  const after = edits.reduce((text, [find, replacement]) => text.replace(find, replacement), before)
-  writeFileSync(file, after)
+  const text = edits.reduce(
+    (before, [find, replacement]) => {
+      if (!find.test(before)) throw new Error(`${file} has no ${find}: correct tools/new-area.ts`)
+      return before.replace(find, replacement)
+    },
+    readFileSync(file, "utf8"),
+  )
+  writeFileSync(file, text)
 }
 insert("packages/contract/src/index.ts", [
   [/(import \{ area|import \{ account)/, `import { ${camel} } from "./${name}.ts"\n$1`],
-  [/( \} as const\n)/, `, ${camel}$1`],
+  [/(\n\} as const\n)/, `\n  ${camel},$1`],
 ])
 insert("packages/server/src/areas.ts", [
   [/(import \{ kvArea \})/, `import { ${camel}Area } from "./areas/${name}/area.ts"\n$1`],

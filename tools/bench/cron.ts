@@ -1,14 +1,15 @@
 /** How late schedules are: ten thousand that fall due within ten seconds, each with a request to a receiver. Fewer are as dense. */
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { pathToFileURL } from "node:url"
+import { setTimeout as delay } from "node:timers/promises"
 import { createSvc } from "../../packages/sdk/src/index.ts"
 import { readConfig } from "../../packages/server/src/config.ts"
 import { type Platform, startPlatform } from "../../packages/server/src/platform.ts"
+import { apiKeyOf } from "./platform.ts"
 
 const SCHEDULES = Number(process.env.BENCH_CRON_SCHEDULES ?? 10_000)
 const WITHIN_MS = SCHEDULES
@@ -16,8 +17,6 @@ const WITHIN_MS = SCHEDULES
 const LEAD_MS = 7_000
 const CREATORS = 16
 const WAIT_MS_MAX = 60_000
-
-const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 /** Answers everything with 200, and counts. */
 const startReceiver = async () => {
@@ -61,13 +60,13 @@ const measure = async ({ database, url: baseUrl }: Platform, apiKey: string) => 
   await createAll(apiKey, baseUrl, receiver.url)
   const cron_created_per_s = Math.round((SCHEDULES * 1_000) / (performance.now() - from))
   const cpuFrom = process.cpuUsage()
-  await pause(LEAD_MS)
+  await delay(LEAD_MS)
   const cpu = process.cpuUsage(cpuFrom)
   const cron_idle_cpu_percent = Number(((cpu.user + cpu.system) / (LEAD_MS * 10)).toFixed(2))
   await database.pool.query(SPREAD, [new Date(Date.now() + LEAD_MS), WITHIN_MS, SCHEDULES])
   const until = Date.now() + WAIT_MS_MAX
   for (;;) {
-    await pause(500)
+    await delay(500)
     const { rows } = await database.pool.query(LAGS)
     const [{ count, p50, p99, max }] = rows
     if (count < SCHEDULES && Date.now() < until) continue
@@ -89,15 +88,12 @@ export const cronFigures = async (): Promise<Record<string, number>> => {
       SVC_OUTBOUND_ALLOW: "127.0.0.0/8",
     })
     await using platform = await startPlatform(settings)
-    const { api_key } = JSON.parse(readFileSync(join(dataDir, "first-run.json"), "utf8")) as {
-      api_key: string
-    }
-    return await measure(platform, api_key)
+    return await measure(platform, apiKeyOf(dataDir))
   } finally {
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+if (import.meta.main) {
   for (const [what, value] of Object.entries(await cronFigures())) process.stdout.write(`${what}  ${value}\n`)
 }

@@ -1,12 +1,13 @@
 /** What tenant databases cost: how soon they are there, and what lies between a client and its server. */
 import { execFile } from "node:child_process"
-import { readdirSync, readFileSync, readlinkSync, realpathSync } from "node:fs"
+import { readdirSync, readlinkSync, realpathSync } from "node:fs"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
 import { createSvc, type Svc } from "@svc/sdk"
 import { load } from "./load.ts"
+import { kilobytesOf } from "./memory.ts"
 import { apiKeyOf, median, PORT } from "./platform.ts"
 
 const RUNS = 7
@@ -32,14 +33,12 @@ const workingFolder = (pid: string): string => {
   }
 }
 
-/** Memory of the servers in that folder, each process with its fair part of what it shares (PSS). */
+/** Memory of the servers in that folder. */
 const serverMegabytes = (databasesDir: string): number => {
   const pids = readdirSync("/proc").filter(
     name => /^\d+$/.test(name) && workingFolder(name).startsWith(join(databasesDir, "volumes")),
   )
-  const kilobytes = pids.map(pid =>
-    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0),
-  )
+  const kilobytes = pids.map(pid => kilobytesOf(Number(pid)))
   return Math.round((kilobytes.reduce((sum, value) => sum + value, 0) / 1024) * 10) / 10
 }
 

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
-import { pathToFileURL } from "node:url"
+import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "../../packages/sdk/src/index.ts"
 import { type DnsAnswer, startDns } from "../../packages/server/src/testing/dns.ts"
 import { type SmtpSink, startSmtp } from "../../packages/server/src/testing/smtp.ts"
 import { load } from "./load.ts"
-import { apiKeyOf, PORT, start, stop } from "./platform.ts"
+import { apiKeyOf, start, stop } from "./platform.ts"
 
+const PORT = 14_821
 const MAILS = 500
 const RECIPIENTS = 50
 const ACCEPT_SECONDS = 4
@@ -45,22 +46,23 @@ const carried = async (svc: Svc, sink: SmtpSink, from: string | undefined): Prom
   if (sink.mails.length > before) throw new Error("mails left while others were still being accepted")
   await sink.received(before + 1)
   const fromMs = performance.now()
-  while (sink.mails.length < before + MAILS) await new Promise(resolve => setTimeout(resolve, 5))
+  while (sink.mails.length < before + MAILS) await delay(5)
   return Math.round((MAILS * 1000) / (performance.now() - fromMs))
 }
 
+/** On a platform of its own, which has a relay and name servers. */
 export const emailFigures = async () => {
   await using ends = new AsyncDisposableStack()
   const after = (end: () => unknown) => ends.defer(async () => void (await end()))
-  const t = { after } as unknown as Parameters<typeof startDns>[0]
-  const dns = await startDns(t)
-  const sink = await startSmtp(t)
+  const dns = await startDns({ after })
+  const sink = await startSmtp({ after })
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-email-"))
   after(() => rmSync(dataDir, { recursive: true, force: true }))
-  const platform = await start(dataDir, {
+  const env = {
     ...{ SVC_SMTP_URL: sink.url, SVC_DNS_SERVERS: dns.address, SVC_MAIL_HOST: "mx.bench.test" },
     ...{ SVC_MAIL_SPF: "include:spf.bench.test", SVC_TRACKING_HOST: "links.bench.test" },
-  })
+  }
+  const platform = await start(dataDir, env, PORT)
   after(() => stop(platform.process))
   const apiKey = apiKeyOf(dataDir)
   const svc = createSvc({ baseUrl, apiKey })
@@ -80,7 +82,7 @@ export const emailFigures = async () => {
   }
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (import.meta.main) {
   for (const [what, value] of Object.entries(await emailFigures())) {
     process.stdout.write(`${what.padEnd(24)} ${value}\n`)
   }

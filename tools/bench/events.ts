@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
-import { pathToFileURL } from "node:url"
+import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
 import { load } from "./load.ts"
 import { apiKeyOf, start, stop } from "./platform.ts"
@@ -24,7 +24,6 @@ const BUSY_SUBSCRIPTIONS = 3
 const BUSY_SECONDS = 5
 const TEXT = "x".repeat(500)
 
-const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 const baseUrl = `http://127.0.0.1:${PORT}`
 
@@ -58,7 +57,7 @@ const openSink = async (isDead = false): Promise<Sink> => {
       const deadline = performance.now() + 60_000
       while (arrivals.size < count) {
         if (performance.now() > deadline) throw new Error(`${arrivals.size} of ${count} events came`)
-        await pause(5)
+        await delay(5)
       }
     },
     async [Symbol.asyncDispose]() {
@@ -139,7 +138,7 @@ const light = async (svc: Svc, publish: Publish, name: string, sinks: readonly S
     await publish(topic_id, { event_type: "a", data: { n, text: TEXT } })
     await sink.received(n + 1)
     waits.push((sink.arrivals.get(n) ?? 0) - fromMs)
-    await pause(LIGHT_EVERY_MS)
+    await delay(LIGHT_EVERY_MS)
   }
   // The first ones find everything cold.
   return quantiles(waits.slice(10))
@@ -158,7 +157,7 @@ const busy = async (svc: Svc, publish: Publish) => {
       from.set(n, performance.now())
       publishing.push(publish(topic_id, { event_type: "a", data: { n, text: TEXT } }))
     }
-    await pause(5)
+    await delay(5)
   }
   await Promise.all(publishing)
   await Promise.all(sinks.map(sink => sink.received(count)))
@@ -198,7 +197,7 @@ export const eventFigures = async (): Promise<Record<string, number>> => {
   }
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (import.meta.main) {
   for (const [what, value] of Object.entries(await eventFigures())) {
     process.stdout.write(`${what.padEnd(44)} ${value}\n`)
   }

@@ -20,8 +20,8 @@ const family = (root: number): number[] => {
   return members
 }
 
-/** Zero for one that has ended meanwhile. */
-const kilobytesOf = (pid: number): number => {
+/** Memory of a process with its fair part of what it shares (PSS). Zero for one that has ended meanwhile. */
+export const kilobytesOf = (pid: number): number => {
   try {
     return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1] ?? 0)
   } catch {

@@ -31,6 +31,21 @@ export const findArea = (word: string): Area | undefined =>
 export const findOperation = (area: Area, word: string): Operation | undefined =>
   operationsOf(area).find(operation => operationWord(operation) === kebab(word))
 
+/** Commands that are no operations, by their words, with what may follow those. */
+export type Extras = Readonly<Record<string, { readonly actions?: readonly string[] }>>
+
+/** What may be the second word after each first one. */
+export const secondWords = (extras: Extras): ReadonlyMap<string, ReadonlySet<string>> => {
+  const after = new Map(
+    allAreas.map(area => [areaWord(area), new Set(operationsOf(area).map(operationWord))]),
+  )
+  for (const [name, { actions = [] }] of Object.entries(extras)) {
+    const [first = "", ...others] = name.split(" ")
+    after.set(first, new Set([...(after.get(first) ?? []), ...others, ...actions]))
+  }
+  return after.set("help", new Set(after.keys()))
+}
+
 /** In the order of their declaration: path, query, body. */
 export const fieldsOf = (operation: Operation): readonly Field[] =>
   (

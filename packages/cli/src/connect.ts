@@ -40,3 +40,14 @@ export const connect = async (
 }
 
 export const NO_KEY = "no key for this platform: run svc login, or set SVC_TOKEN"
+
+/** For commands that nobody may run without a key. */
+export const connectWithKey = async (
+  globals: Globals,
+  terminal: Terminal,
+  retries?: number,
+): Promise<Svc> => {
+  const { svc, hasKey } = await connect(globals, terminal, retries)
+  if (!hasKey) throw new UsageError(NO_KEY)
+  return svc
+}

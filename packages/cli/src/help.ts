@@ -59,6 +59,10 @@ export const areaHelp = (area: Area, extras: readonly Row[]): string =>
     ...(extras.length > 0 ? ["", "Other commands", ...layOut(extras)] : []),
   ].join("\n")
 
+/** Of commands that begin with the same word, and are no area. */
+export const groupHelp = (name: string, extras: readonly Row[]): string =>
+  [`usage: svc ${name} <command>`, "", "Commands", ...layOut(extras)].join("\n")
+
 export const operationHelp = (operation: Operation): string => {
   const fields = fieldsOf(operation)
   const example = exampleOf(operation)

@@ -1,10 +1,9 @@
 /** The command line: words → help, one of the extra commands, or an operation of the contract. */
-import { allAreas } from "@svc/contract"
 import cli from "../package.json" with { type: "json" }
 import { type Globals, type OwnFlags, takeGlobals, takeWords } from "./arguments.ts"
-import { areaWord, findArea, findOperation, nearest, operationsOf, operationWord } from "./commands.ts"
+import { areaWord, findArea, findOperation, nearest, secondWords } from "./commands.ts"
 import { createCompletion } from "./extras/completion.ts"
-import { db, dbFlags, dbUsage } from "./extras/db.ts"
+import { db, dbActions, dbFlags, dbUsage } from "./extras/db.ts"
 import { doctor } from "./extras/doctor.ts"
 import { publish, publishFlags, publishUsage, tail, tailFlags, tailUsage } from "./extras/events.ts"
 import type { Extra } from "./extras/extra.ts"
@@ -15,7 +14,7 @@ import { copy, copyFlags, copyUsage } from "./extras/storage/copy.ts"
 import { list, listFlags, listUsage } from "./extras/storage/list.ts"
 import { remove, removeFlags, removeUsage } from "./extras/storage/remove.ts"
 import { reportFailure } from "./failure.ts"
-import { areaHelp, generalHelp, operationHelp } from "./help.ts"
+import { areaHelp, generalHelp, groupHelp, operationHelp } from "./help.ts"
 import { invoke } from "./invoke.ts"
 import { createWriter, exitCodes, type Terminal, UsageError } from "./terminal.ts"
 
@@ -25,15 +24,18 @@ interface ExtraCommand {
   readonly flags?: OwnFlags
   /** More than a line of help. */
   readonly usage?: string
+  /** What may follow its words. */
+  readonly actions?: readonly string[]
 }
 
 /** By their words: one, or two. Where an operation has the same words, the extra takes its place. */
 const extras: Readonly<Record<string, ExtraCommand>> = {
   db: {
-    about: "Databases by name: list, create, branch, restore, psql",
+    about: `Databases by name: ${dbActions.join(", ")}`,
     run: db,
     flags: dbFlags,
     usage: dbUsage,
+    actions: dbActions,
   },
   "storage cp": {
     about: "Copy files and folders into buckets, out of them and between them",
@@ -73,7 +75,8 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
   selftest: { about: "Call what is safe to call on a running platform and show what answers", run: selftest },
   completion: {
     about: "Print the completion script for bash or zsh",
-    run: createCompletion(() => ["help", ...Object.keys(extras)]),
+    run: createCompletion(() => extras),
+    actions: ["bash", "zsh"],
   },
 }
 
@@ -143,24 +146,26 @@ const helpOn = (words: readonly string[]): string => {
   const extra = findExtra(words)
   if (extra) return extraHelp(extra.name, extra.command.about, extra.command.usage)
   if (second !== undefined) return operationHelp(operationOf(first, second))
-  const area = areaOf(first)
-  return areaHelp(area, extraRows(`${areaWord(area)} `))
+  const area = findArea(first)
+  const rows = extraRows(`${area ? areaWord(area) : first} `)
+  if (area) return areaHelp(area, rows)
+  if (rows.length > 0) return groupHelp(first, rows)
+  throw unknown("command", first, secondWords(extras).keys(), "")
 }
 
-const areaOf = (word: string) => {
-  const area = findArea(word)
-  if (area) return area
-  const meant = nearest(word, [...allAreas.map(areaWord), ...Object.keys(extras)])
-  throw new UsageError(`unknown command: ${word}${meant ? `; did you mean ${meant}?` : ""}`, "")
-}
-
-const operationOf = (areaName: string, word: string) => {
-  const area = areaOf(areaName)
-  const operation = findOperation(area, word)
+const operationOf = (first: string, second: string) => {
+  const area = findArea(first)
+  const operation = area && findOperation(area, second)
   if (operation) return operation
-  const meant = nearest(word, operationsOf(area).map(operationWord))
-  throw new UsageError(
-    `unknown operation: ${areaName} ${word}${meant ? `; did you mean ${meant}?` : ""}`,
-    areaWord(area),
-  )
+  const group = area ? areaWord(area) : first
+  const known = secondWords(extras)
+  const words = known.get(group)
+  if (!words) throw unknown("command", first, known.keys(), "")
+  throw unknown("operation", second, words, group)
+}
+
+const unknown = (what: string, word: string, known: Iterable<string>, group: string): UsageError => {
+  const meant = nearest(word, [...known])
+  const name = `${group} ${word}`.trim()
+  return new UsageError(`unknown ${what}: ${name}${meant ? `; did you mean ${meant}?` : ""}`, group)
 }

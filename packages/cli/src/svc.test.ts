@@ -142,6 +142,10 @@ test("a mistake in the command is exit code 2, sends nothing and says what was m
   for (const [args, message] of [
     [["kv", "gett", "a"], /^svc: unknown operation: kv gett; did you mean get\?/],
     [["kvv"], /^svc: unknown command: kvv; did you mean kv\?/],
+    [["mai"], /^svc: unknown command: mai; did you mean mail\?/],
+    [["storage", "lss"], /^svc: unknown operation: storage lss; did you mean ls\?/],
+    [["mail", "inbax"], /^svc: unknown operation: mail inbax; did you mean inbox\?/],
+    [["db", "branch", "shop", "--at", "noon"], /^svc: not a time: noon\nsee: svc help db/],
     [["kv", "get"], /^svc: missing --key\nsee: svc help kv get/],
     [["kv", "get", "a", "--colour", "red"], /^svc: unknown flag --colour/],
     [["kv", "get", "a", "--url", "ftp://x"], /^svc: not an HTTP address/],
@@ -172,6 +176,8 @@ test("help needs neither platform nor key", async t => {
     [["kv", "set", "a", "--help"], /usage: svc kv set <key> <value> \[fields\]/],
     [["help", "keys", "rotate"], /svc keys rotate --id <id> --grace-period-seconds 3600/],
     [["help", "login"], /usage: svc login/],
+    [["mail"], /usage: svc mail <command>\n\nCommands\n {2}mail inbox {2}Read/],
+    [["help", "mail"], /mail inbox/],
     [["account", "list-sessions", "-h"], /GET \/v1\/account\/sessions/],
     [["--version"], /^\d+\.\d+\.\d+\n$/],
   ] as const) {
@@ -193,9 +199,20 @@ test("completion is a script that bash accepts and that knows the contract", asy
   const { out } = await run(["completion", "bash"])
   const ask = `${out}
 COMP_WORDS=(svc kv s); COMP_CWORD=2; _svc; echo "$COMPREPLY"
-COMP_WORDS=(svc kv set --ttl); COMP_CWORD=3; _svc; echo "$COMPREPLY"`
+COMP_WORDS=(svc kv set --ttl); COMP_CWORD=3; _svc; echo "$COMPREPLY"
+COMP_WORDS=(svc stor); COMP_CWORD=1; _svc; echo "\${COMPREPLY[*]}"
+COMP_WORDS=(svc cp); COMP_CWORD=1; _svc; echo "\${COMPREPLY[*]}"
+COMP_WORDS=(svc storage c); COMP_CWORD=2; _svc; echo " \${COMPREPLY[*]} "
+COMP_WORDS=(svc events pub); COMP_CWORD=2; _svc; echo "\${COMPREPLY[*]}"
+COMP_WORDS=(svc mail ""); COMP_CWORD=2; _svc; echo "\${COMPREPLY[*]}"
+COMP_WORDS=(svc db b); COMP_CWORD=2; _svc; echo "\${COMPREPLY[*]}"`
   const completed = await runProgram("bash", ["-s"], env, ask)
-  assert.deepEqual(completed, { code: 0, out: "set\n--ttl-seconds\n", err: "" })
+  const [first, second, third, misplaced, inStorage = "", ...others] = completed.out.split("\n")
+  assert.deepEqual([completed.code, completed.err], [0, ""])
+  assert.deepEqual([first, second, third, misplaced], ["set", "--ttl-seconds", "storage", ""])
+  assert.match(inStorage, / cp /)
+  assert.match(inStorage, / create-bucket /)
+  assert.deepEqual(others, ["publish", "inbox", "branch", ""])
   assert.match((await run(["completion", "zsh"])).out, /^autoload -U \+X bashcompinit/)
   assert.equal((await run(["completion", "fish"])).code, 2)
 })

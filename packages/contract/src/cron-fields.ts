@@ -62,7 +62,7 @@ export const CronTarget = T.Union([
     {
       type: T.Literal("email"),
       template: T.String({ minLength: 1, maxLength: 128 }),
-      to: T.Unknown({ description: "As `to` of `POST /v1/email/send-tx`" }),
+      to: T.Unknown({ description: "As `to` of `POST /v1/email/send/tx`" }),
       data: T.Optional(T.Record(T.String(), T.Unknown())),
     },
     closed,

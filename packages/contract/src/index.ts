@@ -146,13 +146,8 @@ export {
 } from "./support-fields.ts"
 export { isList, type PageInput, page, pageOf } from "./types.ts"
 export {
-  VECTOR_DIMENSION_MAX,
-  VECTOR_EF_MAX,
   VECTOR_ID_BYTES_MAX,
-  VECTOR_INDEX_TYPES,
   VECTOR_METADATA_BYTES_MAX,
-  VECTOR_METRICS,
-  VECTOR_TOP_K_MAX,
   VECTORS_MAX,
 } from "./vectors.ts"
 export {

@@ -142,9 +142,6 @@ export const plans = {
   },
 } as const satisfies Record<PlanName, Plan>
 
-/** Sign-up, login and password reset: this many requests from one address in the window, on every plan. */
-export const authLimit = { requests: 3, window_seconds: 60 } as const // specification 8.1
-
 /** `max: null` is no limit; what the specification leaves out is absent. */
 export interface Bounds {
   readonly min?: number

@@ -173,3 +173,17 @@ export const Part = T.Object({
   checksums: Checksums,
   last_modified: Time,
 })
+
+const Bytes = T.Unknown()
+/** Also the answers to conditions (304) and ranges (206). */
+export const bytesReplies = { 200: Bytes, 206: Bytes, 304: null } as const
+export const headReplies = { 200: null, 304: null } as const
+
+export const WRITE_FAULTS = [
+  "bucket_not_found",
+  "invalid_parameter",
+  "invalid_request",
+  "precondition_failed",
+  "checksum_mismatch",
+  "plan_limit_reached",
+] as const

@@ -1,14 +1,19 @@
 /** Objects for those who have no key: by signed URL, and in public buckets. */
 import { type OperationSpec, T } from "./dsl.ts"
-import { Key, NamedBucket, PresignInput, SignedUrl, StoredObject } from "./storage-fields.ts"
+import {
+  bytesReplies,
+  headReplies,
+  Key,
+  NamedBucket,
+  PresignInput,
+  SignedUrl,
+  StoredObject,
+  WRITE_FAULTS,
+} from "./storage-fields.ts"
 import { Id } from "./types.ts"
 
 const SignedParams = T.Object({ token: T.String({ minLength: 1, maxLength: 4096 }), key: Key })
 const PublicParams = T.Object({ project_id: Id, bucket: NamedBucket, key: Key })
-
-const Bytes = T.Unknown()
-const bytesReplies = { 200: Bytes, 206: Bytes, 304: null } as const
-const headReplies = { 200: null, 304: null } as const
 
 /** Signed URLs may replace headers of the reply, which are then part of what is signed. */
 const SIGNED_FAULTS = [
@@ -78,15 +83,7 @@ export const linkOperations = {
     content: { request: "bytes" },
     params: SignedParams,
     replies: { 200: StoredObject },
-    faults: [
-      "signed_url_invalid",
-      "bucket_not_found",
-      "invalid_parameter",
-      "invalid_request",
-      "precondition_failed",
-      "checksum_mismatch",
-      "plan_limit_reached",
-    ],
+    faults: ["signed_url_invalid", ...WRITE_FAULTS],
   },
   getPublic: {
     id: "getPublicObject",

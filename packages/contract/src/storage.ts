@@ -3,6 +3,8 @@ import {
   Bucket,
   BucketName,
   Buckets,
+  bytesReplies,
+  headReplies,
   Key,
   LISTED_OBJECTS_MAX,
   ListedObjects,
@@ -11,6 +13,7 @@ import {
   StoredObject,
   Transfer,
   Usage,
+  WRITE_FAULTS,
 } from "./storage-fields.ts"
 import { linkOperations } from "./storage-links.ts"
 import { uploadOperations } from "./storage-uploads.ts"
@@ -21,18 +24,6 @@ const ObjectParams = T.Object({ bucket: NamedBucket, key: Key })
 
 const FIND_FAULTS = ["bucket_not_found", "object_not_found", "invalid_parameter"] as const
 const READ_FAULTS = [...FIND_FAULTS, "precondition_failed", "range_not_satisfiable"] as const
-const WRITE_FAULTS = [
-  "bucket_not_found",
-  "invalid_parameter",
-  "invalid_request",
-  "precondition_failed",
-  "checksum_mismatch",
-  "plan_limit_reached",
-] as const
-const Bytes = T.Unknown()
-/** Also the answers to conditions (304) and ranges (206). */
-const bytesReplies = { 200: Bytes, 206: Bytes, 304: null } as const
-const headReplies = { 200: null, 304: null } as const
 
 export const storage = area(
   "storage",

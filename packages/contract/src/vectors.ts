@@ -36,7 +36,7 @@ const Ids = T.Array(VectorId, { minItems: 1, maxItems: VECTORS_MAX })
 
 const Values = T.Array(T.Number({ minimum: -VECTOR_VALUE_MAX, maximum: VECTOR_VALUE_MAX }), {
   minItems: 1,
-  // One more than the longest collection takes, so that a vector too long is told both dimensions.
+  // More than the longest collection takes, so that a vector too long is told both dimensions.
   maxItems: 4 * VECTOR_DIMENSION_MAX,
   description: "As many numbers as the collection has dimensions, kept as 32-bit floats",
 })

@@ -13,6 +13,10 @@ export const integer =
     return value
   }
 
+/** 0: any that is free. */
+export const port = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : integer(0, 65_535, 0)(text)
+
 /** A number over 0, up to 1. */
 export const fraction = (text = "1"): number => {
   const value = Number(text)
@@ -39,6 +43,11 @@ export const url =
       throw new RangeError(`must be a URL that starts with ${protocols.join(" or ")}//`)
     return text.replace(/\/+$/, "")
   }
+
+export const urlOr =
+  (otherwise: string) =>
+  (text = otherwise): string =>
+    url("http:", "https:")(text) ?? otherwise
 
 export const cidrs = (text = ""): string[] => {
   const list = text.split(",").flatMap(part => part.trim() || [])

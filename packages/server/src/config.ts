@@ -2,22 +2,16 @@
 import { isIP } from "node:net"
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
-import type pg from "pg"
 import { StartupError } from "./kernel/startup-error.ts"
 import type { BlobProvider } from "./ports/blob/index.ts"
-import type { SearchProvider } from "./ports/search/index.ts"
+import type { KvProvider } from "./ports/kv/index.ts"
 import { settings } from "./settings.ts"
 
 type Parsed = { readonly [Name in keyof typeof settings]: ReturnType<(typeof settings)[Name]["parse"]> }
 
-/** Where key-value entries live. */
-export type KvDriver =
-  | { readonly driver: "lmdb"; readonly path: string }
-  | { readonly driver: "redis"; readonly url: string }
-
 /** The settings as the operator gave them. */
 export type Settings = Omit<Parsed, "kvUrl" | BlobSetting> & {
-  readonly kv: KvDriver
+  readonly kv: KvProvider
   readonly blob: BlobProvider
 }
 
@@ -98,16 +92,3 @@ const CLIENT_VARIABLES: ReadonlySet<string> = new Set(["SVC_TOKEN", "SVC_API_URL
 
 /** Hashing passwords keeps a processor busy; more at once than there are would only slow each down. */
 export const PASSWORD_HASHES_MAX = availableParallelism()
-
-/** The search engine that the settings name; the control database when they name none. */
-export const searchProvider = (config: Config, pool: pg.Pool): SearchProvider => {
-  const {
-    opensearchUrl: url,
-    opensearchUser: user,
-    opensearchPassword: password,
-    opensearchIndex: index,
-  } = config
-  return url === undefined
-    ? { driver: "postgres", pool }
-    : { driver: "opensearch", url, user, password, index }
-}

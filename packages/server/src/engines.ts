@@ -1,13 +1,13 @@
 /** From settings to open engines: which driver stands behind each port, and where. */
 
 import { migrationSources } from "./areas.ts"
-import { type Config, searchProvider } from "./config.ts"
+import type { Config } from "./config.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
 import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import { listenForChanges } from "./kernel/db/changes.ts"
-import { openDatabase } from "./kernel/db/database.ts"
+import { type Database, openDatabase } from "./kernel/db/database.ts"
 import type { DataDirLock } from "./kernel/db/embedded/lock.ts"
 import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
 import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
@@ -23,7 +23,7 @@ import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import { openMails } from "./ports/mail/index.ts"
 import type { PushOptions } from "./ports/push/index.ts"
-import { openSearch } from "./ports/search/index.ts"
+import { openSearch, type SearchProvider } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
 import type { MailSettings, PostgresSettings, Services } from "./services.ts"
@@ -157,6 +157,12 @@ const vectorProvider = ({ config, clock }: Start): VectorProvider =>
     ? { driver: "usearch", memoryBytes: config.vectorsMemoryMb * 2 ** 20, clock }
     : { driver: "qdrant", url: config.qdrantUrl, key: config.qdrantKey }
 
+const searchProvider = ({ config }: Start, { pool }: Database): SearchProvider => {
+  const { opensearchUrl: url, opensearchUser: user, opensearchPassword: password } = config
+  if (url === undefined) return { driver: "postgres", pool }
+  return { driver: "opensearch", url, user, password, index: config.opensearchIndex }
+}
+
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
@@ -178,7 +184,7 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
     migrate(database.pool, migrationSources(definitions)),
   ])
   await checkMasterKey(database.db, masterKey)
-  const search = opened.use(await openSearch(searchProvider(config, database.pool)))
+  const search = opened.use(await openSearch(searchProvider(start, database)))
   const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
   return { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets }
 }

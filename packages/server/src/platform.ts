@@ -148,7 +148,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
 
   const operations = [...core.operations, ...[...running.values()].flatMap(area => area.operations)]
   const replays = createReplays(database.db)
-  opened.use(clock.every(PRUNE_EVERY_MS, () => replays.prune(clock.now())))
+  jobs.schedule({ name: "replays.prune", every: PRUNE_EVERY_MS, run: () => replays.prune(clock.now()) })
   const origins = ownOrigins(config)
   const pipeline = createPipeline({
     ...core,

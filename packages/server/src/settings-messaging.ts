@@ -3,11 +3,11 @@ import { isIP } from "node:net"
 import {
   fraction,
   hostName,
-  integer,
   mailAddress,
+  port,
   smtpServer,
   spfTerms,
-  url,
+  urlOr,
   uuid,
   word,
 } from "./config-parsers.ts"
@@ -39,25 +39,25 @@ export const messagingSettings = {
     otherwise: "https://api.github.com",
     meaning:
       "GitHub's API, unless a project's credentials name another: `https://github.example.com/api/v3`.",
-    parse: (text = "https://api.github.com") => url("http:", "https:")(text) ?? text,
+    parse: urlOr("https://api.github.com"),
   },
   gitlabUrl: {
     variable: "SVC_GITLAB_URL",
     otherwise: "https://gitlab.com/api/v4",
     meaning: "The same for GitLab.",
-    parse: (text = "https://gitlab.com/api/v4") => url("http:", "https:")(text) ?? text,
+    parse: urlOr("https://gitlab.com/api/v4"),
   },
   bitbucketUrl: {
     variable: "SVC_BITBUCKET_URL",
     otherwise: "https://api.bitbucket.org/2.0",
     meaning: "The same for Bitbucket Cloud.",
-    parse: (text = "https://api.bitbucket.org/2.0") => url("http:", "https:")(text) ?? text,
+    parse: urlOr("https://api.bitbucket.org/2.0"),
   },
   giteaUrl: {
     variable: "SVC_GITEA_URL",
     otherwise: "https://gitea.com/api/v1",
     meaning: "The same for Gitea or Forgejo.",
-    parse: (text = "https://gitea.com/api/v1") => url("http:", "https:")(text) ?? text,
+    parse: urlOr("https://gitea.com/api/v1"),
   },
   retryDelayFactor: {
     variable: "SVC_RETRY_DELAY_FACTOR",
@@ -89,7 +89,7 @@ export const messagingSettings = {
     variable: "SVC_SMTP_PORT",
     otherwise: "none: bounces and complaints by mail are not taken",
     meaning: "Port on which mail servers deliver bounces and complaints; the world finds it on port 25.",
-    parse: (text: string | undefined) => (text === undefined ? undefined : integer(0, 65_535, 0)(text)),
+    parse: port,
   },
   smtpHost: {
     variable: "SVC_SMTP_HOST",

@@ -9,6 +9,7 @@ import {
   integer,
   nameServers,
   optional,
+  port,
   transitKey,
   url,
   word,
@@ -205,7 +206,7 @@ export const settings = {
     variable: "SVC_POSTGRES_PORT",
     otherwise: "SVC_PORT plus one",
     meaning: "Port on which tenant databases speak PostgreSQL's protocol.",
-    parse: (text: string | undefined) => (text === undefined ? undefined : integer(0, 65_535, 0)(text)),
+    parse: port,
   },
   postgresHost: {
     variable: "SVC_POSTGRES_HOST",

@@ -1,20 +1,18 @@
 /** Completion for bash and zsh: one function, with the contract's words written into it. */
 import { allAreas } from "@svc/contract"
 import { globalFlags } from "../arguments.ts"
-import { areaWord, commandOf, fieldsOf, operationsOf, operationWord } from "../commands.ts"
+import { commandOf, type Extras, fieldsOf, operationsOf, secondWords } from "../commands.ts"
 import { UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 
 // The words come from the contract and hold letters, digits and dashes only, so none needs quoting.
-const script = (extras: readonly string[]): string => `_svc() {
+const script = (after: ReadonlyMap<string, ReadonlySet<string>>): string => `_svc() {
   local word="\${COMP_WORDS[COMP_CWORD]}" area="\${COMP_WORDS[1]}" operation="\${COMP_WORDS[2]}" words=""
   if [[ $COMP_CWORD -eq 1 ]]; then
-    words="${[...allAreas.map(areaWord), ...extras].join(" ")}"
+    words="${[...after.keys()].join(" ")}"
   elif [[ $COMP_CWORD -eq 2 ]]; then
     case "$area" in
-${allAreas.map(area => `      ${areaWord(area)}) words="${operationsOf(area).map(operationWord).join(" ")}" ;;`).join("\n")}
-      completion) words="bash zsh" ;;
-      help) words="${allAreas.map(areaWord).join(" ")}" ;;
+${[...after].map(([first, words]) => `      ${first}) words="${[...words].join(" ")}" ;;`).join("\n")}
     esac
   else
     case "$area $operation" in
@@ -40,10 +38,11 @@ const flagsOf = (operation: Parameters<typeof fieldsOf>[0]): string =>
 
 /** `eval "$(svc completion bash)"` in the shell's start file. */
 export const createCompletion =
-  (extras: () => readonly string[]): Extra =>
+  (extras: () => Extras): Extra =>
   async (_globals, [shell], { out }) => {
-    if (shell === "bash") out.line(script(extras()))
-    else if (shell === "zsh") out.line(`autoload -U +X bashcompinit && bashcompinit\n${script(extras())}`)
+    const text = script(secondWords(extras()))
+    if (shell === "bash") out.line(text)
+    else if (shell === "zsh") out.line(`autoload -U +X bashcompinit && bashcompinit\n${text}`)
     else throw new UsageError("usage: svc completion bash|zsh")
     return undefined
   }

@@ -2,11 +2,12 @@
 import { spawn } from "node:child_process"
 import type { Svc } from "@svc/sdk"
 import type { OwnFlags } from "../arguments.ts"
-import { connect, NO_KEY } from "../connect.ts"
+import { connectWithKey } from "../connect.ts"
 import { printJson, printReply } from "../output.ts"
 import { exitCodes, type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 import { findProgram } from "./machine.ts"
+import { allPages } from "./pages.ts"
 import { runSqlShell } from "./sql-shell.ts"
 
 export const dbFlags: OwnFlags = {
@@ -30,19 +31,8 @@ type Database = Awaited<ReturnType<Databases["get"]>>
 type Branch = Awaited<ReturnType<Databases["getBranch"]>>
 type Flags = Readonly<Record<string, string>>
 
-const PAGE = 200
-
-/** All pages of a list, up to what a person can have meant. */
-const every = async <Row>(
-  page: (offset: number) => Promise<{ data: Row[]; total: number }>,
-): Promise<Row[]> => {
-  const rows: Row[] = []
-  for (;;) {
-    const { data, total } = await page(rows.length)
-    rows.push(...data)
-    if (data.length === 0 || rows.length >= total) return rows
-  }
-}
+/** What may follow `svc db`. */
+export const dbActions = ["list", "create", "branch", "restore", "psql"] as const
 
 const findDatabase = async (
   svc: Svc,
@@ -50,38 +40,42 @@ const findDatabase = async (
   includeDeleted = false,
 ): Promise<Database> => {
   if (name === undefined) throw new UsageError("name a database", "db")
-  const all = await every(offset =>
-    svc.databases.list({ limit: PAGE, offset, include_deleted: includeDeleted }),
-  )
+  const all = await allPages(page => svc.databases.list({ ...page, include_deleted: includeDeleted }))
   const found = all.find(database => database.name === name || database.id === name)
   if (!found) throw new UsageError(`there is no database ${name}; svc db list shows them`)
   return found
 }
 
 const findBranch = async (svc: Svc, { id, name }: Database, branch: string): Promise<Branch> => {
-  const all = await every(offset => svc.databases.listBranches({ id, limit: PAGE, offset }))
+  const all = await allPages(page => svc.databases.listBranches({ id, ...page }))
   const found = all.find(candidate => candidate.name === branch || candidate.id === branch)
   if (!found) throw new UsageError(`${name} has no branch ${branch}`)
   return found
 }
 
+const timeOf = (text: string): string => {
+  if (Number.isNaN(Date.parse(text))) throw new UsageError(`not a time: ${text}`, "db")
+  return new Date(text).toISOString()
+}
+
 const branchFrom = async (svc: Svc, [database, name]: readonly string[], { from, at }: Flags) => {
+  const parent_timestamp = at === undefined ? undefined : timeOf(at)
   const found = await findDatabase(svc, database)
   return svc.databases.createBranch({
     id: found.id,
     ...(name !== undefined && { name }),
     ...(from !== undefined && { parent_id: (await findBranch(svc, found, from)).id }),
-    ...(at !== undefined && { parent_timestamp: new Date(at).toISOString() }),
+    ...(parent_timestamp !== undefined && { parent_timestamp }),
   })
 }
 
 const restore = async (svc: Svc, [database]: readonly string[], { to, name }: Flags) => {
   if (to === undefined) return svc.databases.restore({ id: (await findDatabase(svc, database, true)).id })
-  if (Number.isNaN(Date.parse(to))) throw new UsageError(`not a time: ${to}`, "db")
+  const target_time = timeOf(to)
   const { id } = await findDatabase(svc, database)
   return svc.databases.pitr({
     id,
-    target_time: new Date(to).toISOString(),
+    target_time,
     ...(name !== undefined && { name }),
   })
 }
@@ -97,7 +91,7 @@ const create = (svc: Svc, [name]: readonly string[], flags: Flags) => {
 }
 
 const list = async (svc: Svc) =>
-  (await every(offset => svc.databases.list({ limit: PAGE, offset }))).map(
+  (await allPages(page => svc.databases.list(page))).map(
     ({ name, pg_version, isolation, compute_state, logical_size_bytes, created_at, id }) => ({
       ...{ name, pg_version, isolation, compute_state, logical_size_bytes, created_at, id },
     }),
@@ -121,8 +115,7 @@ const psql = async (svc: Svc, [database]: readonly string[], { branch }: Flags, 
 }
 
 export const db: Extra = async (globals, [action = "list", ...words], terminal, flags) => {
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
+  const svc = await connectWithKey(globals, terminal)
   if (action === "psql") return psql(svc, words, flags as Flags, terminal)
   const reply = await answer(svc, action, words, flags as Flags)
   if (globals.json) printJson(reply, terminal.out)

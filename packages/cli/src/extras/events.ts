@@ -1,10 +1,11 @@
 /** `svc events publish` and `tail`: the operations of these names, with topics by name and less to type. */
 import type { ServerSentEvent, Svc } from "@svc/sdk"
 import type { Flags, Globals, OwnFlags } from "../arguments.ts"
-import { connect, NO_KEY } from "../connect.ts"
+import { connectWithKey } from "../connect.ts"
 import { printable, printJson, printReply } from "../output.ts"
 import { readInput, type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
+import { allPages } from "./pages.ts"
 
 export const publishFlags: OwnFlags = {
   "topic-id": { type: "string", about: "The topic, in place of the first word" },
@@ -28,24 +29,13 @@ export const tailFlags: OwnFlags = {
 export const tailUsage = `svc events tail <topic> [--event-type <type>]    with --json one JSON document a line`
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const PAGE = 200
 
 /** An id is taken as it is: a key that only publishes may list no topics. */
 const findTopic = async (svc: Svc, name: string): Promise<string> => {
   if (UUID.test(name)) return name
-  for (let offset = 0; ; offset += PAGE) {
-    const { data, total } = await svc.events.listTopics({ limit: PAGE, offset })
-    const found = data.find(topic => topic.name === name)
-    if (found) return found.id
-    if (offset + PAGE >= total)
-      throw new UsageError(`there is no topic ${name}; svc events list-topics shows them`)
-  }
-}
-
-const connected = async (globals: Globals, terminal: Terminal): Promise<Svc> => {
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
-  return svc
+  const found = (await allPages(page => svc.events.listTopics(page))).find(topic => topic.name === name)
+  if (!found) throw new UsageError(`there is no topic ${name}; svc events list-topics shows them`)
+  return found.id
 }
 
 const parseData = async ({ data }: Globals, { stdin }: Terminal): Promise<unknown> => {
@@ -90,7 +80,7 @@ const takeTopic = (words: readonly string[], flags: Flags, about: string, wordsM
 export const publish: Extra = async (globals, words, terminal, flags) => {
   const { topic, others } = takeTopic(words, flags, "events publish", 1)
   const event = await eventOf(others[0], flags, globals, terminal)
-  const svc = await connected(globals, terminal)
+  const svc = await connectWithKey(globals, terminal)
   const input = { ...event, topic_id: await findTopic(svc, topic) }
   const { data } = await svc.request<string>("events.publish", input, {
     idempotencyKey: globals["idempotency-key"],
@@ -120,7 +110,7 @@ const contentOf = (data: string): string => {
 
 export const tail: Extra = async (globals, words, terminal, flags) => {
   const { topic } = takeTopic(words, flags, "events tail", 0)
-  const svc = await connected(globals, terminal)
+  const svc = await connectWithKey(globals, terminal)
   const event_type = flags["event-type"]
   const input = {
     topic_id: await findTopic(svc, topic),

@@ -1,6 +1,6 @@
 import { createSvc } from "@svc/sdk"
 import { readSecret } from "../confirm.ts"
-import { connect, NO_KEY, platformUrl } from "../connect.ts"
+import { connectWithKey, platformUrl } from "../connect.ts"
 import { openKeychain, saveConfiguredUrl } from "../credentials.ts"
 import { printFields, printJson } from "../output.ts"
 import { UsageError } from "../terminal.ts"
@@ -30,9 +30,7 @@ export const logout: Extra = async (globals, _words, terminal) => {
 }
 
 export const whoami: Extra = async (globals, _words, terminal) => {
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
-  const me = await svc.identity.me()
+  const me = await (await connectWithKey(globals, terminal)).identity.me()
   if (globals.json) printJson(me, terminal.out)
   else printFields(me, terminal.out)
   return undefined

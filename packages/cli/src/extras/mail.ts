@@ -1,6 +1,6 @@
 /** `svc mail inbox`: the mails that stayed in this installation, for people to read. */
 import type { OwnFlags } from "../arguments.ts"
-import { connect, NO_KEY } from "../connect.ts"
+import { connectWithKey } from "../connect.ts"
 import { printable, printFields, printJson, printTable } from "../output.ts"
 import { type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
@@ -50,8 +50,7 @@ const limitOf = (text: string | true | undefined): number | undefined => {
 export const mail: Extra = async (globals, [id, surplus], terminal, flags) => {
   if (surplus !== undefined) throw new UsageError(`unexpected word: ${surplus}`, "mail inbox")
   const limit = limitOf(flags.limit)
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
+  const svc = await connectWithKey(globals, terminal)
   if (id !== undefined) {
     const found = await svc.email.getInbox({ id })
     if (globals.json) printJson(found, terminal.out)

@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto"
 import { allOperations, isOurs, type Operation } from "@svc/contract"
 import { type Svc, SvcError } from "@svc/sdk"
 import { commandOf, fieldsOf } from "../commands.ts"
-import { connect, NO_KEY } from "../connect.ts"
+import { connectWithKey } from "../connect.ts"
 import { printable, printJson } from "../output.ts"
-import { exitCodes, UsageError } from "../terminal.ts"
+import { exitCodes } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 
 interface Outcome {
@@ -30,8 +30,7 @@ const writes: Readonly<Record<string, (svc: Svc) => Promise<void>>> = {
 }
 
 export const selftest: Extra = async (globals, _words, terminal) => {
-  const { svc, hasKey } = await connect(globals, terminal, 1)
-  if (!hasKey) throw new UsageError(NO_KEY)
+  const svc = await connectWithKey(globals, terminal, 1)
   const outcomes: Outcome[] = []
   const note = (outcome: Outcome) => {
     outcomes.push(outcome)

@@ -1,13 +1,23 @@
 /** What holds for every operation because of its declaration. A new operation is covered by existing. */
 import assert from "node:assert/strict"
-import { before, describe, type TestContext, test } from "node:test"
+import { after, before, test } from "node:test"
 import { allOperations, isOurs, mutates, type Operation, type Scope, scopeNames } from "@svc/contract"
 import type { OperationName } from "@svc/sdk"
+import { sql } from "kysely"
 import { newSecret } from "../core/keys/secret.ts"
+import { lanesOf } from "./lanes.ts"
 import { everyScope, platform, type TestPlatform } from "./platform.ts"
 import type { SampleWorld } from "./sample-world.ts"
 import { samples } from "./samples.ts"
 import { unsampled } from "./unsampled.ts"
+
+/** For all tests: none needs what another has left, or minds it. */
+let p: TestPlatform
+const opened = new AsyncDisposableStack()
+before(async () => {
+  p = await platform({ after: end => opened.defer(async () => void (await end())) })
+})
+after(() => opened.disposeAsync())
 
 const NOBODY = "00000000-0000-7000-8000-000000000000"
 
@@ -22,12 +32,7 @@ interface Refusal {
 }
 
 /** Sends the operation with nothing in it: who may call is decided before what is asked. */
-const knock = async (
-  p: TestPlatform,
-  { method, path }: Operation,
-  headers: Record<string, string>,
-  tenantId = NOBODY,
-) => {
+const knock = async ({ method, path }: Operation, headers: Record<string, string>, tenantId = NOBODY) => {
   const named = path.replace("{tenant_id}", tenantId).replaceAll(/\{\w+\}/g, NOBODY)
   const response = await p.request(named, {
     method,
@@ -51,49 +56,67 @@ const says = ({ error }: { error: string | undefined }, text: string) => {
 
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
-const each = async (operations: readonly Operation[], check: (operation: Operation) => Promise<void>) => {
-  for (const operation of operations) {
-    try {
-      await check(operation)
-    } catch (error) {
-      throw new Error(`${operation.name}: ${(error as Error).message}`, { cause: error })
+/** Several at the same time; says which one it was that failed. */
+const eachOf = async <Item>(
+  items: readonly Item[],
+  operationOf: (item: Item) => Operation,
+  check: (item: Item) => Promise<void>,
+) => {
+  const inTurn = async (lane: readonly Item[]) => {
+    for (const item of lane) {
+      try {
+        await check(item)
+      } catch (error) {
+        throw new Error(`${operationOf(item).name}: ${(error as Error).message}`, { cause: error })
+      }
     }
   }
+  await Promise.all(lanesOf(items, operationOf).map(inTurn))
 }
 
-test("no operation answers without a credential, or to one that is wrong", async t => {
-  const p = await platform(t)
+const each = (operations: readonly Operation[], check: (operation: Operation) => Promise<void>) =>
+  eachOf(operations, operation => operation, check)
+
+test("no operation answers without a credential, or to one that is wrong", async () => {
   await each(guarded, async operation => {
-    assert.equal((await knock(p, operation, {})).code, "missing_credentials")
-    assert.equal((await knock(p, operation, bearer("svc_sk_wrong"))).code, "invalid_api_key")
-    assert.equal((await knock(p, operation, bearer(newSecret("secret")))).code, "invalid_api_key")
-    assert.equal((await knock(p, operation, { cookie: "svc_session=made-up" })).code, "session_expired")
+    assert.equal((await knock(operation, {})).code, "missing_credentials")
+    assert.equal((await knock(operation, bearer("svc_sk_wrong"))).code, "invalid_api_key")
+    assert.equal((await knock(operation, bearer(newSecret("secret")))).code, "invalid_api_key")
+    assert.equal((await knock(operation, { cookie: "svc_session=made-up" })).code, "session_expired")
   })
 })
 
-test("a key without the scope is refused, and told which one is missing", async t => {
-  const p = await platform(t)
-  const scoped = guarded.filter(operation => scopesOf(operation).length > 0)
-  for (const operation of scoped) {
-    const without = everyScope.filter(
-      scope =>
-        scope !== "admin:full" &&
-        !scopesOf(operation).some(needed => needed.split(":")[0] === scope.split(":")[0]),
-    )
-    const { secret } = await p.key("acme", without)
-    const refused = await knock(p, operation, bearer(secret))
-    assert.deepEqual([refused.status, refused.code], [403, "missing_scope"], operation.name)
-    says(refused, `missing scope: ${scopesOf(operation).join(" or ")}`)
+test("a key without the scope is refused, and told which one is missing", async () => {
+  const keys = new Map<string, Promise<string>>()
+  const keyWithout = (services: ReadonlySet<string>): Promise<string> => {
+    const name = [...services].join(" ")
+    const made = async () => {
+      const scopes = everyScope.filter(
+        scope => scope !== "admin:full" && !services.has(scope.split(":")[0] ?? ""),
+      )
+      return (await p.key("acme", scopes)).secret
+    }
+    const known = keys.get(name) ?? made()
+    keys.set(name, known)
+    return known
   }
+  await each(
+    guarded.filter(operation => scopesOf(operation).length > 0),
+    async operation => {
+      const services = new Set(scopesOf(operation).map(scope => scope.split(":")[0] ?? ""))
+      const refused = await knock(operation, bearer(await keyWithout(services)))
+      assert.deepEqual([refused.status, refused.code], [403, "missing_scope"])
+      says(refused, `missing scope: ${scopesOf(operation).join(" or ")}`)
+    },
+  )
 })
 
-test("a key cannot do what takes a signed-in person", async t => {
-  const p = await platform(t)
+test("a key cannot do what takes a signed-in person", async () => {
   const { secret } = await p.key("acme", everyScope)
   await each(
     guarded.filter(({ scope }) => scope === "session"),
     async operation => {
-      const refused = await knock(p, operation, bearer(secret))
+      const refused = await knock(operation, bearer(secret))
       assert.deepEqual([refused.status, refused.code], [403, "session_required"])
       const act = operation.area === "keys" ? "key management" : "this operation"
       says(refused, `${act} requires a signed-in user session`)
@@ -101,40 +124,37 @@ test("a key cannot do what takes a signed-in person", async t => {
   )
 })
 
-test("a publishable key opens nothing but the public routes of end-user auth", async t => {
-  const p = await platform(t)
+test("a publishable key opens nothing but the public routes of end-user auth", async () => {
   const { publishableKey } = await p.tenant("acme")
   await each(
     guarded.filter(({ scope }) => scope !== "publishable"),
     async operation => {
-      const refused = await knock(p, operation, bearer(publishableKey))
+      const refused = await knock(operation, bearer(publishableKey))
       assert.deepEqual([refused.status, refused.code], [403, "publishable_key_not_allowed"])
       says(refused, "publishable keys cannot be used for resource operations")
     },
   )
 })
 
-test("a read-only key changes nothing", async t => {
-  const p = await platform(t)
+test("a read-only key changes nothing", async () => {
   const { secret } = await p.key("acme", everyScope, { read_only: true })
   await each(
     mutations.filter(({ scope }) => scope !== "public" && scope !== "session"),
     async operation => {
-      const refused = await knock(p, operation, bearer(secret))
+      const refused = await knock(operation, bearer(secret))
       assert.deepEqual([refused.status, refused.code], [403, "key_read_only"])
       says(refused, "key is read-only — only SELECT, SHOW, and EXPLAIN are allowed")
     },
   )
 })
 
-test("an operation that needs a project refuses a key of the whole organization that names none", async t => {
-  const p = await platform(t)
+test("an operation that needs a project refuses a key of the whole organization that names none", async () => {
   const { secret } = await p.key("acme", everyScope, { project_id: null })
   const { organizationId } = await p.tenant("acme")
   await each(
     guarded.filter(({ project }) => project === "required"),
     async operation => {
-      const refused = await knock(p, operation, bearer(secret), organizationId)
+      const refused = await knock(operation, bearer(secret), organizationId)
       assert.deepEqual([refused.status, refused.code], [400, "project_required"])
     },
   )
@@ -148,11 +168,10 @@ test("every operation that changes state has a sample, or a reason to have none"
   assert.deepEqual(missing, [], "add them to testing/samples.ts")
 })
 
-const worldOf = async (t: TestContext): Promise<SampleWorld> => {
-  const p = await platform(t)
-  const person = await p.person("acme")
-  const { secret } = await p.key("acme", everyScope)
-  return { platform: p, person, key: p.as(secret), tenant: "acme" }
+const worldOf = async (tenant: string): Promise<SampleWorld> => {
+  const person = await p.person(tenant)
+  const { secret } = await p.key(tenant, everyScope)
+  return { platform: p, person, key: p.as(secret), tenant }
 }
 
 const callerOf = ({ person, key }: SampleWorld, { scope }: Operation) => (scope === "session" ? person : key)
@@ -162,10 +181,14 @@ const sampled = (operations: readonly Operation[]) =>
     const sample = samples[operation.name as OperationName]
     return sample ? [{ operation, sample, name: operation.name as OperationName }] : []
   })
+type Sampled = ReturnType<typeof sampled>[number]
 
-test("a repeated Idempotency-Key is answered again without acting again, and without its secrets", async t => {
-  const world = await worldOf(t)
-  for (const { operation, sample, name } of sampled(mutations)) {
+const eachSampled = (operations: readonly Operation[], check: (item: Sampled) => Promise<void>) =>
+  eachOf(sampled(operations), ({ operation }) => operation, check)
+
+test("a repeated Idempotency-Key is answered again without acting again, and without its secrets", async () => {
+  const world = await worldOf("acme")
+  await eachSampled(mutations, async ({ operation, sample, name }) => {
     const caller = callerOf(world, operation)
     const input = (await sample(world)) as never
     const options = { idempotencyKey: `replay-${name}` }
@@ -173,73 +196,67 @@ test("a repeated Idempotency-Key is answered again without acting again, and wit
     const second = await caller.request(name, input, options)
     const shown = { ...(first.data as Record<string, unknown> | undefined) }
     for (const secret of operation.secrets ?? []) delete shown[secret]
-    assert.equal(second.headers.get("idempotent-replayed"), "true", name)
-    assert.equal(second.status, first.status, name)
-    assert.deepEqual({ ...(second.data as Record<string, unknown> | undefined) }, shown, name)
-  }
+    assert.equal(second.headers.get("idempotent-replayed"), "true")
+    assert.equal(second.status, first.status)
+    assert.deepEqual({ ...(second.data as Record<string, unknown> | undefined) }, shown)
+  })
 })
 
-test("every change leaves an audit entry that names the caller and the request", async t => {
-  const world = await worldOf(t)
-  const { platform: p } = world
+test("every change leaves an audit entry that names the caller and the request", async () => {
+  const world = await worldOf("acme")
   const { organizationId } = await p.tenant("acme")
-  for (const { operation, sample, name } of sampled(mutations)) {
-    const reply = await callerOf(world, operation).request(name, (await sample(world)) as never)
-    await p.clock.advance(1000)
-    const entries = await p.database.db
+  const check = async ({ operation, sample, name }: Sampled) => {
+    const { requestId } = await callerOf(world, operation).request(name, (await sample(world)) as never)
+    // Counts are written every second.
+    if (operation.audit === "rollup") await p.clock.advance(1000)
+    const found = await p.database.db
       .selectFrom("core.audit_events")
-      .selectAll()
+      .select("tenant_id")
       .where("outcome", "=", "success")
-      .orderBy("occurred_at", "desc")
-      .execute()
-    const found = entries.find(
-      entry => (entry.context as { request_id: string }).request_id === reply.requestId,
-    )
-    assert.ok(found, `${name} left no audit entry`)
+      .where(sql`context ->> 'request_id'`, "=", requestId)
+      .executeTakeFirst()
+    assert.ok(found, "it left no audit entry")
     if (operation.scope !== "session") assert.equal(found.tenant_id, organizationId)
   }
+  await eachSampled(
+    mutations.filter(({ audit }) => audit === "each"),
+    check,
+  )
+  // One entry of a second names one request, so these take turns.
+  await p.clock.advance(1000)
+  for (const item of sampled(mutations.filter(({ audit }) => audit === "rollup"))) await check(item)
 })
 
-describe("a thing of another tenant answers exactly like one that never existed", () => {
-  const named = sampled(allOperations).filter(
-    ({ operation }) => operation.params && operation.scope !== "public",
+/** The same, of things that never existed. */
+const neverOf = ({ params }: Operation, input: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    Object.entries(input).map(([field, value]) => [
+      field,
+      // A number counts something and names nothing.
+      params && field in params.properties && typeof value === "string" ? NOBODY : value,
+    ]),
   )
-  let world: SampleWorld
-  let stranger: SampleWorld
 
-  before(() => undefined)
-
-  test("for every operation that names a thing by id", async t => {
-    world = await worldOf(t)
-    const { platform: p } = world
-    const { secret } = await p.key("globex", everyScope)
-    stranger = { platform: p, person: await p.person("globex"), key: p.as(secret), tenant: "globex" }
-    for (const { operation, sample, name } of named) {
-      const input = await sample(world)
-      const never = Object.fromEntries(
-        Object.entries(input).map(([field, value]) => [
-          field,
-          // A number counts something and names nothing.
-          operation.params && field in operation.params.properties && typeof value === "string"
-            ? NOBODY
-            : value,
-        ]),
-      )
-      const refusal = async (attempt: Record<string, unknown>) => {
-        const error = await callerOf(stranger, operation)
-          .request(name, attempt as never)
-          .then(
-            () => assert.fail(`${name} let another tenant in`),
-            (reason: { status: number; code: string; message: string }) => reason,
-          )
-        // A refusal may say again what was asked for.
-        const said = Object.values(attempt).reduce<string>(
-          (message, value) => (typeof value === "string" ? message.replaceAll(value, "…") : message),
-          error.message,
+test("a thing of another tenant answers exactly like one that never existed", async () => {
+  const world = await worldOf("acme")
+  const stranger = await worldOf("globex")
+  const named = allOperations.filter(({ params, scope }) => params && scope !== "public")
+  await eachSampled(named, async ({ operation, sample, name }) => {
+    const refusal = async (attempt: Record<string, unknown>) => {
+      const error = await callerOf(stranger, operation)
+        .request(name, attempt as never)
+        .then(
+          () => assert.fail("it let another tenant in"),
+          (reason: { status: number; code: string; message: string }) => reason,
         )
-        return { status: error.status, code: error.code, message: said }
-      }
-      assert.deepEqual(await refusal(input), await refusal(never), name)
+      // A refusal may say again what was asked for.
+      const said = Object.values(attempt).reduce<string>(
+        (message, value) => (typeof value === "string" ? message.replaceAll(value, "…") : message),
+        error.message,
+      )
+      return { status: error.status, code: error.code, message: said }
     }
+    const input = await sample(world)
+    assert.deepEqual(await refusal(input), await refusal(neverOf(operation, input)))
   })
 })

@@ -1,8 +1,8 @@
 /** A name server on this machine, for what must resolve names: answers what a test says, over UDP (RFC 1035). */
 import { createSocket, type RemoteInfo } from "node:dgram"
 import { once } from "node:events"
-import type { TestContext } from "node:test"
 import ipaddr from "ipaddr.js"
+import type { Ends } from "./ends.ts"
 
 /** A record's data as people write it; an array of TXT is one record of several strings. */
 export type DnsRecord =
@@ -112,7 +112,7 @@ const encodeReply = (
   return Buffer.concat([header, question, ...records.map(encodeRecord)])
 }
 
-export const startDns = async (t: TestContext): Promise<DnsServer> => {
+export const startDns = async (t: Ends): Promise<DnsServer> => {
   const socket = createSocket("udp4")
   const questions: DnsQuestion[] = []
   const answers = new Map<string, DnsAnswer | ((question: DnsQuestion) => DnsAnswer)>()

@@ -4,7 +4,6 @@ import { rmSync } from "node:fs"
 import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { TestContext } from "node:test"
 import { type KeyType, type PlanName, type Role, type Scope, scopeNames } from "@svc/contract"
 import { createSvc, type Svc, type SvcOptions } from "@svc/sdk"
 import { readConfig } from "../config.ts"
@@ -17,6 +16,7 @@ import { newId } from "../kernel/id.ts"
 import { type Overrides, type Platform, startPlatform } from "../platform.ts"
 import { createTestClock, type TestClock } from "./clock.ts"
 import { cloneDatabase, makeTemplatesDir } from "./database.ts"
+import type { Ends } from "./ends.ts"
 import { createProbeArea } from "./probe.ts"
 import { watchedFetch } from "./watch.ts"
 
@@ -78,7 +78,7 @@ const templatesDir = async (): Promise<string> => {
   return folder
 }
 
-const start = async (t: TestContext, options: PlatformOptions, clock: TestClock): Promise<Platform> => {
+const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promise<Platform> => {
   const dataDir = await mkdtemp(join(tmpdir(), "svc-test-"))
   // Database servers run as other users, and would be placed elsewhere if these could not pass.
   await chmod(dataDir, 0o711)
@@ -103,7 +103,7 @@ const start = async (t: TestContext, options: PlatformOptions, clock: TestClock)
   return platform
 }
 
-export const platform = async (t: TestContext, options: PlatformOptions = {}): Promise<TestPlatform> => {
+export const platform = async (t: Ends, options: PlatformOptions = {}): Promise<TestPlatform> => {
   const clock = createTestClock()
   const effects: string[] = []
   const areas = [createProbeArea(effects, options.wait), ...(options.areas ?? [])]

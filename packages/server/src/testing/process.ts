@@ -163,11 +163,19 @@ export const spawnSvc = (t: TestContext, { env = {}, uid, ...options }: SpawnOpt
 export const readFirstRun = (dataDir: string): FirstRun =>
   JSON.parse(readFileSync(join(dataDir, "first-run.json"), "utf8"))
 
-/** Waits for what other processes do, for at most twenty seconds. */
-export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = Date.now() + 20_000
-  while (!(await holds())) {
+const UNTIL_MS_MAX = 60_000
+const LOOK_EVERY_MS_MAX = 50
+
+/** Looks for what cannot be waited for otherwise, for at most a minute, which a machine that is busy may need. */
+export const until = async <Found>(
+  what: string,
+  look: () => Found | Promise<Found>,
+): Promise<Exclude<Found, false | null | undefined>> => {
+  const deadline = Date.now() + UNTIL_MS_MAX
+  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.2, LOOK_EVERY_MS_MAX)) {
+    const found = await look()
+    if (found) return found as Exclude<Found, false | null | undefined>
     if (Date.now() > deadline) throw new Error(`never came true: ${what}`)
-    await delay(5)
+    await delay(pauseMs)
   }
 }

@@ -102,7 +102,7 @@ export const raw =
   reply =>
     void reply.socket?.end(text)
 
-const WAIT_MS_MAX = 20_000
+const WAIT_MS_MAX = 60_000
 
 export const startReceiver = async (t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> => {
   const { host = "127.0.0.1", tls } = options

@@ -5,7 +5,7 @@ import { emailDeliverySamples } from "../areas/email/testing/delivery-samples.ts
 import { emailSendingSamples } from "../areas/email/testing/sending-samples.ts"
 import { githubPush } from "../areas/integrations/testing/hooks.ts"
 import { storageSamples } from "../areas/storage/testing/samples.ts"
-import { PASSWORD, uniqueName } from "./platform.ts"
+import { PASSWORD, type TestPlatform, uniqueName } from "./platform.ts"
 import type { Sample, SampleWorld } from "./sample-world.ts"
 
 const newKey = async ({ person }: SampleWorld) =>
@@ -36,17 +36,24 @@ const newInvitation = async (world: SampleWorld) => {
 /** A high-risk request that waits for its approval. */
 const newApproval = async ({ platform, tenant }: SampleWorld) => platform.pendingApproval(tenant)
 
-/** One database a world serves all that only look at it or change its settings. */
-const databases = new WeakMap<SampleWorld, Promise<string>>()
-
-const newDatabase = async ({ key }: SampleWorld, name = uniqueName()) =>
-  (await key.databases.create({ name, pg_version: 17 })).id
-
-const sharedDatabase = (world: SampleWorld): Promise<string> => {
-  const known = databases.get(world) ?? newDatabase(world)
-  databases.set(world, known)
-  return known
+/** One of a kind serves all worlds of a tenant; it is made anew where making it failed. */
+const shared = <Thing>(make: (world: SampleWorld) => Promise<Thing>) => {
+  const made = new WeakMap<TestPlatform, Map<string, Promise<Thing>>>()
+  return (world: SampleWorld): Promise<Thing> => {
+    const ofPlatform = made.get(world.platform) ?? new Map<string, Promise<Thing>>()
+    made.set(world.platform, ofPlatform)
+    const known = ofPlatform.get(world.tenant) ?? make(world)
+    ofPlatform.set(world.tenant, known)
+    known.catch(() => ofPlatform.delete(world.tenant))
+    return known
+  }
 }
+
+const newDatabase = async ({ key }: SampleWorld) =>
+  (await key.databases.create({ name: uniqueName(), pg_version: 17 })).id
+
+/** For all that only look at it or change its settings. */
+const sharedDatabase = shared(newDatabase)
 
 const newBranch = async (world: SampleWorld) => {
   const id = await sharedDatabase(world)
@@ -67,8 +74,9 @@ const newTable = async ({ key }: SampleWorld) => {
   return { name }
 }
 
-const newCollection = async (world: SampleWorld, name = uniqueName()) => {
+const newCollection = async (world: SampleWorld) => {
   const tenant_id = await organizationId(world)
+  const name = uniqueName()
   await world.key.vectors.createCollection({ tenant_id, name, dimension: 2 })
   return { tenant_id, name }
 }
@@ -114,14 +122,8 @@ const newWebhook = async (world: SampleWorld) => {
   return { tenant_id, id }
 }
 
-/** One webhook a world serves all that neither change nor remove it. */
-const webhooks = new WeakMap<SampleWorld, ReturnType<typeof newWebhook>>()
-
-const sharedWebhook = (world: SampleWorld) => {
-  const known = webhooks.get(world) ?? newWebhook(world)
-  webhooks.set(world, known)
-  return known
-}
+/** For all that neither change nor remove it. */
+const sharedWebhook = shared(newWebhook)
 
 const newWebhookDelivery = async (world: SampleWorld) => {
   const webhook = await sharedWebhook(world)
@@ -221,9 +223,9 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
     name: uniqueName(),
     dimension: 2,
   }),
-  "vectors.getCollection": async world => await newCollection(world),
-  "vectors.deleteCollection": async world => await newCollection(world),
-  "vectors.list": async world => await newCollection(world),
+  "vectors.getCollection": newCollection,
+  "vectors.deleteCollection": newCollection,
+  "vectors.list": newCollection,
   "vectors.upsert": newVectors,
   "vectors.batchUpsert": newVectors,
   "vectors.delete": async world => {

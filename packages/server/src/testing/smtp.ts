@@ -1,8 +1,8 @@
 /** A real SMTP server on this machine that keeps what it is sent and answers as a test says. */
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
-import type { TestContext } from "node:test"
 import { SMTPServer, type SMTPServerOptions } from "smtp-server"
+import type { Ends } from "./ends.ts"
 
 export interface ReceivedMail {
   readonly sender: string
@@ -35,7 +35,7 @@ const refusal = ({ code, text }: { code: number; text: string }): Error =>
   Object.assign(new Error(text), { responseCode: code })
 
 export const startSmtp = async (
-  t: Pick<TestContext, "after">,
+  t: Ends,
   options: SMTPServerOptions & { readonly at?: number; readonly password?: string } = {},
 ): Promise<SmtpSink> => {
   const { at = 0, password, ...others } = options

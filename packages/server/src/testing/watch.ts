@@ -60,16 +60,22 @@ const checkReply = (operation: Operation, status: number, body: unknown) => {
   check(schema, payload, where)
 }
 
-const note = (operation: Operation, status: number) => {
+const noted = new Set<string>()
+
+/** The header tells what of ours was refused, whatever status another protocol has for it. */
+const note = (operation: Operation, status: number, errorCode: string | null) => {
+  const code = operation.envelope === "s3" && faultCodes.find(known => wireCode(known) === errorCode)
+  const line = `${operation.name} ${code ? faults[code].status : status}\n`
   const ledger = process.env[LEDGER_VARIABLE]
-  if (ledger !== undefined) appendFileSync(ledger, `${operation.name} ${status}\n`)
+  if (ledger === undefined || noted.has(line)) return
+  noted.add(line)
+  appendFileSync(ledger, line)
 }
 
-/** Notes a reply that a client of another protocol got; the header tells what of ours was refused, whatever the status. */
+/** Notes a reply that a client of another protocol got. */
 export const noteReply = (method: string, url: string, status: number, errorCode: string | null): void => {
   const operation = operationOf(method, url)
-  const code = faultCodes.find(known => wireCode(known) === errorCode)
-  if (operation) note(operation, operation.envelope === "s3" && code ? faults[code].status : status)
+  if (operation) note(operation, status, errorCode)
 }
 
 /** `fetch`, with every reply of a declared operation checked. */
@@ -79,7 +85,7 @@ export const watchedFetch: typeof fetch = async (input, init) => {
   const operation = operationOf(method, String(input))
   assert.ok(response.headers.get("x-request-id"), `${method} ${input}: the reply has no x-request-id`)
   if (!operation) return response
-  noteReply(method, String(input), response.status, response.headers.get("x-error-code"))
+  note(operation, response.status, response.headers.get("x-error-code"))
   const isJson = response.headers.get("content-type")?.startsWith("application/json") && method !== "HEAD"
   if (isJson) checkReply(operation, response.status, await response.clone().json())
   return response

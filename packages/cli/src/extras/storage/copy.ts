@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises"
 import { basename, join, relative, sep } from "node:path"
 import type { Svc } from "@svc/sdk"
 import type { OwnFlags } from "../../arguments.ts"
-import { connect, NO_KEY } from "../../connect.ts"
+import { connectWithKey } from "../../connect.ts"
 import { printJson } from "../../output.ts"
 import { type Terminal, UsageError } from "../../terminal.ts"
 import type { Extra } from "../extra.ts"
@@ -119,8 +119,7 @@ const copyAll = async (copying: Copying, fromText: string, toText: string) => {
 export const copy: Extra = async (globals, [from, to, ...surplus], terminal, flags) => {
   if (from === undefined || to === undefined || surplus.length > 0)
     throw new UsageError("name what to copy and where to", "storage cp")
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
+  const svc = await connectWithKey(globals, terminal)
   const progress = createProgress(terminal.err)
   try {
     const copying = { svc, terminal, progress }

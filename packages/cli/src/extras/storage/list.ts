@@ -1,9 +1,9 @@
 /** `svc storage ls`: buckets, and what is in them. */
 import type { OwnFlags } from "../../arguments.ts"
-import { connect, NO_KEY } from "../../connect.ts"
+import { connectWithKey } from "../../connect.ts"
 import { printJson, printTable } from "../../output.ts"
-import { UsageError } from "../../terminal.ts"
 import type { Extra } from "../extra.ts"
+import { allPages } from "../pages.ts"
 import { parseRemote } from "./address.ts"
 import { pages } from "./listing.ts"
 import { sizeText } from "./progress.ts"
@@ -16,12 +16,11 @@ export const listUsage = `svc storage ls
 svc storage ls svc://<bucket>/<prefix> [-r]`
 
 export const list: Extra = async (globals, [place], terminal, flags) => {
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
+  const svc = await connectWithKey(globals, terminal)
   if (place === undefined) {
-    const { data } = await svc.storage.listBuckets({ limit: 200 })
-    if (globals.json) printJson(data, terminal.out)
-    else printTable(data, terminal.out, terminal.err)
+    const buckets = await allPages(page => svc.storage.listBuckets(page))
+    if (globals.json) printJson(buckets, terminal.out)
+    else printTable(buckets, terminal.out, terminal.err)
     return undefined
   }
   const rows: Record<string, unknown>[] = []

@@ -1,7 +1,7 @@
 /** `svc storage rm`: an object, or all under a prefix. */
 import type { OwnFlags } from "../../arguments.ts"
 import { confirmDestroying } from "../../confirm.ts"
-import { connect, NO_KEY } from "../../connect.ts"
+import { connectWithKey } from "../../connect.ts"
 import { printJson } from "../../output.ts"
 import { UsageError } from "../../terminal.ts"
 import type { Extra } from "../extra.ts"
@@ -19,8 +19,7 @@ export const remove: Extra = async (globals, [place, ...surplus], terminal, flag
   if (surplus.length > 0) throw new UsageError("name one key, or a prefix with -r", "storage rm")
   const from = parseRemote(place)
   if (from.key === "" && !flags.recursive) throw new UsageError("name a key, or use -r", "storage rm")
-  const { svc, hasKey } = await connect(globals, terminal)
-  if (!hasKey) throw new UsageError(NO_KEY)
+  const svc = await connectWithKey(globals, terminal)
   await confirmDestroying(
     `Delete ${flags.recursive ? "everything under " : ""}${showRemote(from)}`,
     globals.yes,

@@ -5,8 +5,9 @@ import type { Svc } from "@svc/sdk"
 import { openDatabase } from "../../kernel/db/database.ts"
 import { cloneDatabase } from "../../testing/database.ts"
 import { platform, uniqueName } from "../../testing/platform.ts"
+import { until } from "../../testing/process.ts"
 import { answer, hang, startReceiver } from "../../testing/receiver.ts"
-import { LOCAL, settled, until } from "./testing/settled.ts"
+import { LOCAL, settled } from "./testing/settled.ts"
 
 const MINUTE_MS = 60_000
 

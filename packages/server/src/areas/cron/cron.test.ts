@@ -3,8 +3,9 @@ import { type TestContext, test } from "node:test"
 import type { Svc } from "@svc/sdk"
 import { Webhook } from "standardwebhooks"
 import { platform, type TestPlatform, uniqueName } from "../../testing/platform.ts"
+import { until } from "../../testing/process.ts"
 import { answer, startReceiver } from "../../testing/receiver.ts"
-import { LOCAL, settled, until } from "./testing/settled.ts"
+import { LOCAL, settled } from "./testing/settled.ts"
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

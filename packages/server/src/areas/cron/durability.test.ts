@@ -13,11 +13,10 @@ test("what a killed process ran is run again where it may be, failed where not, 
   const baseUrl = await first.ready
   const { api_key: apiKey } = readFirstRun(first.dataDir)
   const before = createSvc({ apiKey, baseUrl })
-  const soon = new Date(Date.now() + 1_500).toISOString()
   const of = (name: string, max_retries: number) =>
     before.cron.create({
       name,
-      run_at: soon,
+      run_at: new Date(Date.now() + 3_000).toISOString(),
       max_retries,
       timeout_seconds: 900,
       target: { type: "http", url: receiver.url },

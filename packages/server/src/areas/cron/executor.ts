@@ -44,6 +44,7 @@ export interface ExecutorNeeds {
 
 type Payload = { readonly executionId: string }
 
+/** Of whatever a target gave: PostgreSQL's text has no null character. */
 const keptText = (text: string | null | undefined): string | null => {
   if (text === null || text === undefined) return null
   const bytes = Buffer.from(text.replaceAll("\0", "\u{fffd}"))

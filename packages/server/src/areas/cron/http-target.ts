@@ -67,15 +67,12 @@ const contentOf = ({ body, method = "POST" }: HttpTarget): { text: string; type?
   return { text: JSON.stringify(body), type: "application/json" }
 }
 
-/** PostgreSQL's text has no null character. */
-const textOf = (body: Buffer): string => body.toString("utf8").replaceAll("\0", "\u{fffd}")
-
 const outcomeOf = (answer: BufferedAnswer | Failure): ScheduledOutcome => {
   if (answer.kind !== "answered") {
     return { status: answer.kind === "timeout" ? "timed_out" : "failed", error: answer.message }
   }
   const { status: statusCode, body } = answer
-  const kept = { statusCode, responseBody: textOf(body) }
+  const kept = { statusCode, responseBody: body.toString("utf8") }
   if (statusCode >= 200 && statusCode < 300) return { status: "succeeded", ...kept }
   const error =
     statusCode >= 300 && statusCode < 400

@@ -9,7 +9,7 @@ export type TimingRow = Pick<
   "cron" | "interval_seconds" | "run_at" | "timezone" | "anchor_at" | "start_at" | "end_at"
 >
 
-export const timingOf = (row: TimingRow): Timing => ({
+const timingOf = (row: TimingRow): Timing => ({
   cron: row.cron,
   intervalSeconds: row.interval_seconds,
   runAtMs: row.run_at?.getTime() ?? null,

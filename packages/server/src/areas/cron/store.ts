@@ -2,6 +2,7 @@ import type { CronExecutionStatus } from "@svc/contract"
 import type { Insertable, Updateable } from "kysely"
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type ScheduleRow = Tables["cron.schedules"]
@@ -11,11 +12,6 @@ export type ExecutionRow = Tables["cron.executions"]
 export interface Owner {
   readonly organizationId: string
   readonly ownerId: string
-}
-
-interface Slice {
-  readonly limit: number
-  readonly offset: number
 }
 
 /** Rows of cron.schedules and cron.executions, as callers see and change them. */
@@ -44,28 +40,11 @@ export const cronStore = (db: Db) => {
     lock: (owner: Owner, id: string): Promise<ScheduleRow | undefined> =>
       schedules(owner).selectAll().where("id", "=", id).forNoKeyUpdate().executeTakeFirst(),
 
-    async list(owner: Owner, { limit, offset }: Slice): Promise<{ rows: ScheduleRow[]; total: number }> {
-      const rows = await schedules(owner)
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await schedules(owner)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
-    },
+    list: (owner: Owner, slice: Slice): Promise<{ rows: ScheduleRow[]; total: number }> =>
+      listRows(schedules(owner).selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice),
 
-    async count(organizationId: string): Promise<number> {
-      const { total } = await db
-        .selectFrom("cron.schedules")
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .where("organization_id", "=", organizationId)
-        .executeTakeFirstOrThrow()
-      return total
-    },
+    count: (organizationId: string): Promise<number> =>
+      countRows(db.selectFrom("cron.schedules").where("organization_id", "=", organizationId)),
 
     update: async ({ id, organization_id }: ScheduleRow, changes: Updateable<ScheduleRow>) =>
       await db
@@ -84,17 +63,13 @@ export const cronStore = (db: Db) => {
         .execute()
     },
 
-    async listExecutions(
+    listExecutions(
       { id, organization_id }: ScheduleRow,
-      { limit, offset, status }: Slice & { readonly status: CronExecutionStatus | undefined },
+      { status, ...slice }: Slice & { readonly status: CronExecutionStatus | undefined },
     ): Promise<{ rows: ExecutionRow[]; total: number }> {
       const all = executions(organization_id, id)
       const chosen = status === undefined ? all : all.where("status", "=", status)
-      const rows = await chosen.selectAll().orderBy("number", "desc").limit(limit).offset(offset).execute()
-      const { total } = await chosen
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
+      return listRows(chosen.selectAll().orderBy("number", "desc"), slice)
     },
 
     findExecution: (

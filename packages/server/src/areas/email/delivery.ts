@@ -25,12 +25,11 @@ export interface SendingSettings {
   readonly maxPerSecond: number
   /** False also while delivery is paused. */
   readonly ownDomainDeliveryEnabled: boolean
-  readonly defaultDomainId: string | null
   readonly trackOpens: boolean
   readonly trackClicks: boolean
 }
 
-/** A verified domain that delivery is enabled for. */
+/** What signs for a verified domain. */
 export interface Signer {
   readonly domain: string
   readonly selector: string
@@ -49,7 +48,10 @@ export interface Recipient {
 export interface EmailDelivery {
   /** `on` is the transaction of a caller that has one: waiting for another connection could take for ever. */
   settingsOf(organizationId: string, on?: Db): Promise<SendingSettings>
-  /** Undefined unless the domain is the organization's, verified, and delivery is enabled. */
+  /**
+   * Undefined unless the domain is the organization's, and verified. Whether it may send at all, the settings say:
+   * `ownDomainDeliveryEnabled`.
+   */
   findSigner(organizationId: string, fromDomain: string, on?: Db): Promise<Signer | undefined>
   /** Of these addresses those that are suppressed, in lower case. One query. */
   suppressed(db: Db, organizationId: string, addresses: readonly string[]): Promise<ReadonlySet<string>>

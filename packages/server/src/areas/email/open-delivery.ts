@@ -7,7 +7,7 @@ import type { EmailDelivery } from "./delivery.ts"
 import { createDomainChecker } from "./domains/checker.ts"
 import { domainHandlers } from "./domains/handlers.ts"
 import { createSigners } from "./domains/keys.ts"
-import { openDoor } from "./inbound/door.ts"
+import type { DoorNeeds } from "./inbound/door.ts"
 import { createIntake } from "./inbound/intake.ts"
 import { createSettingsReader, settingsHandlers } from "./settings/handlers.ts"
 import { createSuppressAfter } from "./suppression/after.ts"
@@ -27,6 +27,9 @@ type Needs = Pick<Services, (typeof deliveryNeeds)[number]>
 
 const hostProblem = (outbound: Services["outbound"]) => (host: string) =>
   outbound.urlProblem(`https://${isIP(host) === 6 ? `[${host}]` : host}/`)
+
+/** Most installations have none, and do without what it loads. */
+const openDoor = async (needs: DoorNeeds) => (await import("./inbound/door.ts")).openDoor(needs)
 
 /** Starts the delivery side: its operations, and what the sending side asks of it. */
 export const openDelivery = async (services: Needs) => {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
 import type { DisabledReason, EndpointOf } from "../../core/deliveries/deliveries.ts"
+import { createEventStreams } from "../../core/event-streams.ts"
 import type { Tx } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import { defineArea } from "../../services.ts"
@@ -11,7 +12,7 @@ import { createPublisher, SUBSCRIPTION_KIND } from "./publisher.ts"
 import { type PublishedTopic, readPublishedTopic } from "./publishing-store.ts"
 import { createScheduledEvents } from "./scheduled-events.ts"
 import { subscriptionStore } from "./store.ts"
-import { createTails } from "./tail.ts"
+import { createTails, TAIL_BOUNDS } from "./tail.ts"
 import { TOPIC_TOPIC } from "./topic-handlers.ts"
 
 const CACHED_TOPICS_MAX = 10_000
@@ -20,34 +21,15 @@ export const eventsArea = defineArea({
   name: "events",
   title: "Events",
   needs: [
-    "database",
-    "changes",
-    "clock",
-    "jobs",
-    "deliveries",
-    "box",
-    "outbound",
-    "functions",
-    "meters",
-    "log",
-    "scheduleTargets",
+    ...(["database", "changes", "clock", "jobs", "deliveries", "box", "outbound", "functions"] as const),
+    ...(["meters", "log", "scheduleTargets", "keys", "stopping"] as const),
   ],
   migrations: { schema: "events", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
-    const {
-      database,
-      changes,
-      clock,
-      jobs,
-      deliveries,
-      box,
-      outbound,
-      functions,
-      meters,
-      scheduleTargets,
-      log,
-    } = services
+    const { database, changes, clock, jobs, deliveries, box, outbound, functions } = services
+    const { meters, log, scheduleTargets, keys, stopping } = services
     const { db } = database
+    const opened = new AsyncDisposableStack()
     const endpoints = createEndpoints({ db, changes, box, functions, now: clock.now })
     const topics = createPushedCache<PublishedTopic | undefined>({
       changes,
@@ -69,14 +51,15 @@ export const eventsArea = defineArea({
     })
     keepEvents(jobs, database, clock)
 
-    const counts = createEventCounts(db, clock, log)
+    const counts = opened.use(createEventCounts(db, clock, log))
+    const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, TAIL_BOUNDS))
     const publisher = createPublisher(database, deliveries, counts)
     scheduleTargets.provide("topic", createScheduledEvents({ topics, publisher, meters, now: clock.now }))
 
     return {
       operations: eventHandlers({
         ...{ deliveries, changes, jobs, endpoints, functions, outbound, topics },
-        ...{ publisher, counts, tails: createTails(db) },
+        ...{ publisher, counts, tails: createTails(db, streams) },
       }),
       state: () => ({
         status: "available" as const,
@@ -85,7 +68,7 @@ export const eventsArea = defineArea({
           function_subscriptions: functions.current() !== undefined,
         },
       }),
-      [Symbol.asyncDispose]: () => counts[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
     }
   },
 })

@@ -1,4 +1,5 @@
 import { type areas, type Input, page, pageOf } from "@svc/contract"
+import { rangeOf } from "../../core/deliveries/payload.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
@@ -15,9 +16,6 @@ import {
 import { findTopic } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
-
-const dateOf = (time: string | undefined): Date | undefined =>
-  time === undefined ? undefined : new Date(time)
 
 /** What is switched off is sent nothing, so there is nothing to send again. */
 const checkActive = ({ status }: { readonly status: string }): void => {
@@ -48,14 +46,10 @@ export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerN
     }
   }),
 
-  async deliveries(
-    { sub_id, status, event_type, since, until, ...input }: Input<Specs["deliveries"]>,
-    call: Call,
-  ) {
+  async deliveries({ sub_id, ...input }: Input<Specs["deliveries"]>, call: Call) {
     const row = await findSubscription(call, sub_id)
-    const { rows, total } = await deliveries.list(call.db, endpointOf(row), {
-      ...{ status, eventType: event_type, since: dateOf(since), until: dateOf(until), ...pageOf(input) },
-    })
+    const filter = { status: input.status, eventType: input.event_type, ...rangeOf(input), ...pageOf(input) }
+    const { rows, total } = await deliveries.list(call.db, endpointOf(row), filter)
     return page({ rows: rows.map(toDelivery), total }, input)
   },
 
@@ -68,11 +62,10 @@ export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerN
     return toDelivery(delivery)
   },
 
-  async replay({ sub_id, since, until, status }: Input<Specs["replay"]>, call: Call) {
+  async replay({ sub_id, status, ...range }: Input<Specs["replay"]>, call: Call) {
     const row = await lockSubscription(call, sub_id)
     checkActive(row)
-    const range = { since: dateOf(since), until: dateOf(until), status }
-    const replayed = await deliveries.replay(call.db, endpointOf(row), range)
+    const replayed = await deliveries.replay(call.db, endpointOf(row), { status, ...rangeOf(range) })
     call.describe({ targets: [targetOf(row)], metadata: { replayed } })
     return { replayed }
   },

@@ -1,4 +1,5 @@
 import type { Endpoint, Target } from "../../core/deliveries/deliveries.ts"
+import { openSecrets, type SigningSecret, secretsAt } from "../../core/deliveries/secrets.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
@@ -17,7 +18,7 @@ type Sealable = Pick<SubscriptionRow, "organization_id" | "id">
 interface Known {
   readonly row: SubscriptionRow
   readonly headers: Readonly<Record<string, string>>
-  readonly secrets: readonly { readonly secret: string; readonly signsUntil: Date | null }[]
+  readonly secrets: readonly SigningSecret[]
 }
 
 export interface Endpoints {
@@ -44,23 +45,16 @@ export const createEndpoints = (needs: {
 
   const read = async (on: Db, row: SubscriptionRow): Promise<Known> => {
     const { organization_id, id } = row
-    const old = await subscriptionStore(on).oldSecrets(id)
-    const open = (secret: string) => box.open(organization_id, secretContext(id), secret)
+    const old = await subscriptionStore(on).oldSecrets(id).list()
     return {
       row,
       headers:
         row.headers === null
           ? {}
           : JSON.parse(await box.open(organization_id, headersContext(id), row.headers)),
-      secrets: [
-        { secret: await open(row.secret), signsUntil: null },
-        ...(await Promise.all(
-          old.map(async ({ secret, signs_until }) => ({
-            secret: await open(secret),
-            signsUntil: signs_until,
-          })),
-        )),
-      ],
+      secrets: await openSecrets(row.secret, old, secret =>
+        box.open(organization_id, secretContext(id), secret),
+      ),
     }
   }
 
@@ -84,9 +78,7 @@ export const createEndpoints = (needs: {
     const { row, secrets } = known
     return {
       target: targetOf(known),
-      secrets: secrets.flatMap(({ secret, signsUntil }) =>
-        signsUntil === null || signsUntil.getTime() > now() ? secret : [],
-      ),
+      secrets: secretsAt(secrets, now()),
       timeoutSeconds: row.timeout_seconds,
       format: row.format === "cloudevents" ? "cloudevents" : "standard",
       maxPerSecond: row.max_per_second,

@@ -6,7 +6,7 @@ import type { SubscriptionRow, TopicRow } from "./store.ts"
 
 type Specs = typeof areas.events.specs
 type TopicPayload = Output<Specs["getTopic"]>
-export type SubscriptionPayload = Output<Specs["getSubscription"]>
+type SubscriptionPayload = Output<Specs["getSubscription"]>
 type DeliveryPayload = Output<Specs["retryDelivery"]>
 
 const time = (date: Date | null | undefined): string | null => date?.toISOString() ?? null

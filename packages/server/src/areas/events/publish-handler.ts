@@ -15,7 +15,7 @@ export interface PublishNeeds {
   readonly publisher: Publisher
 }
 
-const dataOf = ({ data = {} }: One): string => {
+export const dataOf = ({ data = {} }: Pick<One, "data">): string => {
   const text = JSON.stringify(data)
   if (Buffer.byteLength(text) > EVENT_DATA_BYTES_MAX) {
     throw fault("event_too_large", { bytes: EVENT_DATA_BYTES_MAX })

@@ -2,7 +2,7 @@ import type { Deliveries, NewMessage } from "../../core/deliveries/deliveries.ts
 import { eventIdOf, messageIdOf } from "../../core/deliveries/envelope.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { EventCounts } from "./event-counts.ts"
-import { claimDedupeKeys, type Keyed, type PublishedTopic } from "./publishing-store.ts"
+import { claimDedupeKeys, type Keyed, nameOf, type PublishedTopic } from "./publishing-store.ts"
 import { matchesFilter } from "./rules.ts"
 
 /** Deliveries are of this kind. */
@@ -73,8 +73,6 @@ const keyedOf = (publication: Publication, matched: number): Keyed | undefined =
         matched,
         publishedAt: publication.publishedAt,
       }
-
-const nameOf = ({ topicId, dedupeKey }: Keyed): string => `${topicId} ${dedupeKey}`
 
 /** The first of each id in one commit; the others are its duplicates. */
 const firstOfEach = (keyed: readonly (Keyed | undefined)[]): ReadonlyMap<string, Keyed> => {

@@ -57,7 +57,7 @@ export interface Keyed {
   readonly publishedAt: Date
 }
 
-const nameOf = ({ topicId, dedupeKey }: Pick<Keyed, "topicId" | "dedupeKey">): string =>
+export const nameOf = ({ topicId, dedupeKey }: Pick<Keyed, "topicId" | "dedupeKey">): string =>
   `${topicId} ${dedupeKey}`
 
 /**

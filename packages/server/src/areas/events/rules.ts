@@ -1,11 +1,5 @@
-/** Which types of event a filter lets through. Pure. */
+import { matchesType } from "../../core/deliveries/patterns.ts"
 
-/** `order.paid` as it is, `order.*` for all that begin with `order.`, `*` for all. */
-const matchesPattern = (pattern: string, eventType: string): boolean => {
-  if (pattern === "*") return true
-  return pattern.endsWith(".*") ? eventType.startsWith(pattern.slice(0, -1)) : pattern === eventType
-}
-
-/** No pattern at all is no filter. */
+/** Which types of event a filter lets through. No pattern at all is no filter. */
 export const matchesFilter = (patterns: readonly string[], eventType: string): boolean =>
-  patterns.length === 0 || patterns.some(pattern => matchesPattern(pattern, eventType))
+  patterns.length === 0 || patterns.some(pattern => matchesType(pattern, eventType))

@@ -1,18 +1,11 @@
-import { type CronTargetOf, EVENT_DATA_BYTES_MAX } from "@svc/contract"
+import type { CronTargetOf } from "@svc/contract"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { ScheduleOwner, ScheduleTarget } from "../../core/schedule-targets.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import type { PublishNeeds } from "./publish-handler.ts"
+import { dataOf, type PublishNeeds } from "./publish-handler.ts"
 
 type Target = CronTargetOf<"topic">
-
-const dataOf = ({ data = {} }: Target): string => {
-  const text = JSON.stringify(data)
-  if (Buffer.byteLength(text) > EVENT_DATA_BYTES_MAX)
-    throw fault("event_too_large", { bytes: EVENT_DATA_BYTES_MAX })
-  return text
-}
 
 /** Events that schedules publish. An execution publishes once, however many attempts it takes: its id is the event's. */
 export const createScheduledEvents = (

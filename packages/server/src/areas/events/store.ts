@@ -1,9 +1,10 @@
 import { sql } from "kysely"
+import type { OldSecretStore } from "../../core/deliveries/secrets.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type SubscriptionRow = Tables["events.subscriptions"]
-export type OldSecretRow = Tables["events.old_secrets"]
 
 /** Whose topics a call may touch: a project's, or the organization's own. */
 export interface Owner {
@@ -25,11 +26,6 @@ export interface NewTopic {
 export interface TopicRow extends NewTopic {
   readonly subscription_count: number
   readonly event_count: number
-}
-
-interface Page {
-  readonly limit: number
-  readonly offset: number
 }
 
 /** Topics of an owner, each with its counts. */
@@ -61,25 +57,10 @@ export const topicStore = (db: Db) => ({
   find: (owner: Owner, id: string): Promise<TopicRow | undefined> =>
     topicRows(db, owner).where("topic.id", "=", id).executeTakeFirst(),
 
-  async list(owner: Owner, { limit, offset }: Page): Promise<{ rows: TopicRow[]; total: number }> {
-    const rows = await topicRows(db, owner)
-      .orderBy("topic.created_at", "desc")
-      .orderBy("topic.id", "desc")
-      .limit(limit)
-      .offset(offset)
-      .execute()
-    return { rows, total: await this.count(owner) }
-  },
+  list: (owner: Owner, slice: Slice): Promise<{ rows: TopicRow[]; total: number }> =>
+    listRows(topicRows(db, owner).orderBy("topic.created_at", "desc").orderBy("topic.id", "desc"), slice),
 
-  async count({ organizationId, ownerId }: Owner): Promise<number> {
-    const { total } = await db
-      .selectFrom("events.topics")
-      .where("organization_id", "=", organizationId)
-      .where("owner_id", "=", ownerId)
-      .select(({ fn }) => fn.countAll<number>().as("total"))
-      .executeTakeFirstOrThrow()
-    return total
-  },
+  count: (owner: Owner): Promise<number> => countRows(topicRows(db, owner)),
 
   /** Locked until the transaction ends: a topic is not deleted while it gets a subscription. */
   async lock({ organizationId, ownerId }: Owner, id: string): Promise<boolean> {
@@ -123,29 +104,18 @@ export const subscriptionStore = (db: Db) => ({
   lock: (owner: Owner, id: string): Promise<SubscriptionRow | undefined> =>
     own(db, owner).selectAll().where("id", "=", id).forUpdate().executeTakeFirst(),
 
-  async list(
-    owner: Owner,
-    topicId: string,
-    { limit, offset }: Page,
-  ): Promise<{ rows: SubscriptionRow[]; total: number }> {
-    const rows = await own(db, owner)
-      .selectAll()
-      .where("topic_id", "=", topicId)
-      .orderBy("created_at", "desc")
-      .orderBy("id", "desc")
-      .limit(limit)
-      .offset(offset)
-      .execute()
-    return { rows, total: await this.count(owner, topicId) }
-  },
+  list: (owner: Owner, topicId: string, slice: Slice): Promise<{ rows: SubscriptionRow[]; total: number }> =>
+    listRows(
+      own(db, owner)
+        .selectAll()
+        .where("topic_id", "=", topicId)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc"),
+      slice,
+    ),
 
-  async count(owner: Owner, topicId: string): Promise<number> {
-    const { total } = await own(db, owner)
-      .where("topic_id", "=", topicId)
-      .select(({ fn }) => fn.countAll<number>().as("total"))
-      .executeTakeFirstOrThrow()
-    return total
-  },
+  count: (owner: Owner, topicId: string): Promise<number> =>
+    countRows(own(db, owner).where("topic_id", "=", topicId)),
 
   update: async (
     { organizationId, ownerId }: Owner,
@@ -198,24 +168,23 @@ export const subscriptionStore = (db: Db) => ({
       .selectAll("subscription")
       .executeTakeFirst(),
 
-  oldSecrets: (subscriptionId: string): Promise<OldSecretRow[]> =>
-    db
-      .selectFrom("events.old_secrets")
-      .selectAll()
-      .where("subscription_id", "=", subscriptionId)
-      .orderBy("id", "desc")
-      .execute(),
-
-  insertOldSecret: async (row: OldSecretRow) => {
-    await db.insertInto("events.old_secrets").values(row).execute()
-  },
-
-  /** All of them, or those that sign no more. */
-  deleteOldSecrets: async (subscriptionId: string, until?: Date) => {
-    await db
-      .deleteFrom("events.old_secrets")
-      .where("subscription_id", "=", subscriptionId)
-      .$if(until !== undefined, query => query.where("signs_until", "<=", until as Date))
-      .execute()
-  },
+  oldSecrets: (subscription_id: string): OldSecretStore => ({
+    list: () =>
+      db
+        .selectFrom("events.old_secrets")
+        .selectAll()
+        .where("subscription_id", "=", subscription_id)
+        .orderBy("id", "desc")
+        .execute(),
+    async insert(old) {
+      await db
+        .insertInto("events.old_secrets")
+        .values({ subscription_id, ...old })
+        .execute()
+    },
+    async delete(until) {
+      const all = db.deleteFrom("events.old_secrets").where("subscription_id", "=", subscription_id)
+      await (until ? all.where("signs_until", "<=", until) : all).execute()
+    },
+  }),
 })

@@ -9,6 +9,7 @@ import {
 } from "@svc/contract"
 import type { Deliveries } from "../../core/deliveries/deliveries.ts"
 import { isReservedHeader } from "../../core/deliveries/envelope.ts"
+import { retireSecret } from "../../core/deliveries/secrets.ts"
 import { createSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
@@ -34,7 +35,6 @@ export interface SubscriptionHandlerNeeds {
 }
 
 const TIMEOUT_SECONDS_DEFAULT = 15
-const OLD_SECRETS_MAX = 10
 
 export const endpointOf = ({ organization_id, id }: Pick<SubscriptionRow, "organization_id" | "id">) => ({
   tenantId: organization_id,
@@ -170,15 +170,7 @@ const rotateWith =
     const row = await lockSubscription(call, sub_id)
     const store = subscriptionStore(call.db)
     const graceSeconds = grace_period_seconds ?? SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT
-    await store.deleteOldSecrets(sub_id, graceSeconds === 0 ? undefined : call.now)
-    if (graceSeconds > 0) {
-      if ((await store.oldSecrets(sub_id)).length >= OLD_SECRETS_MAX) {
-        const reason = `${OLD_SECRETS_MAX} earlier secrets still sign; end them with grace_period_seconds 0`
-        throw fault("invalid_parameter", { reason })
-      }
-      const signs_until = new Date(call.now.getTime() + graceSeconds * 1_000)
-      await store.insertOldSecret({ subscription_id: sub_id, id: newId(), secret: row.secret, signs_until })
-    }
+    await retireSecret(store.oldSecrets(sub_id), row.secret, graceSeconds, call.now)
     const secret = createSigningSecret()
     const changed = {
       ...{ secret: await endpoints.sealSecret(row, secret), secret_hint: signingSecretHint(secret) },

@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import { listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { Move } from "./rules.ts"
 
@@ -49,26 +50,14 @@ export const eventStore = (db: Db) => {
         .orderBy("part")
         .executeTakeFirst(),
 
-    async list(
+    list(
       organizationId: string,
       integrationId: string,
-      { status, limit, offset }: { status: string | undefined; limit: number; offset: number },
+      { status, ...slice }: Slice & { readonly status: string | undefined },
     ): Promise<{ rows: EventRow[]; total: number }> {
-      const chosen = () =>
-        of(organizationId, integrationId).$if(status !== undefined, query =>
-          query.where("status", "=", status ?? ""),
-        )
-      const rows = await chosen()
-        .selectAll()
-        .orderBy("received_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await chosen()
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
+      const all = of(organizationId, integrationId)
+      const chosen = status === undefined ? all : all.where("status", "=", status)
+      return listRows(chosen.selectAll().orderBy("received_at", "desc").orderBy("id", "desc"), slice)
     },
 
     update: async (organizationId: string, id: string, changes: Partial<NewEvent>) => {

@@ -3,7 +3,7 @@ import type { EventRow } from "./event-store.ts"
 import type { CredentialsRow, InstallationRow, IntegrationRow, IntegrationWithEvent } from "./store.ts"
 
 type Specs = typeof areas.integrations.specs
-export type IntegrationPayload = Output<Specs["get"]>
+type IntegrationPayload = Output<Specs["get"]>
 type EventPayload = Output<Specs["replayEvent"]>
 type CredentialsPayload = Output<Specs["getCredentials"]>
 type InstallationPayload = Output<Specs["linkInstallation"]>
@@ -17,7 +17,7 @@ const lastEvent = (row: Partial<IntegrationWithEvent>): IntegrationPayload["last
   return { type: event_type as Type, ref: event_ref, commit: event_commit, build_id: event_build_id }
 }
 
-export const webhookUrl = (baseUrl: string, id: string): string => `${baseUrl}/hooks/vcs/${id}`
+const webhookUrl = (baseUrl: string, id: string): string => `${baseUrl}/hooks/vcs/${id}`
 
 export const toIntegration = (
   row: IntegrationRow & Partial<IntegrationWithEvent>,

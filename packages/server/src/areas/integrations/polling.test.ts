@@ -2,8 +2,9 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { startFakeProvider } from "../../ports/git/testing/fake-provider.ts"
 import { defineArea, type PushToBuild } from "../../services.ts"
+import { until } from "../../testing/process.ts"
 import { commit, gitlabPush } from "./testing/hooks.ts"
-import { until, worldOf } from "./testing/world.ts"
+import { worldOf } from "./testing/world.ts"
 
 const POLL_MS = 300_000
 
@@ -35,12 +36,12 @@ const scene = async (t: TestContext) => {
   const poll = async () => {
     const before = await polledAt()
     await p.clock.advance(POLL_MS)
-    await until("the branches were looked at", async () => ((await polledAt()) === before ? undefined : true))
+    await until("the branches were looked at", async () => (await polledAt()) !== before)
   }
   const processed = async () => {
     const events = await until("no event waits", async () => {
       const all = await world.events(id)
-      return all.some(({ status }) => status === "received") ? undefined : all
+      return !all.some(({ status }) => status === "received") && all
     })
     return events.filter(({ status }) => status === "processed")
   }
@@ -121,7 +122,7 @@ test("what did not change costs the provider nothing, and a request for patience
   await p.clock.advance(POLL_MS)
   const error = await until(
     "the failure is told",
-    async () => (await svc.integrations.get({ id })).last_error ?? undefined,
+    async () => (await svc.integrations.get({ id })).last_error,
   )
   assert.match(error, /patience until/)
   const count = gitlab.requests.length
@@ -137,9 +138,7 @@ test("a repository that can no longer be read shows, and recovers; a paused one 
   await poll()
   gitlab.token = "another"
   await p.clock.advance(POLL_MS)
-  await until("it shows", async () =>
-    (await svc.integrations.get({ id })).status === "error" ? true : undefined,
-  )
+  await until("it shows", async () => (await svc.integrations.get({ id })).status === "error")
   gitlab.token = "a-token"
   await poll()
   assert.equal((await svc.integrations.get({ id })).status, "active")
@@ -156,9 +155,7 @@ test("events are kept for thirty days, and nothing of a deleted project is", asy
   await p.clock.advance(29 * 86_400_000)
   assert.equal((await svc.integrations.events({ id })).total, 1)
   await p.clock.advance(2 * 86_400_000)
-  await until("it is forgotten", async () =>
-    (await svc.integrations.events({ id })).total === 0 ? true : undefined,
-  )
+  await until("it is forgotten", async () => (await svc.integrations.events({ id })).total === 0)
 
   const { projectId } = await p.tenant("acme")
   await (await p.person("acme")).projects.delete({ id: projectId })
@@ -166,6 +163,6 @@ test("events are kept for thirty days, and nothing of a deleted project is", asy
   await p.clock.advance(3_600_000)
   await until("everything is gone", async () => {
     const rows = await p.database.db.selectFrom("integrations.credentials").select("kind").execute()
-    return rows.length === 0 ? true : undefined
+    return rows.length === 0
   })
 })

@@ -8,7 +8,7 @@ import { type EventRow, eventStore } from "./event-store.ts"
 import { bringsCommits, noveltyOf, passesBranches, passesPaths } from "./rules.ts"
 import { type IntegrationRow, integrationStore } from "./store.ts"
 
-export const EVENT_QUEUE = "integrations.event"
+const EVENT_QUEUE = "integrations.event"
 
 interface Payload {
   readonly organizationId: string

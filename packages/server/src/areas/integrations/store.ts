@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { GitProviderName } from "../../ports/git/port.ts"
 
@@ -12,11 +13,6 @@ type NewInstallation = Insertable<Tables["integrations.installations"]>
 export interface Owner {
   readonly organizationId: string
   readonly projectId: string
-}
-
-interface Page {
-  readonly limit: number
-  readonly offset: number
 }
 
 export interface IntegrationWithEvent extends IntegrationRow {
@@ -60,25 +56,13 @@ export const integrationStore = (db: Db) => {
     find: (owner: Owner, id: string): Promise<IntegrationWithEvent | undefined> =>
       shown(owner).where("integration.id", "=", id).executeTakeFirst(),
 
-    async list(
-      owner: Owner,
-      { limit, offset }: Page,
-    ): Promise<{ rows: IntegrationWithEvent[]; total: number }> {
-      const rows = await shown(owner)
-        .orderBy("integration.created_at", "desc")
-        .orderBy("integration.id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      return { rows, total: await this.count(owner) }
-    },
+    list: (owner: Owner, slice: Slice): Promise<{ rows: IntegrationWithEvent[]; total: number }> =>
+      listRows(
+        shown(owner).orderBy("integration.created_at", "desc").orderBy("integration.id", "desc"),
+        slice,
+      ),
 
-    async count(owner: Owner): Promise<number> {
-      const { total } = await own(owner)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return total
-    },
+    count: (owner: Owner): Promise<number> => countRows(own(owner)),
 
     /** The row, locked until the transaction ends: what happens to one integration takes turns. */
     lock: (organizationId: string, id: string): Promise<IntegrationRow | undefined> =>
@@ -227,22 +211,11 @@ export const accountStore = (db: Db) => {
     findInstallation: (owner: Owner, id: number): Promise<InstallationRow | undefined> =>
       installationsOf(owner).selectAll().where("installation_id", "=", id).executeTakeFirst(),
 
-    async installations(
-      owner: Owner,
-      { limit, offset }: Page,
-    ): Promise<{ rows: InstallationRow[]; total: number }> {
-      const rows = await installationsOf(owner)
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("installation_id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await installationsOf(owner)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
-    },
+    installations: (owner: Owner, slice: Slice): Promise<{ rows: InstallationRow[]; total: number }> =>
+      listRows(
+        installationsOf(owner).selectAll().orderBy("created_at", "desc").orderBy("installation_id", "desc"),
+        slice,
+      ),
 
     /** One, or all of the project; false where there was none. */
     async deleteInstallations({ organizationId, projectId }: Owner, id?: number): Promise<boolean> {

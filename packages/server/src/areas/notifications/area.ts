@@ -1,14 +1,15 @@
 import { fileURLToPath } from "node:url"
+import { createEventStreams } from "../../core/event-streams.ts"
+import { createBell } from "../../kernel/bell.ts"
 import { defineArea } from "../../services.ts"
 import { notificationHandlers } from "./handlers.ts"
-import { createLive } from "./live.ts"
 import { mailQueue } from "./mailing.ts"
 import { createNotices } from "./notices.ts"
 import { createProviderSettings } from "./providers.ts"
 import { pushQueue } from "./pushing.ts"
 import { createRecipients } from "./recipients.ts"
 import { createSender } from "./sending.ts"
-import { createStreams } from "./stream.ts"
+import { createInboxStreams, STREAMS_MAX } from "./stream.ts"
 import { upkeepSchedule } from "./upkeep.ts"
 
 export const notificationsArea = defineArea({
@@ -27,9 +28,9 @@ export const notificationsArea = defineArea({
     const mail = mails.provider
     const sendsMail = mail.capabilities.by !== "mailbox"
     const opened = new DisposableStack()
-    const live = opened.use(createLive({ db, changes, log }))
-    const streams = opened.use(createStreams({ db, live, clock, keys, stopping }))
-    const send = createSender({ jobs, live, sendsMail })
+    const bell = opened.use(createBell({ db, changes, log, topic: "inboxes" }))
+    const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, { groupMax: STREAMS_MAX }))
+    const send = createSender({ jobs, bell, sendsMail })
     const providers = createProviderSettings({ box, baseUrl })
     jobs.define(pushQueue({ db, clock, box, push, providers }))
     jobs.define(mailQueue({ db, clock, mail, mailFrom, baseUrl }))
@@ -38,7 +39,8 @@ export const notificationsArea = defineArea({
     const { urlProblem } = outbound
     return {
       operations: notificationHandlers({
-        ...{ recipients: createRecipients(), send, live, streams, box, providers, urlProblem },
+        ...{ recipients: createRecipients(), send, bell, box, providers, urlProblem },
+        streams: createInboxStreams({ db, bell, clock, streams }),
       }),
       state: () => ({
         status: "available" as const,

@@ -1,4 +1,5 @@
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { DeviceRow } from "./payloads.ts"
 
 export interface DevicesOf {
@@ -28,26 +29,10 @@ export const deviceStore = (db: Db) => {
         .executeTakeFirstOrThrow()
     },
 
-    async list(
-      of: DevicesOf,
-      { limit, offset }: { limit: number; offset: number },
-    ): Promise<{ rows: DeviceRow[]; total: number }> {
-      const rows = await own(of)
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      return { rows, total: await this.count(of) }
-    },
+    list: (of: DevicesOf, slice: Slice): Promise<{ rows: DeviceRow[]; total: number }> =>
+      listRows(own(of).selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice),
 
-    async count(of: DevicesOf): Promise<number> {
-      const { total } = await own(of)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return total
-    },
+    count: (of: DevicesOf): Promise<number> => countRows(own(of)),
 
     delete: ({ organizationId, userId }: DevicesOf, id: string): Promise<DeviceRow | undefined> =>
       db

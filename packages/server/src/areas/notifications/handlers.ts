@@ -1,16 +1,9 @@
-import {
-  areas,
-  type Input,
-  NOTIFICATION_DATA_BYTES_MAX,
-  NOTIFICATION_RETENTION_DAYS,
-  page,
-  pageOf,
-} from "@svc/contract"
+import { areas, type Input, NOTIFICATION_DATA_BYTES_MAX, page, pageOf } from "@svc/contract"
+import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { type DeviceHandlerNeeds, deviceHandlers } from "./device-handlers.ts"
-import type { Live } from "./live.ts"
 import { toMarked, toNotification } from "./payloads.ts"
 import { preferenceHandlers } from "./preference-handlers.ts"
 import { type ProviderHandlerNeeds, providerHandlers } from "./provider-handlers.ts"
@@ -19,15 +12,15 @@ import { isActionUrl } from "./rules.ts"
 import type { Sender, SentTo } from "./sending.ts"
 import { sendingStore } from "./sending-store.ts"
 import { type EntryRow, inboxStore } from "./store.ts"
-import type { Streams } from "./stream.ts"
+import type { InboxStreams } from "./stream.ts"
 
 type Specs = typeof areas.notifications.specs
 
 export interface NotificationHandlerNeeds extends DeviceHandlerNeeds, ProviderHandlerNeeds {
   readonly recipients: Recipients
   readonly send: Sender
-  readonly live: Live
-  readonly streams: Streams
+  readonly bell: Bell
+  readonly streams: InboxStreams
 }
 
 const invalid = (reason: string) => fault("invalid_parameter", { reason })
@@ -116,7 +109,7 @@ const readingHandlers = ({ recipients, streams }: NotificationHandlerNeeds) => (
 
 type Marks = Partial<Pick<EntryRow, "read_at" | "seen_at" | "archived_at">>
 
-const markingHandlers = ({ recipients, live }: NotificationHandlerNeeds) => {
+const markingHandlers = ({ recipients, bell }: NotificationHandlerNeeds) => {
   const marking =
     (marksAt: (now: Date) => Marks) =>
     async ({ id, user_id }: Input<Specs["read"]>, call: Call) => {
@@ -124,7 +117,7 @@ const markingHandlers = ({ recipients, live }: NotificationHandlerNeeds) => {
       const row = await inboxStore(call.db).mark(inbox, id, marksAt(call.now), call.now)
       if (!row) throw fault("notification_not_found", { id })
       call.describe({ targets: [{ type: "notification", id }] })
-      call.committed(() => live.tell([inbox.userId]))
+      call.committed(() => bell.ring([inbox.userId]))
       return toMarked(row)
     }
 
@@ -139,7 +132,7 @@ const markingHandlers = ({ recipients, live }: NotificationHandlerNeeds) => {
       const filter = { category, before: dateOf(before) }
       const updated = await inboxStore(call.db).readAll(inbox, filter, call.now)
       call.describe({ metadata: { updated } })
-      call.committed(() => live.tell([inbox.userId]))
+      call.committed(() => bell.ring([inbox.userId]))
       return { updated }
     },
   }
@@ -153,5 +146,3 @@ export const notificationHandlers = implement(areas.notifications, (needs: Notif
   ...preferenceHandlers(needs),
   ...providerHandlers(needs),
 }))
-
-export const RETENTION_MS = NOTIFICATION_RETENTION_DAYS * 86_400_000

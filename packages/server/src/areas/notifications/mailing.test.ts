@@ -4,8 +4,7 @@ import PostalMime from "postal-mime"
 import { platform } from "../../testing/platform.ts"
 import { until } from "../../testing/process.ts"
 import { startSmtp } from "../../testing/smtp.ts"
-
-const BOTH = ["notifications:read", "notifications:write"] as const
+import { BOTH } from "./testing/settled.ts"
 
 test("who wants mail gets it at the address of the account, and keys have none", async t => {
   const sink = await startSmtp(t)

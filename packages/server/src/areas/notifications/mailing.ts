@@ -1,7 +1,7 @@
-import MailComposer from "nodemailer/lib/mail-composer"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { QueueDefinition } from "../../kernel/jobs/jobs.ts"
+import { composeMime } from "../../kernel/mime.ts"
 import type { MailPort } from "../../ports/mail/port.ts"
 import { settleDelivery } from "./delivery-store.ts"
 import { type DeliveryJob, MAIL_QUEUE } from "./sending.ts"
@@ -41,7 +41,7 @@ type Found = NonNullable<Awaited<ReturnType<typeof find>>>
 const compose = (found: Found, deliveryId: string, { mailFrom, baseUrl }: MailingNeeds): Promise<Buffer> => {
   const { action_url, body, title } = found
   const link = action_url?.startsWith("/") ? `${baseUrl}${action_url}` : action_url
-  return new MailComposer({
+  return composeMime({
     // The same at each attempt, so that a second copy can be told from a second mail.
     messageId: `<${deliveryId}@${mailFrom.split("@")[1] ?? "localhost"}>`,
     ...{ from: mailFrom, to: found.email, subject: title.slice(0, SUBJECT_LENGTH_MAX) },
@@ -49,11 +49,7 @@ const compose = (found: Found, deliveryId: string, { mailFrom, baseUrl }: Mailin
     // RFC 3834: nobody's vacation is to answer.
     headers: { "Auto-Submitted": "auto-generated" },
     date: found.created_at,
-    newline: "\r\n",
-    ...{ disableFileAccess: true, disableUrlAccess: true },
   })
-    .compile()
-    .build()
 }
 
 /** Mails notifications to the members who want them so. */

@@ -3,8 +3,7 @@ import { test } from "node:test"
 import type { Svc } from "@svc/sdk"
 import { newId } from "../../kernel/id.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-
-const BOTH = ["notifications:read", "notifications:write"] as const
+import { BOTH } from "./testing/settled.ts"
 
 const member = async (p: TestPlatform, tenant: string, role: "owner" | "admin" | "member" = "member") => {
   const person = await p.person(tenant, role)

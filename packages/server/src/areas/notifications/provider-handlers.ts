@@ -1,5 +1,6 @@
 import { createPrivateKey } from "node:crypto"
 import type { areas, Input, Output } from "@svc/contract"
+import { checkLeads } from "../../core/organizations/rules.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { ApnsCredentials, FcmCredentials } from "../../ports/push/port.ts"
@@ -89,8 +90,7 @@ export const providerHandlers = ({ providers, urlProblem }: ProviderHandlerNeeds
 
     async updateProviders({ webpush, fcm, apns }: Given, call: Call) {
       const { db, organization, principal } = call
-      if (principal.session && principal.role !== "owner" && principal.role !== "admin")
-        throw fault("role_insufficient", { roles: "owner or admin" })
+      if (principal.session) checkLeads(principal.role)
       if (webpush && !SUBJECT.test(webpush.subject))
         throw invalid("webpush.subject must be an address of mailto: or https:")
       await providers.row(db, organization.id)

@@ -4,12 +4,10 @@ import { once } from "node:events"
 import { createServer, type IncomingHttpHeaders } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { type TestContext, test } from "node:test"
-import type { Svc } from "@svc/sdk"
 import { platform } from "../../testing/platform.ts"
 import { answer, startReceiver } from "../../testing/receiver.ts"
+import { BOTH, settled, untilAsked } from "./testing/settled.ts"
 
-const BOTH = ["notifications:read", "notifications:write"] as const
-const WAIT_MS_MAX = 20_000
 const APNS_TOKEN = "ab".repeat(32)
 
 const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }).toString()
@@ -28,15 +26,6 @@ const claimsOf = (
   )
   const read = (part: string) => JSON.parse(Buffer.from(part, "base64url").toString("utf8"))
   return { header: read(header), claims: read(claims) }
-}
-
-const settled = async (svc: Svc, id: string) => {
-  for (const deadline = Date.now() + WAIT_MS_MAX; ; ) {
-    const [first] = (await svc.notifications.get({ id })).deliveries
-    if (first && first.status !== "queued") return first
-    assert.ok(Date.now() < deadline, "the push was not settled")
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
 }
 
 const fcmWorld = async (t: TestContext) => {
@@ -192,11 +181,7 @@ test("APNs' refusal of a message leaves the device alone, and its 503 is tried a
   assert.equal((await settled(svc, (await svc.notifications.send({ title: "1" })).id)).status, "failed")
   assert.equal((await svc.notifications.listDevices()).data[0]?.active, true)
   const { id } = await svc.notifications.send({ title: "2" })
-  for (const deadline = Date.now() + WAIT_MS_MAX; apple.requests.length < 3; ) {
-    assert.ok(Date.now() < deadline, "it was not tried again")
-    await p.clock.advance(1_000)
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
+  await untilAsked(p, apple.requests, 3, 1_000)
   assert.equal((await settled(svc, id)).status, "sent")
 })
 

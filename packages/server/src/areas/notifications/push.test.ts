@@ -1,13 +1,10 @@
 import assert from "node:assert/strict"
 import { createPublicKey, verify } from "node:crypto"
 import { type TestContext, test } from "node:test"
-import type { Svc } from "@svc/sdk"
 import { createBrowser } from "../../ports/push/testing/browser.ts"
-import { platform, type TestPlatform } from "../../testing/platform.ts"
+import { platform } from "../../testing/platform.ts"
 import { answer, closeAtOnce, type Received, type Script, startReceiver } from "../../testing/receiver.ts"
-
-const BOTH = ["notifications:read", "notifications:write"] as const
-const WAIT_MS_MAX = 20_000
+import { BOTH, settled, untilAsked } from "./testing/settled.ts"
 
 const world = async (t: TestContext) => {
   const p = await platform(t, { env: { SVC_OUTBOUND_ALLOW: "127.0.0.1/32" } })
@@ -22,17 +19,6 @@ const world = async (t: TestContext) => {
     return { browser, device }
   }
   return { p, service, svc, subscribe }
-}
-
-/** The delivery of a notification once it no longer waits. */
-const settled = async (svc: Svc, id: string) => {
-  for (const deadline = Date.now() + WAIT_MS_MAX; ; ) {
-    const { deliveries } = await svc.notifications.get({ id })
-    const [first] = deliveries
-    if (first && first.status !== "queued") return first
-    assert.ok(Date.now() < deadline, "the push was not settled")
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
 }
 
 const checkVapid = ({ headers }: Received, origin: string, publicKey: string) => {
@@ -119,20 +105,6 @@ for (const [name, status] of [
   })
 }
 
-/** Turns the clock until the push service was asked that often. */
-const untilReceived = async (
-  p: TestPlatform,
-  requests: readonly unknown[],
-  count: number,
-  stepMs: number,
-) => {
-  for (const deadline = Date.now() + WAIT_MS_MAX; requests.length < count; ) {
-    assert.ok(Date.now() < deadline, "it was not tried again")
-    await p.clock.advance(stepMs)
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
-}
-
 const failures: readonly (readonly [string, Script])[] = [
   ["answers 500", answer(500)],
   ["closes the connection", closeAtOnce],
@@ -143,7 +115,7 @@ for (const [name, script] of failures) {
     service.script(script, answer(201))
     await subscribe()
     const { id } = await svc.notifications.send({ title: "x" })
-    await untilReceived(p, service.requests, 2, 1_000)
+    await untilAsked(p, service.requests, 2, 1_000)
     assert.equal((await settled(svc, id)).status, "sent")
   })
 }
@@ -155,7 +127,7 @@ test("a push service that answers 429 is left alone for as long as it asks", asy
   const { id } = await svc.notifications.send({ title: "x" })
   await service.received(1)
   const start = p.clock.now()
-  await untilReceived(p, service.requests, 2, 30_000)
+  await untilAsked(p, service.requests, 2, 30_000)
   assert.ok(p.clock.now() - start >= 590_000, "it was asked too early")
   assert.equal((await settled(svc, id)).status, "sent")
 })

@@ -1,5 +1,6 @@
 import { sql } from "kysely"
 import { LRUCache } from "lru-cache"
+import { checkLeads } from "../../core/organizations/rules.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -48,16 +49,8 @@ export const createRecipients = () => {
   }
 
   /** People look into the inboxes of others only where they lead; service keys act for everybody. */
-  const checkMayNameOthers = async ({ db, principal, organization }: Call) => {
-    if (!principal.user) return
-    const member = await db
-      .selectFrom("core.members")
-      .where("organization_id", "=", organization.id)
-      .where("user_id", "=", principal.user.id)
-      .select("role")
-      .executeTakeFirst()
-    if (member?.role !== "owner" && member?.role !== "admin")
-      throw fault("role_insufficient", { roles: "owner or admin" })
+  const checkMayNameOthers = ({ principal }: Call) => {
+    if (principal.user) checkLeads(principal.role)
   }
 
   const resolve = async ({ db, organization }: Call, ids: readonly string[]): Promise<string[]> => {
@@ -81,7 +74,7 @@ export const createRecipients = () => {
       const mine = await own(call)
       let userId = mine
       if (named !== undefined && named.toLowerCase() !== mine) {
-        await checkMayNameOthers(call)
+        checkMayNameOthers(call)
         ;[userId = mine] = await resolve(call, [named])
       }
       return { organizationId: organization.id, userId, projectId: principal.project?.id ?? null }

@@ -4,7 +4,7 @@ import type { Preferences } from "./rules.ts"
 import type { DeliveryRow, MessageRow, NewEntry } from "./store.ts"
 
 /** How long a `dedupe_key` is remembered. */
-const DEDUPE_MS = 24 * 3_600_000
+export const DEDUPE_MS = 24 * 3_600_000
 
 export interface DedupeKey {
   readonly organizationId: string

@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type MessageRow = Tables["notifications.messages"]
@@ -78,23 +79,13 @@ export const inboxStore = (db: Db) => {
       whole(inbox, now).where("entry.id", "=", id).executeTakeFirst(),
 
     /** Newest first. */
-    async list(
+    list: (
       inbox: Inbox,
       filter: Filter,
-      { limit, offset }: { limit: number; offset: number },
+      slice: Slice,
       now: Date,
-    ): Promise<{ rows: NotificationRow[]; total: number }> {
-      const rows = await listed(inbox, filter, now)
-        .orderBy("entry.seq", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await listed(inbox, filter, now)
-        .clearSelect()
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
-    },
+    ): Promise<{ rows: NotificationRow[]; total: number }> =>
+      listRows(listed(inbox, filter, now).orderBy("entry.seq", "desc"), slice),
 
     /** What came after that number, the oldest first. */
     after: (inbox: Inbox, seq: number, limit: number, now: Date): Promise<NotificationRow[]> =>
@@ -116,17 +107,15 @@ export const inboxStore = (db: Db) => {
     },
 
     /** One scan of an index that holds nothing but the unread. */
-    async unreadCount({ organizationId, userId, projectId }: Inbox, now: Date): Promise<number> {
-      const { count } = await db
-        .selectFrom("notifications.entries as entry")
-        .where("entry.organization_id", "=", organizationId)
-        .where("entry.user_id", "=", userId)
-        .where(sql<SqlBool>`entry.in_app AND entry.read_at IS NULL AND entry.archived_at IS NULL`)
-        .where(visible(projectId, now))
-        .select(({ fn }) => fn.countAll<number>().as("count"))
-        .executeTakeFirstOrThrow()
-      return count
-    },
+    unreadCount: ({ organizationId, userId, projectId }: Inbox, now: Date): Promise<number> =>
+      countRows(
+        db
+          .selectFrom("notifications.entries as entry")
+          .where("entry.organization_id", "=", organizationId)
+          .where("entry.user_id", "=", userId)
+          .where(sql<SqlBool>`entry.in_app AND entry.read_at IS NULL AND entry.archived_at IS NULL`)
+          .where(visible(projectId, now)),
+      ),
 
     mark: (
       inbox: Inbox,

@@ -5,8 +5,8 @@ import { createBrowser } from "../../ports/push/testing/browser.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { readFirstRun, spawnSvc, until } from "../../testing/process.ts"
 import { answer, startReceiver } from "../../testing/receiver.ts"
+import { BOTH, settled } from "./testing/settled.ts"
 
-const BOTH = ["notifications:read", "notifications:write"] as const
 const DAY_MS = 86_400_000
 
 const count = async (p: TestPlatform, table: string): Promise<number> => {
@@ -90,12 +90,7 @@ test("a push that was accepted reaches its device though the platform is killed 
   const second = spawnSvc(t, { env, dataDir: first.dataDir })
   const again = createSvc({ baseUrl: await second.ready, apiKey, retries: 0 })
   assert.equal((await again.notifications.get({ id })).title, "Survivor")
-  for (const deadline = Date.now() + 90_000; ; ) {
-    const [delivery] = (await again.notifications.get({ id })).deliveries
-    if (delivery?.status === "sent") break
-    assert.ok(Date.now() < deadline, `the push stayed ${delivery?.status}`)
-    await new Promise(resolve => setTimeout(resolve, 200))
-  }
+  assert.equal((await settled(again, id)).status, "sent")
   const [last] = service.requests.slice(-1)
   assert.deepEqual((browser.read(last?.body ?? Buffer.alloc(0)) as { title: string }).title, "Survivor")
 })

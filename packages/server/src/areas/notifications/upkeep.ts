@@ -1,12 +1,13 @@
+import { NOTIFICATION_RETENTION_DAYS } from "@svc/contract"
 import { sql } from "kysely"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { ScheduleDefinition } from "../../kernel/jobs/jobs.ts"
-import { RETENTION_MS } from "./handlers.ts"
+import { DEDUPE_MS } from "./sending-store.ts"
 
 const EVERY_MS = 3_600_000
 const BATCH_MAX = 5_000
-const DEDUPE_MS = 24 * 3_600_000
+const RETENTION_MS = NOTIFICATION_RETENTION_DAYS * 86_400_000
 
 /** Tables of which each row belongs to one recipient; entries take their deliveries with them. */
 const OF_RECIPIENTS = ["entries", "devices", "preferences", "inboxes"] as const

@@ -35,7 +35,7 @@ const columns = [
   ...(["created_at", "updated_at"] as const),
 ] as const
 
-export type NewSource = Pick<SourceRow, "id" | "organization_id" | "project_id"> & Omit<SourceChanges, never>
+export type NewSource = Pick<SourceRow, "id" | "organization_id" | "project_id"> & SourceChanges
 
 export interface SourceChanges {
   readonly name: string

@@ -1,4 +1,5 @@
 import type { Database } from "../../kernel/db/database.ts"
+import { createTurns } from "../../kernel/turns.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
 import { type Item, prepare, type Unreadable } from "./documents.ts"
 import { entryStore } from "./entries.ts"
@@ -26,22 +27,6 @@ export interface Place {
 /** Each write holds a connection while the index, which may be in the same database, takes another. */
 const WRITES_MAX = 2
 
-const createSlots = (max: number) => {
-  const waiting: (() => void)[] = []
-  let free = max
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (free > 0) free--
-    else await new Promise<void>(resolve => waiting.push(resolve))
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free++
-    }
-  }
-}
-
 export const createWriter = (needs: {
   database: Database
   index: SearchPort
@@ -49,12 +34,12 @@ export const createWriter = (needs: {
   freshness: Freshness
 }): Writer => {
   const { database, index, now, freshness } = needs
-  const inSlot = createSlots(WRITES_MAX)
+  const inTurn = createTurns(WRITES_MAX)
 
   return {
     put: ({ projectId, sourceId }, items, runId) => {
       const readAt = now()
-      return inSlot(() =>
+      return inTurn(() =>
         database.transaction(async tx => {
           const source = await sourceStore(tx).lock(projectId, sourceId)
           if (!source) return undefined
@@ -93,7 +78,7 @@ export const createWriter = (needs: {
     },
 
     remove: ({ projectId, sourceId }, ids) =>
-      inSlot(() =>
+      inTurn(() =>
         database.transaction(async tx => {
           if (!(await sourceStore(tx).lock(projectId, sourceId))) return undefined
           await index.remove(projectId, sourceId, ids)

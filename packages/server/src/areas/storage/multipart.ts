@@ -6,7 +6,7 @@ import type { ObjectStoreNeeds } from "./needs.ts"
 import type { Checksums, MultipartUploads, ObjectRecord, PartRecord, Place } from "./object-store.ts"
 import type { Receive } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
-import { compositeChecksum, compositeEtag, storedChecksums } from "./rules/checksums.ts"
+import { compositeChecksum, compositeEtag } from "./rules/checksums.ts"
 import { combineCrcs, isCrc } from "./rules/crc-combination.ts"
 import { checkKey } from "./rules/names.ts"
 import { putObject } from "./store/objects.ts"
@@ -24,7 +24,7 @@ import * as rows from "./store/uploads.ts"
 /** Of all parts but the last. S3's limit. */
 const PART_BYTES_MIN = 5 * 1024 ** 2
 
-export const toCompleted = (object: CompletedObject): ObjectRecord => ({
+const toCompleted = (object: CompletedObject): ObjectRecord => ({
   ...object,
   lastModified: new Date(object.lastModified),
 })
@@ -150,14 +150,8 @@ export const createPartKeeper =
         received.parts.map(({ address }) => address),
       )
       await received.publish()
-      const names = [
-        ...Object.keys(incoming.expected ?? {}),
-        ...(incoming.trailing?.hashes ?? []),
-      ] as HashName[]
-      const stored = {
-        ...{ number: part.number, size: received.size, etag: received.etag },
-        checksums: storedChecksums([...names, ...(incoming.hashes ?? [])], received.digests),
-      }
+      const { size, etag, checksums } = received
+      const stored = { number: part.number, size, etag, checksums }
       const { projectId } = place
       const { uploadId, offset, now } = part
       const address = received.parts[0]?.address ?? null

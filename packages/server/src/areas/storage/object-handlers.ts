@@ -22,7 +22,7 @@ const downloadOf = ({ bucket, key }: Named, call: Call): Download => ({
   cacheControl: PRIVATE,
 })
 
-export const conditionsOf = (call: Pick<Call, "header">) => {
+const conditionsOf = (call: Pick<Call, "header">) => {
   const conditions = parseConditions(call.header)
   return conditions ? { conditions } : {}
 }

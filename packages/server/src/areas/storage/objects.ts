@@ -2,7 +2,6 @@
 import { PUT_BYTES_MAX } from "@svc/contract"
 import { LRUCache } from "lru-cache"
 import { fault, isFault } from "../../kernel/fault.ts"
-import type { HashName } from "../../ports/blob/port.ts"
 import { createMultipart } from "./multipart.ts"
 import type { ObjectStoreNeeds } from "./needs.ts"
 import { createdData } from "./object-events.ts"
@@ -10,7 +9,6 @@ import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store
 import { createPartsReader } from "./reading.ts"
 import type { Received } from "./receive.ts"
 import { checkAttributes } from "./rules/attributes.ts"
-import { storedChecksums } from "./rules/checksums.ts"
 import { admitsWrite, judgeRead } from "./rules/conditions.ts"
 import { checkBucketName, checkKey } from "./rules/names.ts"
 import { bucketStore } from "./store/buckets.ts"
@@ -41,7 +39,6 @@ const createDoorkeeper = ({ database: { db, pool } }: ObjectStoreNeeds) => {
 
 const toRecord = (put: PutObject, received: Received): ObjectRecord => {
   const { http, metadata } = checkAttributes(put)
-  const named = [...Object.keys(put.expected ?? {}), ...(put.trailing?.hashes ?? [])] as HashName[]
   return {
     bucket: put.bucket,
     key: put.key,
@@ -50,7 +47,7 @@ const toRecord = (put: PutObject, received: Received): ObjectRecord => {
     lastModified: put.now,
     http,
     metadata,
-    checksums: storedChecksums(named, received.digests),
+    checksums: received.checksums,
     checksumType: "full_object",
     partCount: null,
   }

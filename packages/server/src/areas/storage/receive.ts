@@ -1,9 +1,9 @@
 /** Bytes from a caller into the blob store: bounded, hashed, compared with what was announced. */
 import { fault, isFault } from "../../kernel/fault.ts"
 import type { BlobPort, HashName, StagedBlob } from "../../ports/blob/port.ts"
-import type { Place, PutObject } from "./object-store.ts"
+import type { Checksums, Place, PutObject } from "./object-store.ts"
 import type { Quota } from "./quota.ts"
-import { checkDigests, type Digests } from "./rules/checksums.ts"
+import { checkDigests, storedChecksums } from "./rules/checksums.ts"
 import { served } from "./served.ts"
 import type { BlobPart } from "./store/rows.ts"
 
@@ -19,7 +19,8 @@ export interface Received {
   readonly size: number
   /** Hexadecimal MD5. */
   readonly etag: string
-  readonly digests: Digests
+  /** Those that were expected or asked for. */
+  readonly checksums: Checksums
   /** None when there are no bytes: then nothing is kept of them. */
   readonly parts: readonly BlobPart[]
   /** What the source broke off with, where that does not matter. */
@@ -89,7 +90,7 @@ export const createReceiver =
     return {
       size: staged.bytes,
       etag: staged.hashes.md5?.toString("hex") ?? "",
-      digests: staged.hashes,
+      checksums: storedChecksums(staged.hashes),
       parts: isEmpty ? [] : [{ address: staged.address, size: staged.bytes }],
       torn: passing.torn,
       publish: () => (isEmpty ? Promise.resolve() : served(() => staged.publish())),

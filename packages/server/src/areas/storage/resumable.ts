@@ -75,17 +75,28 @@ interface Running {
   readonly ended: Promise<void>
 }
 
-/** Ends a source early, as if its sender had hung up. */
+/**
+ * Ends a source early, as if its sender had hung up. No chunk is raced against one promise for all: that would hold
+ * every one of them until the upload ends.
+ */
 const stoppable = (source: AsyncIterable<Uint8Array>) => {
   const chunks = source[Symbol.asyncIterator]()
-  let stop: () => void = () => undefined
-  const stopped = new Promise<IteratorResult<Uint8Array>>((_resolve, reject) => {
-    stop = () => reject(fault("request_timeout"))
-  })
-  stopped.catch(() => undefined)
+  let isStopped = false
+  let reject: (reason: unknown) => void = () => undefined
+  const hangUp = () => reject(fault("request_timeout"))
   return {
-    stop,
-    chunks: { next: () => Promise.race([chunks.next(), stopped]) } satisfies AsyncIterator<Uint8Array>,
+    stop() {
+      isStopped = true
+      hangUp()
+    },
+    chunks: {
+      next: () =>
+        new Promise((resolve, rejectNext) => {
+          reject = rejectNext
+          if (isStopped) hangUp()
+          else chunks.next().then(resolve, rejectNext)
+        }),
+    } satisfies AsyncIterator<Uint8Array>,
   }
 }
 

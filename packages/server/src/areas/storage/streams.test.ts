@@ -38,9 +38,10 @@ const heldBytes = (): number => {
   return process.memoryUsage().arrayBuffers
 }
 
-test("an upload is taken as fast as it is stored, and never held whole", async t => {
-  const { svc, bucket } = await storageWorld(t)
+/** As many mebibytes as there are, and how many bytes were held at most while they were asked for. */
+const watchedBody = (mebibytes: number) => {
   const chunk = bytesOf(MIB)
+  const before = heldBytes()
   let made = 0
   let peak = 0
   const body = new ReadableStream<Uint8Array>(
@@ -48,15 +49,41 @@ test("an upload is taken as fast as it is stored, and never held whole", async t
       pull(controller) {
         if (made % 32 === 0) peak = Math.max(peak, heldBytes())
         made += 1
-        if (made > 256) controller.close()
+        if (made > mebibytes) controller.close()
         else controller.enqueue(chunk.slice())
       },
     },
     { highWaterMark: 0 },
   )
-  const before = heldBytes()
+  return { body, heldMebibytes: () => Math.round((peak - before) / MIB) }
+}
+
+test("an upload is taken as fast as it is stored, and never held whole", async t => {
+  const { svc, bucket } = await storageWorld(t)
+  const { body, heldMebibytes } = watchedBody(256)
   const { size } = await svc.storage.putObject({ bucket, key: "large" }, { body })
   assert.equal(size, 256 * MIB)
-  assert.ok(peak - before < 128 * MIB, `${Math.round((peak - before) / MIB)} MiB were held`)
+  assert.ok(heldMebibytes() < 128, `${heldMebibytes()} MiB were held`)
+  await svc.storage.deleteObject({ bucket, key: "large" })
+})
+
+test("a resumable upload that comes in one request is not held whole either", async t => {
+  const { svc, bucket } = await storageWorld(t)
+  const base64 = (text: string) => Buffer.from(text).toString("base64")
+  const tus = { "tus-resumable": "1.0.0" }
+  const metadata = `bucket ${base64(bucket)},key ${base64("large")}`
+  const { upload_id } = await svc.storage.createUpload(
+    {},
+    { body: "", headers: { ...tus, "upload-length": String(256 * MIB), "upload-metadata": metadata } },
+  )
+  const { body, heldMebibytes } = watchedBody(256)
+  const headers = { ...tus, "upload-offset": "0", "content-type": "application/offset+octet-stream" }
+  await svc.storage.patchUpload({ upload_id }, { body, headers })
+  const { data } = await svc.storage.listObjects({ bucket })
+  assert.deepEqual(
+    data.map(({ size }) => size),
+    [256 * MIB],
+  )
+  assert.ok(heldMebibytes() < 128, `${heldMebibytes()} MiB were held`)
   await svc.storage.deleteObject({ bucket, key: "large" })
 })

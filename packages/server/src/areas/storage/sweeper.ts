@@ -13,7 +13,7 @@ const SWEEP_EVERY_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Readers that found an object before it was overwritten have this long to open it; so have copies under way. */
-export const RELEASED_MS = HOUR_MS
+const RELEASED_MS = HOUR_MS
 /** Between the publication of a blob and its row lies one statement; after this time its writer is dead. */
 const ORPHANED_MS = 6 * HOUR_MS
 const STAGED_MS = 6 * HOUR_MS

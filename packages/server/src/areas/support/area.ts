@@ -1,14 +1,15 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
+import { createEventStreams } from "../../core/event-streams.ts"
+import { createBell } from "../../kernel/bell.ts"
 import { implement } from "../../kernel/implement.ts"
 import { defineArea } from "../../services.ts"
-import { createBell } from "./bell.ts"
 import { agentChatHandlers, type ChatNeeds, chatHandlers } from "./chat-handlers.ts"
 import { createDesk, type Desk } from "./desk.ts"
 import { createNotices } from "./notices.ts"
 import { createOperator, type Operator } from "./people.ts"
 import { createMailReplies } from "./replies.ts"
-import { createStreams } from "./stream.ts"
+import { createChatStreams, STREAM_BOUNDS } from "./stream.ts"
 import { agentTicketHandlers, ticketHandlers } from "./ticket-handlers.ts"
 
 type Needs = ChatNeeds & { readonly desk: Desk; readonly operator: Operator }
@@ -24,13 +25,13 @@ export const supportArea = defineArea({
   name: "support",
   title: "Support",
   needs: [
-    ...(["database", "changes", "clock", "log", "jobs", "platformEvents", "baseUrl", "stopping"] as const),
-    ...(["mails", "mailFrom", "mail", "mailReplies", "support"] as const),
+    ...(["database", "changes", "clock", "log", "jobs", "platformEvents", "baseUrl"] as const),
+    ...(["keys", "stopping", "mails", "mailFrom", "mail", "mailReplies", "support"] as const),
   ],
   migrations: { schema: "support", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
     const { database, changes, clock, log, jobs, platformEvents, baseUrl, mails, mailFrom } = services
-    const { mail, mailReplies, support, stopping } = services
+    const { mail, mailReplies, support, keys, stopping } = services
     const { db } = database
     const notices = createNotices({
       ...{ db, jobs, mail: mails.provider, mailFrom, baseUrl, operatorEmail: support.email },
@@ -38,13 +39,16 @@ export const supportArea = defineArea({
     })
     const desk = createDesk({ platformEvents, notices })
     const operator = createOperator(support.organizationId)
-    const bell = createBell({ database, changes, log })
-    const streams = createStreams({ db, bell, clock, stopping })
+    const opened = new DisposableStack()
+    const bell = opened.use(createBell({ db, changes, log, topic: "support.chats" }))
+    const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, STREAM_BOUNDS))
     mailReplies.provide(createMailReplies({ database, clock, desk, operator }))
     return {
-      operations: handlers({ desk, operator, bell, streams }),
+      operations: handlers({ desk, operator, bell, streams: createChatStreams({ db, bell, streams }) }),
       state: () => ({ status: "available" as const }),
-      [Symbol.asyncDispose]: () => bell[Symbol.asyncDispose](),
+      async [Symbol.asyncDispose]() {
+        opened[Symbol.dispose]()
+      },
     }
   },
 })

@@ -1,14 +1,14 @@
 import { type areas, CHAT_MESSAGES_MAX, CHATS_OPEN_MAX, type Input, page, pageOf } from "@svc/contract"
+import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
-import type { Bell } from "./bell.ts"
 import { type ChatRecord, type ChatRow, chatStore, directionOf, type MessageRow } from "./chat-store.ts"
 import { toAgentChat, toChat, toMessage } from "./payloads.ts"
 import { askerOf, callerOf, type Operator } from "./people.ts"
 import { chatStatusAfter, type Side } from "./rules.ts"
-import type { Streams } from "./stream.ts"
+import type { ChatStreams } from "./stream.ts"
 import type { Reach } from "./ticket-store.ts"
 
 type Specs = typeof areas.support.specs
@@ -17,7 +17,7 @@ type NewMessage = Omit<Input<Specs["postMessage"]>, "id">
 
 export interface ChatNeeds {
   readonly bell: Bell
-  readonly streams: Streams
+  readonly streams: ChatStreams
 }
 
 const find = async ({ db }: Call, reach: Reach, id: string): Promise<ChatRecord> => {
@@ -31,11 +31,6 @@ const lock = async (call: Call, reach: Reach, id: string): Promise<ChatRecord> =
   if (!row) throw fault("chat_session_not_found", { id })
   call.describe({ targets: [{ type: "chat", id }] })
   return row
-}
-
-const lastSeen = (call: Call): number | undefined => {
-  const text = call.header("last-event-id")
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
 }
 
 const listMessages = async (call: Call, chat: ChatRow, input: Omit<Input<Specs["listMessages"]>, "id">) => {
@@ -76,7 +71,7 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
         updated_at: now,
       },
     })
-    call.committed(() => bell.ring(chat.id))
+    call.committed(() => bell.ring([chat.id]))
     return row
   },
 
@@ -84,23 +79,16 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
     const store = chatStore(call.db)
     await store.markRead(chat, side, call.now)
     await store.update(chat, side === "customer" ? { customer_unread: 0 } : { agent_unread: 0 })
-    call.committed(() => bell.ring(chat.id))
+    call.committed(() => bell.ring([chat.id]))
   },
 
   async change(call: Call, chat: ChatRow, change: Partial<ChatRow>) {
     await chatStore(call.db).update(chat, { ...change, updated_at: call.now })
-    call.committed(() => bell.ring(chat.id))
+    call.committed(() => bell.ring([chat.id]))
   },
 
   async follow(call: Call, chatId: string, reach: Reach, show: (chat: ChatRecord) => unknown) {
-    const { organization, signal } = call
-    const after = lastSeen(call)
-    const stream = await streams.open({ organizationId: organization.id, reach, chatId, after, show, signal })
-    call.setHeader("content-type", "text/event-stream; charset=utf-8")
-    call.setHeader("cache-control", "no-cache, no-transform")
-    // nginx collects answers otherwise.
-    call.setHeader("x-accel-buffering", "no")
-    return stream as never
+    return (await streams.open(call, { reach, chatId, show })) as never
   },
 })
 

@@ -1,8 +1,9 @@
 import type { ChatStatus } from "@svc/contract"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { Side } from "./rules.ts"
-import type { Page, Reach } from "./ticket-store.ts"
+import type { Reach } from "./ticket-store.ts"
 
 export type ChatRow = Tables["support.chats"]
 export type MessageRow = Tables["support.messages"]
@@ -75,28 +76,19 @@ export const chatStore = (db: Db) => {
     findForUpdate: (reach: Reach, id: string): Promise<ChatRecord | undefined> =>
       record(own(reach)).where("chat.id", "=", id).forUpdate("chat").executeTakeFirst(),
 
-    async list(reach: Reach, filter: ChatFilter, { limit, offset }: Page) {
-      const rows: ChatRecord[] = await record(filtered(reach, filter))
-        .orderBy("chat.created_at", "desc")
-        .orderBy("chat.id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await filtered(reach, filter)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
-    },
+    list: (reach: Reach, filter: ChatFilter, slice: Slice): Promise<{ rows: ChatRecord[]; total: number }> =>
+      listRows(
+        record(filtered(reach, filter)).orderBy("chat.created_at", "desc").orderBy("chat.id", "desc"),
+        slice,
+      ),
 
-    async countOpen(organizationId: string): Promise<number> {
-      const { total } = await db
-        .selectFrom("support.chats")
-        .where("organization_id", "=", organizationId)
-        .where("status", "!=", "resolved")
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return total
-    },
+    countOpen: (organizationId: string): Promise<number> =>
+      countRows(
+        db
+          .selectFrom("support.chats")
+          .where("organization_id", "=", organizationId)
+          .where("status", "!=", "resolved"),
+      ),
 
     update: async ({ organization_id, id }: ChatRow, change: Partial<ChatRow>) => {
       await db
@@ -119,7 +111,7 @@ export const chatStore = (db: Db) => {
         .executeTakeFirst(),
 
     /** Newest first. */
-    async listMessages(chat: ChatRow, { limit, offset }: Page) {
+    async listMessages(chat: ChatRow, { limit, offset }: Slice) {
       const rows = await messages(chat)
         .selectAll()
         .orderBy("sequence", "desc")
@@ -130,7 +122,7 @@ export const chatStore = (db: Db) => {
     },
 
     /** Those after a sequence, oldest first. */
-    async messagesAfter(chat: ChatRow, after: number, { limit, offset }: Page) {
+    async messagesAfter(chat: ChatRow, after: number, { limit, offset }: Slice) {
       const rows = await messages(chat)
         .where("sequence", ">", after)
         .selectAll()

@@ -1,7 +1,7 @@
 /** Mails about tickets: to the requester when an agent answers, to the operator when a customer writes. */
-import MailComposer from "nodemailer/lib/mail-composer"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Job, Jobs, Outcome } from "../../kernel/jobs/jobs.ts"
+import { composeMime } from "../../kernel/mime.ts"
 import type { MailPort } from "../../ports/mail/port.ts"
 import { replyAddress } from "./reply-address.ts"
 import { REPLY_LINE } from "./reply-text.ts"
@@ -51,7 +51,7 @@ export const createNotices = (needs: NoticesNeeds): Notices => {
     const author = comment?.author_name ?? ticket.requester_name
     const text = `${above}${author} wrote:\n\n${comment?.body ?? ticket.description}\n\n#${ticket.number} at ${baseUrl}\n`
     const thread = `<${ticket.id}@${host}>`
-    return new MailComposer({
+    return composeMime({
       ...{ from: mailFrom, to: address, subject: subjectOf(ticket), text },
       ...(replyHost !== undefined && { replyTo: replyAddress(ticket, to, replyHost) }),
       ...(comment
@@ -60,10 +60,7 @@ export const createNotices = (needs: NoticesNeeds): Notices => {
       // RFC 3834: nothing answers it by itself.
       headers: { "Auto-Submitted": "auto-generated" },
       date: comment?.created_at ?? ticket.created_at,
-      ...{ newline: "\r\n", disableFileAccess: true, disableUrlAccess: true },
     })
-      .compile()
-      .build()
   }
 
   const send = async ({ tenantId, payload }: Job<Payload>): Promise<Outcome> => {

@@ -1,6 +1,7 @@
 import { TICKET_PRIORITIES, type TicketPriority, type TicketStatus } from "@svc/contract"
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type TicketRow = Tables["support.tickets"]
@@ -15,11 +16,6 @@ export interface TicketRecord extends TicketRow {
 
 /** Whose tickets and chats: those of one organization; with null those of all, which is for agents alone. */
 export type Reach = string | null
-
-export interface Page {
-  readonly limit: number
-  readonly offset: number
-}
 
 export interface TicketFilter {
   readonly status?: TicketStatus
@@ -46,15 +42,12 @@ const orderOf = (sort: string) => {
 
 /** Rows of support.tickets and support.comments. */
 export const ticketStore = (db: Db) => {
-  const own = (reach: Reach) =>
+  const records = (reach: Reach) =>
     db
       .selectFrom("support.tickets as ticket")
       .innerJoin("core.organizations as organization", "organization.id", "ticket.organization_id")
       .leftJoin("core.users as agent", "agent.id", "ticket.assignee_id")
       .$if(reach !== null, query => query.where("ticket.organization_id", "=", reach))
-
-  const records = (reach: Reach) =>
-    own(reach)
       .selectAll("ticket")
       .select([
         "organization.name as organization_name",
@@ -62,10 +55,10 @@ export const ticketStore = (db: Db) => {
         "agent.email as agent_email",
       ])
 
-  const filtered = <Query extends ReturnType<typeof own>>(query: Query, filter: TicketFilter) => {
+  const filtered = (reach: Reach, filter: TicketFilter) => {
     const { status, priority, category, tag, q, assignee_id, unassigned } = filter
     const words = sql`to_tsvector('simple', ticket.subject || ' ' || ticket.description)`
-    return query
+    return records(reach)
       .$if(status !== undefined, query => query.where("ticket.status", "=", status ?? ""))
       .$if(priority !== undefined, query => query.where("ticket.priority", "=", priority ?? ""))
       .$if(category !== undefined, query => query.where("ticket.category", "=", category ?? ""))
@@ -76,7 +69,7 @@ export const ticketStore = (db: Db) => {
       .$if(assignee_id !== undefined, query => query.where("ticket.assignee_id", "=", assignee_id ?? ""))
       .$if(unassigned !== undefined, query =>
         query.where("ticket.assignee_id", unassigned ? "is" : "is not", null),
-      ) as Query
+      )
   }
 
   const comments = (ticket: TicketRow, withNotes: boolean) =>
@@ -105,33 +98,20 @@ export const ticketStore = (db: Db) => {
     findByNumber: (number: number): Promise<TicketRecord | undefined> =>
       records(null).where("ticket.number", "=", number).executeTakeFirst(),
 
-    async list(reach: Reach, filter: TicketFilter, { limit, offset }: Page) {
-      const rows = await filtered(own(reach), filter)
-        .selectAll("ticket")
-        .select([
-          "organization.name as organization_name",
-          "agent.name as agent_name",
-          "agent.email as agent_email",
-        ])
-        .orderBy(orderOf(filter.sort ?? "-created_at"))
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await filtered(own(reach), filter)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows: rows as TicketRecord[], total }
-    },
+    list: (
+      reach: Reach,
+      filter: TicketFilter,
+      slice: Slice,
+    ): Promise<{ rows: TicketRecord[]; total: number }> =>
+      listRows(filtered(reach, filter).orderBy(orderOf(filter.sort ?? "-created_at")), slice),
 
-    async countOpen(organizationId: string): Promise<number> {
-      const { total } = await db
-        .selectFrom("support.tickets")
-        .where("organization_id", "=", organizationId)
-        .where("status", "!=", "closed")
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return total
-    },
+    countOpen: (organizationId: string): Promise<number> =>
+      countRows(
+        db
+          .selectFrom("support.tickets")
+          .where("organization_id", "=", organizationId)
+          .where("status", "!=", "closed"),
+      ),
 
     update: async ({ organization_id, id }: TicketRow, change: Partial<TicketRow>) => {
       await db
@@ -153,7 +133,7 @@ export const ticketStore = (db: Db) => {
     },
 
     /** Oldest first. */
-    async listComments(ticket: TicketRow, withNotes: boolean, { limit, offset }: Page) {
+    async listComments(ticket: TicketRow, withNotes: boolean, { limit, offset }: Slice) {
       const rows = await comments(ticket, withNotes)
         .selectAll()
         .orderBy("created_at")

@@ -4,22 +4,19 @@ import type { VectorIndexPort } from "../../ports/vectors/port.ts"
 import { defineArea } from "../../services.ts"
 import { vectorHandlers } from "./handlers.ts"
 import { createKeeper } from "./keeper.ts"
-import { createVectorSweeper } from "./sweeper.ts"
+import { scheduleSweeps } from "./sweeper.ts"
 
 export const vectorsArea = defineArea({
   name: "vectors",
   title: "Vectors",
-  needs: ["database", "vectors", "clock", "log"],
+  needs: ["database", "vectors", "clock", "log", "jobs"],
   migrations: { schema: "vectors", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  start({ database, vectors: index, clock, log }) {
+  start({ database, vectors: index, clock, log, jobs }) {
     const keeper = createKeeper({ index, database, log })
-    const sweeper = createVectorSweeper({ database, index, clock, log })
+    scheduleSweeps({ database, index, clock, jobs })
     return {
       operations: vectorHandlers({ database, index, keeper }),
       state: () => stateOf(index),
-      async [Symbol.asyncDispose]() {
-        sweeper[Symbol.dispose]()
-      },
     }
   },
 })

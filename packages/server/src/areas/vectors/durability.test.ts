@@ -2,8 +2,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { createSvc, type Svc } from "@svc/sdk"
-import { platform } from "../../testing/platform.ts"
-import { readFirstRun, type SvcProcess, spawnSvc } from "../../testing/process.ts"
+import { platform, type TestPlatform } from "../../testing/platform.ts"
+import { readFirstRun, type SvcProcess, spawnSvc, until } from "../../testing/process.ts"
 import { idsOf, onQdrant, READ_AND_WRITE, refusedAs, withCollection } from "./testing/drivers.ts"
 
 const WRITERS = 3
@@ -68,6 +68,16 @@ test("every vector that was told to be written is found after the platform was k
   assert.ok(told.length >= 2 * BATCHES_PER_ROUND * BATCH)
 })
 
+/** Until no deletion is remembered. */
+const untilForgotten = (p: TestPlatform) =>
+  until("deletions are forgotten", async () => {
+    await p.clock.advance(60_000)
+    const { rowCount } = await p.database.pool.query(
+      "SELECT FROM vectors.vectors WHERE deleted_at IS NOT NULL",
+    )
+    return rowCount === 0
+  })
+
 test("processes that share a database see each other's writes and deletes", async t => {
   const first = await platform(t)
   const { svc, at, tenant_id } = await withCollection(first, "acme")
@@ -91,6 +101,7 @@ test("processes that share a database see each other's writes and deletes", asyn
 
   // Long enough for the deletion to be forgotten, but the indexes know of it.
   await first.clock.advance(25 * 3_600_000)
+  await untilForgotten(first)
   await elsewhere.vectors.upsert({ ...at, vectors: [{ id: "c", values: [0, 1] }] })
   assert.deepEqual(await everywhere(), ["b", "c"])
   await elsewhere.vectors.deleteCollection({ tenant_id, name: "c" })
@@ -108,6 +119,7 @@ test("an index that slept while a deletion was forgotten starts anew, and does n
   assert.deepEqual(await search(), ["a", "b"])
   await svc.vectors.delete({ ...at, ids: ["a"] })
   await p.clock.advance(25 * 3_600_000)
+  await untilForgotten(p)
   const { rows } = await p.database.pool.query("SELECT id FROM vectors.vectors")
   assert.deepEqual(rows, [{ id: "b" }])
   assert.deepEqual(await search(), ["b"])

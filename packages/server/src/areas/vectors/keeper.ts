@@ -5,6 +5,7 @@
 import { sql } from "kysely"
 import type { Database, Tx } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
+import { createTurns } from "../../kernel/turns.ts"
 import { PortError } from "../../ports/port-error.ts"
 import type { CollectionShape, VectorIndexPort } from "../../ports/vectors/port.ts"
 import { type After, type ChangedVector, type CollectionRow, type Owner, vectorStore } from "./store.ts"
@@ -50,23 +51,6 @@ const toChanges = (rows: readonly ChangedVector[]) => ({
   deletes: rows.flatMap(({ id, values }) => (values === null ? id : [])),
 })
 
-/** Lets so many run at once; the others wait their turn. */
-const createGate = (open: number) => {
-  const waiting: (() => void)[] = []
-  let free = open
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (free > 0) free -= 1
-    else await new Promise<void>(resolve => waiting.push(resolve))
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free += 1
-    }
-  }
-}
-
 /** Where all processes share an index, one of them at a time tells it changes, so that none overtakes another. */
 const takeTurn = async (tx: Tx, { id }: CollectionRow): Promise<void> => {
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`vectors ${id}`}, 0))`.execute(tx)
@@ -109,7 +93,7 @@ export interface KeeperNeeds {
 }
 
 export const createKeeper = ({ index, database, log }: KeeperNeeds): Keeper => {
-  const gate = createGate(FLIGHTS_MAX)
+  const inTurn = createTurns(FLIGHTS_MAX)
   const known = new Map<string, number>()
   const flights = new Map<string, Promise<void>>()
   const touched = new Map<string, CollectionRow>()
@@ -123,7 +107,7 @@ export const createKeeper = ({ index, database, log }: KeeperNeeds): Keeper => {
     })
 
   const fly = async (row: CollectionRow): Promise<void> => {
-    const position = await gate(() => follows(row))
+    const position = await inTurn(() => follows(row))
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(row.id, position)
   }

@@ -2,24 +2,25 @@
 import { sql } from "kysely"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
-import type { Logger } from "../../kernel/log.ts"
+import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { VectorIndexPort } from "../../ports/vectors/port.ts"
 
 /** An index that was not asked for so long starts anew. */
 const REMEMBERED_MS = 24 * 3_600_000
 const SWEEP_EVERY_MS = 60_000
+const SWEEP_MS_MAX = 600_000
 /** Rows of one statement, and collections of one sweep. */
 const ROWS_MAX = 5_000
 const COLLECTIONS_MAX = 50
 
-export interface SweeperNeeds {
+export interface SweepNeeds {
   readonly database: Database
   readonly index: VectorIndexPort
   readonly clock: Clock
-  readonly log: Logger
+  readonly jobs: Jobs
 }
 
-export const createVectorSweeper = ({ database, index, clock, log }: SweeperNeeds): Disposable => {
+export const scheduleSweeps = ({ database, index, clock, jobs }: SweepNeeds): void => {
   const { db } = database
 
   const forgetDeletions = async (collectionId: string, before: Date): Promise<void> =>
@@ -86,12 +87,11 @@ export const createVectorSweeper = ({ database, index, clock, log }: SweeperNeed
     }
   }
 
-  return clock.every(SWEEP_EVERY_MS, async () => {
-    try {
+  jobs.schedule({
+    ...{ name: "vectors.sweep", every: SWEEP_EVERY_MS, timeoutMs: SWEEP_MS_MAX },
+    async run() {
       await sweepDeletions()
       await sweepDropped()
-    } catch (error) {
-      log.warn({ err: error }, "what deleted vectors leave behind stays for now")
-    }
+    },
   })
 }

@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../core/deliveries/deliveries.ts"
+import { openSecrets, type SigningSecret, secretsAt } from "../../core/deliveries/secrets.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
@@ -13,7 +14,7 @@ const CACHED_MAX = 20_000
 interface Known {
   readonly id: string
   readonly url: string
-  readonly secrets: readonly { readonly secret: string; readonly signsUntil: Date | null }[]
+  readonly secrets: readonly SigningSecret[]
 }
 
 export type Listening = Pick<WebhookRow, "id" | "project_id" | "event_types">
@@ -44,27 +45,14 @@ export const createEndpoints = (needs: {
     box.open(organization_id, sealedFor(id), secret)
 
   const read = async (on: Db, row: WebhookRow): Promise<Known> => {
-    const old = await webhookStore(on).oldSecrets(row.organization_id, row.id)
-    const secrets = [{ secret: await open(row), signsUntil: null }]
-    return {
-      ...{ id: row.id, url: row.url },
-      secrets: [
-        ...secrets,
-        ...(await Promise.all(
-          old.map(async ({ secret, signs_until }) => ({
-            secret: await open({ ...row, secret }),
-            signsUntil: signs_until,
-          })),
-        )),
-      ],
-    }
+    const old = await webhookStore(on).oldSecrets(row).list()
+    const secrets = await openSecrets(row.secret, old, secret => open({ ...row, secret }))
+    return { id: row.id, url: row.url, secrets }
   }
 
   const toEndpoint = ({ url, secrets }: Known): Endpoint => ({
     target: { url },
-    secrets: secrets.flatMap(({ secret, signsUntil }) =>
-      signsUntil === null || signsUntil.getTime() > now() ? secret : [],
-    ),
+    secrets: secretsAt(secrets, now()),
   })
 
   const known = createPushedCache<Known | undefined>({

@@ -10,6 +10,8 @@ import {
   WEBHOOKS_MAX,
 } from "@svc/contract"
 import type { Deliveries } from "../../core/deliveries/deliveries.ts"
+import { rangeOf } from "../../core/deliveries/payload.ts"
+import { retireSecret } from "../../core/deliveries/secrets.ts"
 import {
   createSigningSecret,
   signingSecretHint,
@@ -35,9 +37,6 @@ export interface WebhookHandlerNeeds {
   readonly changes: Changes
   readonly urlProblem: (url: string) => string | undefined
 }
-
-/** As many as Svix lets sign at a time. */
-const OLD_SECRETS_MAX = 10
 
 const ownerOf = ({ organization, project }: Call): Owner => ({
   organizationId: organization.id,
@@ -90,19 +89,7 @@ const createSecrets = ({ endpoints }: WebhookHandlerNeeds) => ({
 
   /** Gives a webhook another secret; the one before signs beside it for that long. */
   async replace(call: Call, row: WebhookRow, secret: string, graceSeconds: number) {
-    const store = webhookStore(call.db)
-    if (graceSeconds === 0) await store.deleteOldSecrets(row.organization_id, row.id)
-    else {
-      const count = await store.pruneOldSecrets(row.organization_id, row.id, call.now)
-      if (count >= OLD_SECRETS_MAX) {
-        const reason = `${OLD_SECRETS_MAX} earlier secrets still sign; end them with grace_period_seconds 0`
-        throw fault("invalid_parameter", { reason })
-      }
-      await store.insertOldSecret({
-        ...{ organization_id: row.organization_id, webhook_id: row.id, id: newId(), secret: row.secret },
-        signs_until: new Date(call.now.getTime() + graceSeconds * 1_000),
-      })
-    }
+    await retireSecret(webhookStore(call.db).oldSecrets(row), row.secret, graceSeconds, call.now)
     return this.columns(row, secret)
   },
 })
@@ -126,11 +113,8 @@ const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
 
   async deliveries({ id, ...input }: Input<Specs["deliveries"]>, call: Call) {
     const row = await findWebhook(call, id)
-    const { rows, total } = await deliveries.list(call.db, endpointOf(row), {
-      ...{ status: input.status, eventType: input.event_type, ...pageOf(input) },
-      since: input.since === undefined ? undefined : new Date(input.since),
-      until: input.until === undefined ? undefined : new Date(input.until),
-    })
+    const filter = { status: input.status, eventType: input.event_type, ...rangeOf(input), ...pageOf(input) }
+    const { rows, total } = await deliveries.list(call.db, endpointOf(row), filter)
     return page({ rows: rows.map(toDelivery), total }, input)
   },
 
@@ -143,14 +127,10 @@ const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
     return toDelivery(delivery)
   },
 
-  async replay({ id, since, until, status }: Input<Specs["replay"]>, call: Call) {
+  async replay({ id, status, ...range }: Input<Specs["replay"]>, call: Call) {
     const row = await lockWebhook(call, id)
     checkActive(row)
-    const replayed = await deliveries.replay(call.db, endpointOf(row), {
-      status,
-      since: since === undefined ? undefined : new Date(since),
-      until: until === undefined ? undefined : new Date(until),
-    })
+    const replayed = await deliveries.replay(call.db, endpointOf(row), { status, ...rangeOf(range) })
     call.describe({ targets: [target(row)], metadata: { replayed } })
     return { replayed }
   },

@@ -5,7 +5,7 @@ import type { WebhookRow } from "./store.ts"
 
 type Specs = typeof areas.webhooks.specs
 type WebhookPayload = Output<Specs["get"]>
-export type DeliveryPayload = Output<Specs["retryDelivery"]>
+type DeliveryPayload = Output<Specs["retryDelivery"]>
 
 const time = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 

@@ -1,8 +1,9 @@
+import type { OldSecretStore } from "../../core/deliveries/secrets.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type WebhookRow = Tables["webhooks.webhooks"]
-export type OldSecretRow = Tables["webhooks.old_secrets"]
 
 /** Whose webhooks: all of an organization, or those of one of its projects. */
 export interface Owner {
@@ -27,12 +28,6 @@ export const webhookStore = (db: Db) => {
       .where("organization.deleted_at", "is", null)
       .where("webhook.active", "=", true)
 
-  const withoutOldSecrets = (organizationId: string, webhookId: string) =>
-    db
-      .deleteFrom("webhooks.old_secrets")
-      .where("organization_id", "=", organizationId)
-      .where("webhook_id", "=", webhookId)
-
   return {
     insert: async (row: WebhookRow) => {
       await db.insertInto("webhooks.webhooks").values(row).execute()
@@ -45,26 +40,10 @@ export const webhookStore = (db: Db) => {
     findForUpdate: (owner: Owner, id: string): Promise<WebhookRow | undefined> =>
       own(owner).where("id", "=", id).selectAll().forUpdate().executeTakeFirst(),
 
-    async list(
-      owner: Owner,
-      { limit, offset }: { limit: number; offset: number },
-    ): Promise<{ rows: WebhookRow[]; total: number }> {
-      const rows = await own(owner)
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      return { rows, total: await this.count(owner) }
-    },
+    list: (owner: Owner, slice: Slice): Promise<{ rows: WebhookRow[]; total: number }> =>
+      listRows(own(owner).selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice),
 
-    async count(owner: Owner): Promise<number> {
-      const { total } = await own(owner)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return total
-    },
+    count: (owner: Owner): Promise<number> => countRows(own(owner)),
 
     update: async (organizationId: string, id: string, change: Partial<WebhookRow>) => {
       await db
@@ -83,29 +62,32 @@ export const webhookStore = (db: Db) => {
         .execute()
     },
 
-    insertOldSecret: async (row: OldSecretRow) => {
-      await db.insertInto("webhooks.old_secrets").values(row).execute()
-    },
-
-    /** Forgets the secrets that no longer sign; gives how many still do. */
-    async pruneOldSecrets(organizationId: string, webhookId: string, now: Date): Promise<number> {
-      await withoutOldSecrets(organizationId, webhookId).where("signs_until", "<=", now).execute()
-      return (await this.oldSecrets(organizationId, webhookId)).length
-    },
-
-    deleteOldSecrets: async (organizationId: string, webhookId: string) => {
-      await withoutOldSecrets(organizationId, webhookId).execute()
-    },
-
-    /** The newest first; those whose time is over may still be among them. */
-    oldSecrets: (organizationId: string, webhookId: string): Promise<OldSecretRow[]> =>
-      db
-        .selectFrom("webhooks.old_secrets")
-        .selectAll()
-        .where("organization_id", "=", organizationId)
-        .where("webhook_id", "=", webhookId)
-        .orderBy("id", "desc")
-        .execute(),
+    oldSecrets: ({
+      organization_id,
+      id: webhook_id,
+    }: Pick<WebhookRow, "organization_id" | "id">): OldSecretStore => ({
+      list: () =>
+        db
+          .selectFrom("webhooks.old_secrets")
+          .selectAll()
+          .where("organization_id", "=", organization_id)
+          .where("webhook_id", "=", webhook_id)
+          .orderBy("id", "desc")
+          .execute(),
+      async insert(old) {
+        await db
+          .insertInto("webhooks.old_secrets")
+          .values({ organization_id, webhook_id, ...old })
+          .execute()
+      },
+      async delete(until) {
+        const all = db
+          .deleteFrom("webhooks.old_secrets")
+          .where("organization_id", "=", organization_id)
+          .where("webhook_id", "=", webhook_id)
+        await (until ? all.where("signs_until", "<=", until) : all).execute()
+      },
+    }),
 
     /** Who of an organization listens to what. */
     listeners: (organizationId: string): Promise<Pick<WebhookRow, "id" | "project_id" | "event_types">[]> =>

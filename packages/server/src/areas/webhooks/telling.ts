@@ -11,7 +11,7 @@ import { WEBHOOK_TOPIC } from "./endpoints.ts"
 import { choosesType, hearsProject } from "./rules.ts"
 import { type WebhookRow, webhookStore } from "./store.ts"
 
-export const WEBHOOK_KIND = "webhook"
+const WEBHOOK_KIND = "webhook"
 /** With the engine's schedule, three days. */
 const RETRIES_MAX = 9
 

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises"
 import { newId } from "../../kernel/id.ts"
 import type { BufferedAnswer, Failure, Outbound } from "../../kernel/outbound/outbound.ts"
 import type { Attempt, AttemptErrorCode, AttemptTrigger, Endpoint, InvocationAnswer } from "./deliveries.ts"
@@ -105,20 +104,13 @@ const invoke = async (
   timeoutMs: number,
   outer: AbortSignal,
 ): Promise<InvocationAnswer> => {
-  const ended = new AbortController()
   const signal = AbortSignal.any([outer, AbortSignal.timeout(timeoutMs)])
-  const late = delay(timeoutMs, { status: 504, body: "" }, { signal: ended.signal, ref: false }).catch(
-    () => ({
-      status: 504,
-      body: "",
-    }),
-  )
+  const late = Promise.withResolvers<InvocationAnswer>()
+  signal.addEventListener("abort", () => late.resolve({ status: 504, body: "" }), { once: true })
   try {
-    return await Promise.race([target.invoke({ ...envelope, timeoutMs, signal }), late])
+    return await Promise.race([target.invoke({ ...envelope, timeoutMs, signal }), late.promise])
   } catch (error) {
     return { status: 500, body: error instanceof Error ? error.message : String(error) }
-  } finally {
-    ended.abort()
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts"
+import { createAnnouncer } from "../../kernel/db/announcer.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
@@ -9,9 +10,6 @@ const LEASE_MS = 9_000
 const CLAIMED_AT_ONCE = 500
 /** What another process sends to is not asked for again for this long. */
 const FOREIGN_MS = 2_000
-const ANNOUNCE_EVERY_MS = 20
-/** A notice of PostgreSQL has 8,000 bytes. */
-const ANNOUNCED_AT_ONCE = 100
 
 /** There is something due to these endpoints. */
 export const WORK_TOPIC = "deliveries.work"
@@ -33,26 +31,9 @@ interface ClaimsNeeds {
 export const createClaims = ({ db, store, changes, clock, log, claimed, refused }: ClaimsNeeds) => {
   const wanted = new Map<string, LaneOf>()
   const foreign = new Map<string, number>()
-  const news = new Set<string>()
+  const announcer = createAnnouncer(db, changes, log, WORK_TOPIC)
   let isClaiming = false
   let leasedUntilMs = 0
-  let pause: NodeJS.Timeout | undefined
-
-  const announce = () => {
-    pause = undefined
-    if (news.size === 0) return
-    const ids = [...news].slice(0, ANNOUNCED_AT_ONCE)
-    for (const id of ids) news.delete(id)
-    pause = setTimeout(announce, ANNOUNCE_EVERY_MS).unref()
-    changes
-      .announce(db, WORK_TOPIC, ids.join(","))
-      .catch(error => log.debug({ error: String(error) }, "the news of deliveries is lost"))
-  }
-
-  const tellOthers = (endpointIds: readonly string[]) => {
-    for (const id of endpointIds) news.add(id)
-    if (!pause) announce()
-  }
 
   /** Gives false when others were free to take what this process had. */
   const beat = async (): Promise<boolean> => {
@@ -67,8 +48,10 @@ export const createClaims = ({ db, store, changes, clock, log, claimed, refused 
     const taken = await store.claim(new Date(clock.now()), lanes)
     const ours = new Set(taken.map(({ endpointId }) => endpointId))
     const others = lanes.map(({ endpointId }) => endpointId).filter(id => !ours.has(id))
-    for (const id of others) foreign.set(id, clock.now() + FOREIGN_MS)
-    if (others.length > 0) tellOthers(others)
+    const nowMs = clock.now()
+    for (const [id, untilMs] of foreign) if (untilMs <= nowMs) foreign.delete(id)
+    for (const id of others) foreign.set(id, nowMs + FOREIGN_MS)
+    announcer.tell(others)
     refused(others)
     claimed(taken)
   }
@@ -99,7 +82,7 @@ export const createClaims = ({ db, store, changes, clock, log, claimed, refused 
     /** Claims the endpoint, or tells whoever has it that there is work. */
     want(lane: LaneOf): void {
       const untilMs = foreign.get(lane.endpointId) ?? 0
-      if (untilMs > clock.now()) tellOthers([lane.endpointId])
+      if (untilMs > clock.now()) announcer.tell([lane.endpointId])
       else this.claim(lane)
     },
     /** After a failure. */
@@ -111,7 +94,7 @@ export const createClaims = ({ db, store, changes, clock, log, claimed, refused 
       wanted.set(lane.endpointId, lane)
       void run()
     },
-    [Symbol.dispose]: () => clearTimeout(pause),
+    [Symbol.dispose]: () => announcer[Symbol.dispose](),
   }
 }
 

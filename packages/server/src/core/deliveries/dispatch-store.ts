@@ -3,6 +3,7 @@ import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Attempt, AttemptTrigger, EndpointOf } from "./deliveries.ts"
 import type { Message } from "./envelope.ts"
+import { type MessageRow, toMessage } from "./messages.ts"
 
 /** A delivery that is owed, as the process that sends it holds it. */
 export interface Owed {
@@ -78,8 +79,7 @@ const toLane = (row: LaneRow): ClaimedLane => ({
   hasSucceeded: row.last_success_at !== null,
 })
 
-interface DueRow {
-  readonly id: string
+interface DueRow extends Omit<MessageRow, "tenant_id"> {
   readonly endpoint_id: string
   readonly ordering_key: string | null
   readonly attempt_count: number
@@ -88,13 +88,8 @@ interface DueRow {
   readonly trigger: AttemptTrigger
   readonly bytes: number
   readonly message_id: string
+  /** Null, like everything of the message, where that is not kept any more. */
   readonly tenant_id: string | null
-  readonly project_id: string | null
-  readonly type: string
-  readonly source: string | null
-  readonly topic: string | null
-  readonly at: Date
-  readonly data: string
 }
 
 const toOwed = (row: DueRow): Owed => ({
@@ -107,18 +102,7 @@ const toOwed = (row: DueRow): Owed => ({
   trigger: row.trigger,
   bytes: row.bytes,
   message:
-    row.tenant_id === null
-      ? undefined
-      : {
-          id: row.message_id,
-          tenantId: row.tenant_id,
-          projectId: row.project_id,
-          type: row.type,
-          source: row.source,
-          topic: row.topic,
-          at: row.at,
-          data: row.data,
-        },
+    row.tenant_id === null ? undefined : toMessage({ ...row, id: row.message_id, tenant_id: row.tenant_id }),
 })
 
 export const dispatchStore = (db: Db, worker: string) => ({

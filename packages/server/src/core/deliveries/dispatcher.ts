@@ -175,11 +175,15 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     /** Deliveries of an endpoint that are being attempted by this process. */
     underWay: (endpointId: string): readonly string[] => [...(lanes.get(endpointId)?.flying ?? [])],
     figures: () => ({ flying: flights.count(), lanes: lanes.size, unwritten: writer.size() }),
+    /** What is due now is for others to send. */
+    look: async () => {
+      if (state !== "draining") await rounds.look()
+    },
     async start(): Promise<void> {
       state = "running"
       await rounds.look()
     },
-    /** Sends nothing more, waits this long at most for what is under way, and gives its endpoints to other processes. */
+    /** Sends nothing more, and waits this long at most for what is under way. */
     async drain(waitMsMax: number): Promise<void> {
       state = "draining"
       finishIfIdle()
@@ -188,8 +192,10 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
       clearTimeout(timeout)
       sender.stop()
       await writer.flush()
-      await store.end().catch(error => log.warn({ error: String(error) }, "the lease on endpoints runs on"))
     },
+    /** Gives its endpoints to other processes; nothing of it may beat any more. */
+    end: (): Promise<void> =>
+      store.end().catch(error => log.warn({ error: String(error) }, "the lease on endpoints runs on")),
     [Symbol.dispose]() {
       claims[Symbol.dispose]()
     },

@@ -128,6 +128,8 @@ export const readyMaxOf = (lane: Lane): number => {
 
 /** What an endpoint's settings say from now on. */
 export const takeSettings = (lane: Lane, { maxPerSecond = null }: Endpoint): void => {
+  // What was sent while there was no bound is not to be made up for, but for what is under way.
+  if (lane.maxPerSecond === null) lane.tokens = Math.max(lane.tokens, -lane.flying.size)
   lane.maxPerSecond = maxPerSecond
 }
 

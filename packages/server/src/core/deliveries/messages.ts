@@ -14,7 +14,7 @@ export interface StreamOf {
   readonly streamId: string
 }
 
-interface MessageRow {
+export interface MessageRow {
   readonly id: string
   readonly tenant_id: string
   readonly project_id: string | null
@@ -25,7 +25,7 @@ interface MessageRow {
   readonly data: string
 }
 
-const toMessage = (row: MessageRow): Message => ({
+export const toMessage = (row: MessageRow): Message => ({
   id: row.id,
   tenantId: row.tenant_id,
   projectId: row.project_id,

@@ -159,7 +159,11 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
       timers.use(clock.every(LOOK_EVERY_MS, dispatcher.look))
       await dispatcher.start()
     },
-    drain: waitMsMax => dispatcher.drain(waitMsMax),
+    async drain(waitMsMax) {
+      await dispatcher.drain(waitMsMax)
+      timers.dispose()
+      await dispatcher.end()
+    },
     [Symbol.dispose]() {
       timers.dispose()
       dispatcher[Symbol.dispose]()

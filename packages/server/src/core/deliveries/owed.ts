@@ -1,6 +1,7 @@
 /** What is done to an endpoint's deliveries from outside: sent again, cancelled, buried. */
-import { sql } from "kysely"
+import { sql, type Updateable } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { EndpointOf, ReplayRange } from "./deliveries.ts"
 
 const REPLAYED_MAX = 10_000
@@ -86,30 +87,30 @@ export const buryAll = (
 export const buryOld = (db: Db, now: Date, before: Date): Promise<void> =>
   bury(db, now, "dead_lettered", sql`created_at < ${before}`)
 
-export const forgetFailures = async (db: Db, { tenantId, endpointId }: EndpointOf): Promise<void> => {
+const updateLane = async (
+  db: Db,
+  { tenantId, endpointId }: EndpointOf,
+  change: Updateable<Tables["deliveries.lanes"]>,
+): Promise<void> => {
   await db
     .updateTable("deliveries.lanes")
-    .set({ consecutive_failures: 0, failing_since: null, blocked_until: null, is_warned: false })
+    .set(change)
     .where("tenant_id", "=", tenantId)
     .where("endpoint_id", "=", endpointId)
     .execute()
 }
+
+export const forgetFailures = (db: Db, endpoint: EndpointOf): Promise<void> =>
+  updateLane(db, endpoint, {
+    consecutive_failures: 0,
+    failing_since: null,
+    blocked_until: null,
+    is_warned: false,
+  })
 
 /** The next of it is sent now, however often it failed: somebody asked for that. */
-export const unblock = async (db: Db, { tenantId, endpointId }: EndpointOf): Promise<void> => {
-  await db
-    .updateTable("deliveries.lanes")
-    .set({ blocked_until: null })
-    .where("tenant_id", "=", tenantId)
-    .where("endpoint_id", "=", endpointId)
-    .execute()
-}
+export const unblock = (db: Db, endpoint: EndpointOf): Promise<void> =>
+  updateLane(db, endpoint, { blocked_until: null })
 
-export const setWarned = async (db: Db, { tenantId, endpointId }: EndpointOf, isWarned: boolean) => {
-  await db
-    .updateTable("deliveries.lanes")
-    .set({ is_warned: isWarned })
-    .where("tenant_id", "=", tenantId)
-    .where("endpoint_id", "=", endpointId)
-    .execute()
-}
+export const setWarned = (db: Db, endpoint: EndpointOf, is_warned: boolean): Promise<void> =>
+  updateLane(db, endpoint, { is_warned })

@@ -4,7 +4,7 @@ import { buryOld } from "./owed.ts"
 
 const DAY_MS = 86_400_000
 /** How long messages and finished deliveries are kept. */
-export const RETENTION_DAYS = 30
+const RETENTION_DAYS = 30
 /** What still waits is buried before the day that it belongs to is dropped. */
 const WAITING_DAYS_MAX = RETENTION_DAYS - 2
 const DAYS_AHEAD = 3

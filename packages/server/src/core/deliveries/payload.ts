@@ -18,3 +18,18 @@ export const deliveryPayload = (delivery: Delivery) => {
     attempts: [...delivery.attempts],
   }
 }
+
+const dateOf = (time: string | undefined): Date | undefined =>
+  time === undefined ? undefined : new Date(time)
+
+/** Times that bound a list or a replay, as callers write them. */
+export const rangeOf = ({
+  since,
+  until,
+}: {
+  readonly since?: string | undefined
+  readonly until?: string | undefined
+}) => ({
+  since: dateOf(since),
+  until: dateOf(until),
+})

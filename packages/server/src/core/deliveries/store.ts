@@ -13,16 +13,10 @@ import type {
 import type { LaneOf, Owed } from "./dispatch-store.ts"
 import { eventIdOf, type Message, messageIdOf } from "./envelope.ts"
 
-export const messageOf = (message: Omit<NewMessage, "recipients">): Message => ({
-  id: messageIdOf(message.id),
-  tenantId: message.tenantId,
-  projectId: message.projectId,
-  type: message.type,
-  source: message.source,
-  topic: message.topic,
-  at: message.at,
-  data: message.data,
-})
+export const messageOf = (message: Omit<NewMessage, "recipients">): Message => {
+  const { tenantId, projectId, type, source, topic, at, data } = message
+  return { id: messageIdOf(message.id), tenantId, projectId, type, source, topic, at, data }
+}
 
 const insertMessages = (messages: readonly Omit<NewMessage, "recipients">[]) => sql`
   INSERT INTO deliveries.messages (id, kind, tenant_id, project_id, stream_id, type, source, topic, at, data)

@@ -1,3 +1,4 @@
+import { type BatchWriter, createBatchWriter } from "../../kernel/batch-writer.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
@@ -16,6 +17,8 @@ export interface Ended {
   readonly afterwards: (() => void) | undefined
 }
 
+export type Writer = BatchWriter<Ended>
+
 interface WriterNeeds {
   readonly store: DispatchStore
   readonly clock: Clock
@@ -26,27 +29,16 @@ interface WriterNeeds {
   readonly written: (ended: readonly Ended[]) => void
 }
 
-/** Writes outcomes: those that come while a statement is under way share the next one. */
-export const createWriter = ({ store, clock, log, meters, gate, written }: WriterNeeds) => {
-  let waiting: Ended[] = []
-  let inFlight: readonly Ended[] = []
-  let flushing: Promise<void> | undefined
-  let isPlanned = false
-
+/** Writes outcomes. What failed was written or not: what was is not owed as it was, and then nothing is written twice. */
+export const createWriter = ({ store, clock, log, meters, gate, written }: WriterNeeds): Writer => {
   const count = (ended: readonly Ended[], at: Date) => {
-    const attempted = ended.filter(({ settlement }) => settlement.attempt !== null)
-    for (const [key, group] of Map.groupBy(
-      attempted,
-      ({ lane, owed }) => `${lane.of.tenantId} ${owed.message?.projectId ?? ""}`,
-    )) {
-      const [organizationId = "", projectId] = key.split(" ")
-      meters.count({
-        organizationId,
-        projectId: projectId || null,
-        metric: "deliveries",
-        quantity: group.length,
-        at,
-      })
+    for (const { lane, owed, settlement } of ended) {
+      const projectId = owed.message?.projectId ?? null
+      if (settlement.attempt)
+        meters.count({
+          ...{ organizationId: lane.of.tenantId, projectId, at },
+          ...{ metric: "deliveries", quantity: 1 },
+        })
     }
   }
 
@@ -64,48 +56,16 @@ export const createWriter = ({ store, clock, log, meters, gate, written }: Write
     count(ended, now)
   }
 
-  const write = async () => {
-    inFlight = waiting.splice(0, STATEMENT_MAX)
-    const ended = inFlight
-    const isOrdered = ended.some(({ owed }) => owed.orderingKey !== null)
-    await (isOrdered ? gate(() => settle(ended)) : settle(ended))
-    inFlight = []
-    written(ended)
-    for (const { afterwards } of ended) afterwards?.()
-  }
-
-  const flush = async () => {
-    try {
-      while (waiting.length > 0) await write()
-    } catch (error) {
-      // Written or not: what was is not owed as it was any more, and then nothing is written twice.
-      waiting = [...inFlight, ...waiting]
-      inFlight = []
-      log.warn({ error: String(error) }, "outcomes of deliveries wait to be written")
-    } finally {
-      flushing = undefined
-    }
-  }
-
-  const begin = async (): Promise<void> => {
-    if (waiting.length > 0) flushing ??= flush()
-    await flushing
-  }
-
-  return {
-    add(ended: Ended): void {
-      waiting.push(ended)
-      if (flushing || isPlanned) return
-      isPlanned = true
-      setImmediate(() => {
-        isPlanned = false
-        void begin()
-      })
+  return createBatchWriter({
+    batchMax: STATEMENT_MAX,
+    async write(ended) {
+      const isOrdered = ended.some(({ owed }) => owed.orderingKey !== null)
+      await (isOrdered ? gate(() => settle(ended)) : settle(ended))
+      return () => {
+        written(ended)
+        for (const { afterwards } of ended) afterwards?.()
+      }
     },
-    /** Writes what waits; called again after a failure. */
-    flush: begin,
-    size: () => waiting.length + inFlight.length,
-  }
+    failed: error => log.warn({ error: String(error) }, "outcomes of deliveries wait to be written"),
+  })
 }
-
-export type Writer = ReturnType<typeof createWriter>

@@ -42,7 +42,7 @@ export const hasBody = ({ headers }: IncomingMessage): boolean => {
 }
 
 /** Tells a client that asked first to send its body. One that is refused never gets that far. */
-export const inviteBody = (request: IncomingMessage, response: ServerResponse): void => {
+const inviteBody = (request: IncomingMessage, response: ServerResponse): void => {
   if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue()
 }
 
@@ -68,6 +68,11 @@ const watchFor = ({ socket }: IncomingMessage, unfinished: Unfinished, reading: 
   unfinished.set(socket, reading)
 }
 
+/** The end of a body is told later than the next request on its connection may begin. */
+const unwatch = ({ socket }: IncomingMessage, unfinished: Unfinished, reading: Reading) => {
+  if (unfinished.get(socket) === reading) unfinished.set(socket, undefined)
+}
+
 const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinished): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -77,7 +82,7 @@ const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinis
     const close = (): boolean => {
       const was = isOpen
       isOpen = false
-      if (was && unfinished.has(request.socket)) unfinished.set(request.socket, undefined)
+      if (was) unwatch(request, unfinished, reading)
       return was
     }
     const refuse = (why: Fault) => {
@@ -104,7 +109,7 @@ const collect = (request: IncomingMessage, bytesMax: number, unfinished: Unfinis
 const watchStream = (request: IncomingMessage, unfinished: Unfinished): void => {
   const { socket } = request
   let bytesBefore = -1
-  watchFor(request, unfinished, {
+  const reading: Reading = {
     ticks: 0,
     idleTicks: 0,
     isTimed: false,
@@ -115,10 +120,9 @@ const watchStream = (request: IncomingMessage, unfinished: Unfinished): void => 
       return cameNothing && request.readableLength === 0
     },
     refuse: why => request.destroy(why),
-  })
-  request.once("close", () => {
-    if (unfinished.has(socket)) unfinished.set(socket, undefined)
-  })
+  }
+  watchFor(request, unfinished, reading)
+  request.once("close", () => unwatch(request, unfinished, reading))
 }
 
 const parse = (body: Buffer): unknown => {

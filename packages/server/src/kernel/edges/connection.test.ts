@@ -49,6 +49,7 @@ test("a body that no operation read is never taken for the next request", async 
     ["POST", "/v1/me", { authorization }],
     ["POST", "/nothing", { authorization }],
     ["GET", "/v1/me", { authorization }],
+    ["GET", "/v1/probe/bytes", { authorization }],
     ["DELETE", "/v1/keys/x", { authorization }],
     ["OPTIONS", "/v1/me", {}],
     ["HEAD", "/v1/me", { authorization }],
@@ -231,8 +232,14 @@ test("a client that hangs up takes nothing down", async t => {
   assert.equal((await wire.reply()).status, 200)
 })
 
+interface EdgeOptions {
+  readonly headersTimeoutMs?: number
+  /** What calls wait for before they ask for their signal. */
+  readonly wait?: Promise<void>
+}
+
 /** An edge by itself, over a pipeline that does nothing but read the body. */
-const startEdge = async (t: TestContext, headersTimeoutMs?: number) => {
+const startEdge = async (t: TestContext, { headersTimeoutMs, wait }: EdgeOptions = {}) => {
   const clock = createTestClock()
   let reading: (() => void) | undefined
   const started = new Promise<void>(resolve => {
@@ -240,6 +247,7 @@ const startEdge = async (t: TestContext, headersTimeoutMs?: number) => {
   })
   const signals: AbortSignal[] = []
   const pipeline: Pipeline = async (_bound, incoming) => {
+    if (wait) await wait
     signals.push(incoming.signal())
     const body = incoming.json(1000)
     reading?.()
@@ -277,6 +285,15 @@ test("a body that stops arriving is given up after fifteen seconds", async t => 
   )
 })
 
+test("a body that comes right behind another is watched like the first", async t => {
+  const { clock, wire } = await startEdge(t)
+  wire.send(Buffer.concat([openRequest("2"), Buffer.from("{}"), openRequest("20"), Buffer.from('{"te')]))
+  assert.equal((await wire.reply()).status, 200)
+  await clock.advance(15_000)
+  await clock.advance(1_000)
+  assert.equal((await wire.reply()).status, 408)
+})
+
 test("a body that keeps dripping is given up after a minute", async t => {
   const { clock, wire, started } = await startEdge(t)
   wire.send(openRequest("100"))
@@ -296,7 +313,7 @@ test("a body that keeps dripping is given up after a minute", async t => {
 })
 
 test("headers that do not come to an end are 408, and the connection ends", async t => {
-  const { wire } = await startEdge(t, 50)
+  const { wire } = await startEdge(t, { headersTimeoutMs: 50 })
   wire.send("GET /v1/probe/project HTTP/1.1\r\nhost: svc\r\n")
   const reply = await wire.reply()
   assert.deepEqual([reply.status, codeOf(reply.body)], [408, "request_timeout"])
@@ -322,6 +339,21 @@ test("a call learns that its caller has hung up, and not that its connection liv
     signals.map(signal => signal.aborted),
     [...Array<boolean>(20).fill(false), true],
   )
+})
+
+test("a call that asks late learns that its caller has hung up already", async t => {
+  const wait = Promise.withResolvers<void>()
+  const { wire, signals, edge } = await startEdge(t, { wait: wait.promise })
+  const gone = new Promise(resolve =>
+    edge.server.once("request", (_request, response) => response.once("close", resolve)),
+  )
+  wire.send(Buffer.concat([openRequest("2"), Buffer.from("{}")]))
+  await new Promise(resolve => edge.server.once("request", resolve))
+  wire.socket.destroy()
+  await gone
+  wait.resolve()
+  while (signals.length === 0) await new Promise(setImmediate)
+  assert.equal(signals[0]?.aborted, true)
 })
 
 test("a server that stops answers what it has taken on, and waits for nothing else", async t => {

@@ -24,9 +24,8 @@ import {
   type RenderError,
   requestIdOf,
   send,
-  sendBytes,
   sendStream,
-  sendText,
+  sendWhole,
 } from "./reply.ts"
 
 export interface HttpEdgeNeeds {
@@ -154,8 +153,10 @@ class HttpIncoming implements Incoming {
     if (this.#hangUp) return this.#hangUp.signal
     const { response } = this.#routed
     const controller = new AbortController()
+    const onClose = () => response.writableFinished || controller.abort()
     // Of the response, not of the socket, which lives on for the next request.
-    response.once("close", () => response.writableFinished || controller.abort())
+    if (response.destroyed) onClose()
+    else response.once("close", onClose)
     this.#hangUp = controller
     return controller.signal
   }
@@ -189,13 +190,13 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
       if (bound.operation.envelope !== "s3") headers["cache-control"] ??= NO_STORE["cache-control"]
       const { status, body: payload } = result.reply
       if (payload instanceof Readable) return await sendStream(request, response, status, payload, headers)
-      if (payload instanceof Uint8Array) return sendBytes(request, response, status, payload, headers)
+      if (payload instanceof Uint8Array) return sendWhole(request, response, status, payload, headers)
       if (status >= 400) {
         headers["x-error-code"] = String((payload as { code?: string }).code)
         const rendered = renderErrors?.[bound.operation.envelope]?.(payload as RefusalBody, routed.request)
         if (rendered) {
           headers["content-type"] = rendered.type
-          return sendText(request, response, rendered.status ?? status, rendered.text, headers)
+          return sendWhole(request, response, rendered.status ?? status, rendered.text, headers)
         }
       }
       const body = isBodyless(bound.operation, result.reply) ? undefined : wrap(bound.operation, result)

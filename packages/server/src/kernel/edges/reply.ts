@@ -23,9 +23,9 @@ const awaitsBody = (request: IncomingMessage): boolean => !request.complete && h
  * for the next request; but not at once, because closing on a client that still sends makes its system drop the
  * answer unread (RFC 9112, 9.6).
  */
-const endBeforeBody = (request: IncomingMessage, response: ServerResponse, text: string) => {
+const endBeforeBody = (request: IncomingMessage, response: ServerResponse, body: string | Uint8Array) => {
   response.flushHeaders()
-  if (text !== "") response.write(text)
+  if (body.length > 0) response.write(body)
   let bytes = 0
   const end = () => {
     clearTimeout(timer)
@@ -42,7 +42,7 @@ const endBeforeBody = (request: IncomingMessage, response: ServerResponse, text:
 
 interface Ready {
   readonly response: ServerResponse
-  readonly text: string | Uint8Array
+  readonly body: string | Uint8Array
 }
 
 let ready: Ready[] = []
@@ -50,7 +50,7 @@ let ready: Ready[] = []
 const writeReady = () => {
   const batch = ready
   ready = []
-  for (const { response, text } of batch) response.end(text)
+  for (const { response, body } of batch) response.end(body)
 }
 
 /**
@@ -58,8 +58,8 @@ const writeReady = () => {
  * sleeps has the kernel wake it; written together, the first one does and the others find it awake. A key-value read
  * costs a fifth less for it.
  */
-const writeSoon = (response: ServerResponse, text: string | Uint8Array) => {
-  if (ready.push({ response, text }) === 1) setImmediate(writeReady)
+const writeSoon = (response: ServerResponse, body: string | Uint8Array) => {
+  if (ready.push({ response, body }) === 1) setImmediate(writeReady)
 }
 
 /** Writes a whole reply of JSON; `headers` is completed in place. */
@@ -73,32 +73,32 @@ export const send = (
   const text = body === undefined ? "" : JSON.stringify(body)
   if (text !== "") headers["content-type"] = "application/json; charset=utf-8"
   if (status === 401) headers["www-authenticate"] ??= "Bearer"
-  sendText(request, response, status, text, headers)
+  sendWhole(request, response, status, text, headers)
 }
 
-/** Writes a whole reply of text; `headers` names its content type. */
-export const sendText = (
+/** Writes a whole reply; `headers` names its content type. */
+export const sendWhole = (
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  text: string,
+  body: string | Uint8Array,
   headers: Record<string, string>,
 ): void => {
   // The answer to HEAD may tell the length of what GET would send.
-  if (status !== 204 && status !== 304 && !(request.method === "HEAD" && text === ""))
-    headers["content-length"] = String(Buffer.byteLength(text))
+  if (status !== 204 && status !== 304 && !(request.method === "HEAD" && body.length === 0))
+    headers["content-length"] = String(Buffer.byteLength(body))
   if (!awaitsBody(request)) {
     response.writeHead(status, headers)
-    writeSoon(response, text)
+    writeSoon(response, body)
     return
   }
 
   // A small body lies in the packet that the parser is just working through: one turn later it is here.
   setImmediate(() => {
-    if (!awaitsBody(request) || request.destroyed) return response.writeHead(status, headers).end(text)
+    if (!awaitsBody(request) || request.destroyed) return response.writeHead(status, headers).end(body)
     headers.connection = "close"
     response.writeHead(status, headers)
-    endBeforeBody(request, response, text)
+    endBeforeBody(request, response, body)
   })
 }
 
@@ -113,20 +113,6 @@ export interface RefusalBody {
   readonly code: string
   readonly error: string
   readonly request_id: string
-}
-
-/** Writes a whole reply that is not JSON; `headers` names its content type. */
-export const sendBytes = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  body: Uint8Array,
-  headers: Record<string, string>,
-): void => {
-  headers["content-length"] ??= String(body.length)
-  if (awaitsBody(request)) headers.connection = "close"
-  response.writeHead(status, headers)
-  writeSoon(response, body)
 }
 
 const WHOLE_BYTES_MAX = 64 * 1024
@@ -150,7 +136,7 @@ export const sendStream = async (
   headers: Record<string, string>,
 ): Promise<void> => {
   const whole = takeWhole(body, headers)
-  if (whole) return sendBytes(request, response, status, whole, headers)
+  if (whole) return sendWhole(request, response, status, whole, headers)
   if (awaitsBody(request)) headers.connection = "close"
   response.writeHead(status, headers)
   await pipeline(body, response).catch(() => response.destroy())

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto"
 import type { Clock } from "../clock.ts"
+import { createAnnouncer } from "../db/announcer.ts"
 import type { Changes } from "../db/changes.ts"
 import { afterCommit, type Database, type Db } from "../db/database.ts"
 import type { Logger } from "../log.ts"
 import type { MetricSources } from "../metrics.ts"
 import { createAlarm } from "./alarm.ts"
-import { createAnnouncer, JOBS_TOPIC } from "./announcer.ts"
 import { deadLetters, pruneDead } from "./dead.ts"
 import { jobFigures } from "./figures.ts"
 import type { EnqueueOptions, Jobs, NewJob, QueueDefinition, ScheduleDefinition } from "./jobs.ts"
@@ -14,6 +14,7 @@ import { createRunner, type Runner } from "./runner.ts"
 import { firstTick, scheduleQueue } from "./schedules.ts"
 import { insertJobs, jobStore } from "./store.ts"
 
+const JOBS_TOPIC = "jobs"
 /** News can be lost; then work is found this late. One statement for all queues. */
 const LOOK_EVERY_MS = 2_000
 const BEAT_EVERY_MS = 1_000
@@ -35,11 +36,11 @@ export interface RunningJobs extends Disposable {
   drain(waitMsMax: number): Promise<void>
 }
 
-type Handlers = ReadonlyMap<string, Runner>
+type Runners = ReadonlyMap<string, Runner>
 
 /** Tells this process's runner and, where it has none or is full, the others. */
-const createWakes = (runners: Handlers, { database, changes, clock, log }: JobsNeeds) => {
-  const announcer = createAnnouncer(database.db, changes, log)
+const createWakes = (runners: Runners, { database, changes, clock, log }: JobsNeeds) => {
+  const announcer = createAnnouncer(database.db, changes, log, JOBS_TOPIC)
   const wakeHere = (queue: string) => runners.get(queue)?.wake("here")
   const alarm = createAlarm(clock, wakeHere)
 
@@ -70,7 +71,7 @@ const createWakes = (runners: Handlers, { database, changes, clock, log }: JobsN
 
 /** What this process does for its queues by the clock. */
 const createRounds = (
-  runners: Handlers,
+  runners: Runners,
   worker: string,
   { database, clock, log }: JobsNeeds,
   { announcer, expect }: ReturnType<typeof createWakes>,

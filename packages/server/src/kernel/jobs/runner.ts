@@ -154,7 +154,7 @@ export const createRunner = (queue: Queue, needs: RunnerNeeds): Runner => {
     ended(claimed, settlements) {
       for (const [place, settlement] of settlements.entries()) {
         const one = claimed[place]
-        if (one) writer.add(one, settlement)
+        if (one) writer.add({ claimed: one, settlement })
       }
       pump.resume()
     },
@@ -169,7 +169,8 @@ export const createRunner = (queue: Queue, needs: RunnerNeeds): Runner => {
         claimed.filter(({ job }) => isSpent(queue, job.attempt) === is),
       )
       for (const one of spent ?? []) {
-        writer.add(one, buried(queue, one.job, one.job.lastError ?? "the process that ran it ended"))
+        const reason = one.job.lastError ?? "the process that ran it ended"
+        writer.add({ claimed: one, settlement: buried(queue, one.job, reason) })
       }
       runs.start(fresh ?? [])
     },
@@ -182,7 +183,8 @@ export const createRunner = (queue: Queue, needs: RunnerNeeds): Runner => {
   /** Whoever claims them now runs them again. */
   const lose = (reason: string) => {
     log.warn({ queue: name, jobs: held() }, reason)
-    for (const { token } of [...runs.abort(reason), ...writer.forget()]) lostClaims.add(token, true)
+    const unwritten = writer.forget().map(({ claimed }) => claimed)
+    for (const { token } of [...runs.abort(reason), ...unwritten]) lostClaims.add(token, true)
     finishIfIdle()
   }
 

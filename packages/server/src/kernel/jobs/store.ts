@@ -11,7 +11,7 @@ import {
 import { checkName, type Queue, type Settlement } from "./rules.ts"
 
 /** The platform's own work; RFC 9562, 5.10. */
-export const PLATFORM = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+const PLATFORM = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 const NO_TARGET = "-"
 
 export const tenantColumn = (tenantId: string | null | undefined): string => tenantId ?? PLATFORM
@@ -51,7 +51,7 @@ const toJob = (row: JobRow): Claimed["job"] => ({
   lastError: row.last_error ?? undefined,
 })
 
-export interface Settled extends Settlement {
+interface Settled extends Settlement {
   readonly id: number
   readonly token: string
 }

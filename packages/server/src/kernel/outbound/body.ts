@@ -1,13 +1,12 @@
 import { pipeline, type Readable, Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
-import { errors } from "undici"
 import { OutboundError } from "./outbound.ts"
 
 /** What goes wrong after the connection stands. What nobody foresaw is thrown on: it is a mistake of ours. */
 export const exchangeError = (error: unknown): OutboundError => {
   if (error instanceof OutboundError) return error
-  const { code } = error as NodeJS.ErrnoException
-  const isForeseen = code !== undefined || error instanceof errors.HTTPParserError
+  const { code, name } = error as NodeJS.ErrnoException
+  const isForeseen = code !== undefined || name === "HTTPParserError"
   if (!isForeseen || code === "UND_ERR_INVALID_ARG") throw error
   if (code === "UND_ERR_HEADERS_OVERFLOW")
     return new OutboundError({ kind: "too_large", message: "The answer's headers are too long." }, error)

@@ -15,10 +15,10 @@ const start = async (t: TestContext, outboundAllow: readonly string[] = ["127.0.
     ...{ outboundAllow, dnsServers: [dns.address], mode: "development", baseUrl: "http://cloud.test:4800" },
   })
   t.after(() => outbound[Symbol.asyncDispose]())
-  const open = await startReceiver(t, { host: "127.0.0.2" })
-  const inner = await startReceiver(t, { host: "127.0.0.1", port: open.port })
-  const request = (host: string) =>
-    outbound.request({ url: `http://${host}:${open.port}/`, timeoutMs: 5_000 })
+  // In this order: a port that is free on the address of all other tests is free on this one.
+  const inner = await startReceiver(t, { host: "127.0.0.1" })
+  const open = await startReceiver(t, { host: "127.0.0.2", port: inner.port })
+  const request = (host: string) => outbound.request({ url: `http://${host}:${open.port}/` })
   return { dns, outbound, request, open, inner }
 }
 

@@ -1,14 +1,11 @@
 import type { Socket } from "node:net"
 import { Readable } from "node:stream"
-import type { buildConnector } from "undici"
 import type { Family, MetricSources } from "../metrics.ts"
 import { createAddressRules } from "./addresses.ts"
 import { type Decoder, decoderOf, exchangeError, readBody, shapeBody, tooLarge } from "./body.ts"
-import { type Connections, createConnections } from "./connections.ts"
-import { createConnector } from "./connector.ts"
 import { follow } from "./exchange.ts"
 import { headersProblem } from "./headers.ts"
-import { createNames } from "./names.ts"
+import { createNames, type Names } from "./names.ts"
 import {
   type BufferedRequest,
   type Outbound,
@@ -16,7 +13,7 @@ import {
   type OutboundRequest,
   type Reason,
 } from "./outbound.ts"
-import { createTargetRules, type TargetRules } from "./targets.ts"
+import { createTargetRules, hostOf, type TargetRules } from "./targets.ts"
 
 export interface OutboundOptions {
   /** CIDRs of targets that are refused otherwise. */
@@ -64,6 +61,20 @@ const outcomes = (counts: ReadonlyMap<string, number>): Family => ({
   samples: [...counts].map(([outcome, value]) => ({ labels: { outcome }, value })),
 })
 
+/** What connects, loaded with the first request: an installation that makes none goes without some megabytes. */
+const openTransport = async (rules: TargetRules, names: Names) => {
+  const [{ createConnections }, { createConnector }] = await Promise.all([
+    import("./connections.ts"),
+    import("./connector.ts"),
+  ])
+  return {
+    connections: createConnections(createConnector(rules, names)),
+    connect: createConnector(rules, names, true),
+  }
+}
+
+type Transport = ReturnType<typeof openTransport>
+
 /** An answer whose headers are there. */
 interface Sent {
   readonly body: Readable
@@ -75,12 +86,13 @@ interface Sent {
 
 /** Sends a request and has its answer's body handled; a failure of either is the outcome. */
 const createSend =
-  (connections: Connections, rules: TargetRules, stopping: AbortSignal) =>
+  (transport: () => Transport, rules: TargetRules, stopping: AbortSignal) =>
   async <Body>(request: OutboundRequest, handle: (sent: Sent) => Promise<Body> | Body) => {
     const startedMs = performance.now()
     const deadline = createDeadline(request, stopping)
     const { signal } = deadline
     try {
+      const { connections } = await transport()
       const { url, answer } = await follow(connections, rules, request, signal)
       const { status, headers, address } = answer
       const isEmpty = request.method === "HEAD" || status === 204 || status === 304
@@ -102,7 +114,7 @@ const createSend =
 
 /** Connects without a request; what goes wrong is the outcome. */
 const createConnect =
-  (connect: buildConnector.connector, rules: TargetRules, stopping: AbortSignal) =>
+  (transport: () => Transport, rules: TargetRules, stopping: AbortSignal) =>
   async (text: string, signal: AbortSignal) => {
     const startedMs = performance.now()
     const deadline = createDeadline({ url: text, signal }, stopping)
@@ -110,11 +122,12 @@ const createConnect =
     deadline.signal.addEventListener("abort", () => aborted.reject(deadline.signal.reason), { once: true })
     aborted.promise.catch(() => undefined)
     try {
-      const { protocol, host, hostname, port } = rules.read(text)
+      const url = rules.read(text)
+      const { protocol, host, port } = url
+      const { connect } = await transport()
       deadline.signal.throwIfAborted()
       const connecting = new Promise<Socket>((resolve, reject) => {
-        const options = { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port }
-        connect(options, (...[error, socket]) => {
+        connect({ protocol, host, hostname: hostOf(url), port }, (...[error, socket]) => {
           if (error) reject(error)
           else if (deadline.signal.aborted) socket.destroy()
           else resolve(socket)
@@ -139,7 +152,11 @@ export const createOutbound = (options: OutboundOptions, metrics?: MetricSources
     ownName: new URL(baseUrl).hostname,
   })
   const names = createNames(dnsServers)
-  const connections = createConnections(createConnector(rules, names))
+  let opened: Transport | undefined
+  const transport = () => {
+    opened ??= openTransport(rules, names)
+    return opened
+  }
   const stopping = new AbortController()
   const counts = new Map<string, number>()
   metrics?.collect(() => [outcomes(counts)])
@@ -149,8 +166,8 @@ export const createOutbound = (options: OutboundOptions, metrics?: MetricSources
     return outcome
   }
 
-  const send = createSend(connections, rules, stopping.signal)
-  const connect = createConnect(createConnector(rules, names, true), rules, stopping.signal)
+  const send = createSend(transport, rules, stopping.signal)
+  const connect = createConnect(transport, rules, stopping.signal)
 
   const request = ({ responseBytesMax = RESPONSE_BYTES_MAX, overflow = "cut", ...given }: BufferedRequest) =>
     send(given, async sent => {
@@ -179,7 +196,8 @@ export const createOutbound = (options: OutboundOptions, metrics?: MetricSources
     headersProblem,
     async [Symbol.asyncDispose]() {
       stopping.abort(abortedBy("The platform stops."))
-      connections[Symbol.dispose]()
+      const { connections } = (await opened) ?? {}
+      connections?.[Symbol.dispose]()
       names[Symbol.dispose]()
     },
   }

@@ -46,6 +46,14 @@ const openStore = async (t: TestContext, options: Partial<S3Options> = {}) => {
 const openEmpty = (t: TestContext, options: Partial<S3Options> = {}) =>
   openStore(t, { prefix: `${randomUUID()}/`, ...options })
 
+/** A store that waits no longer than that, with a blob that another one has published in its own time. */
+const openImpatient = async (t: TestContext, timeoutMs: number, bytes: number) => {
+  const prefix = `${randomUUID()}/`
+  const owner = newOwner()
+  const address = await publish(await openStore(t, { prefix }), owner, newBytes(bytes))
+  return { blobs: await openStore(t, { prefix, timeoutMs }), owner, address }
+}
+
 const LARGE = 3 * MIB
 const UNAVAILABLE = { status: 500, code: "InternalError" }
 
@@ -197,9 +205,7 @@ test("a completion whose answer got lost is a completion", async t => {
 })
 
 test("a server that never answers makes a call unavailable in time", async t => {
-  const blobs = await openEmpty(t, { timeoutMs: 100 })
-  const owner = newOwner()
-  const address = await publish(blobs, owner, newBytes(10))
+  const { blobs, owner, address } = await openImpatient(t, 100, 10)
   const staged = await stage(blobs, owner, newBytes(10))
   server.front.failing = () => ({ hang: true })
   await rejectsAs("unavailable", () => blobs.read(owner, address))
@@ -208,9 +214,7 @@ test("a server that never answers makes a call unavailable in time", async t => 
 })
 
 test("a body that breaks off, or stops coming, fails the read; no short blob is ever given", async t => {
-  const blobs = await openEmpty(t, { timeoutMs: 200 })
-  const owner = newOwner()
-  const address = await publish(blobs, owner, newBytes(LARGE))
+  const { blobs, owner, address } = await openImpatient(t, 200, LARGE)
   for (const then of ["break", "silence"] as const)
     for (const range of [undefined, { start: 5, end: LARGE - 5 }]) {
       server.front.failing = method => (method === "GET" ? { bodyBytes: 1000, then } : undefined)

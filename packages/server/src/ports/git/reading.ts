@@ -34,12 +34,13 @@ export const numberAt = (value: Json, name: string): number | null => {
 
 export const firstLine = (text: string | null): string | null => text?.split("\n", 1)[0] ?? null
 
-/** A commit's id (SHA-1 or SHA-256); null for anything else, and for the zeros that stand for none. */
+/** SHA-1 or SHA-256. */
+export const isCommit = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
+
+/** A commit's id; null for anything else, and for the zeros that stand for none. */
 export const commitAt = (value: Json, name: string): string | null => {
   const text = value[name]
-  return typeof text === "string" && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text) && !/^0+$/.test(text)
-    ? text
-    : null
+  return typeof text === "string" && isCommit(text) && !/^0+$/.test(text) ? text : null
 }
 
 const FORM = "application/x-www-form-urlencoded"
@@ -86,6 +87,30 @@ export const eventOf = (known: Partial<GitEvent> & Pick<GitEvent, "type" | "repo
   ...NOTHING,
   ...known,
 })
+
+/** What a provider tells of a pull request. */
+export interface PullRequestTold {
+  readonly repository: string
+  /** Null: it is none that could be named. */
+  readonly number: number | null
+  readonly action: string
+  readonly source: string | null
+  readonly target: string | null
+  readonly commit: string | null
+  readonly title: string | null
+  readonly author: string | null
+}
+
+export const pullRequestEvent = (told: PullRequestTold): GitEvent => {
+  const { repository, number, action, commit, author } = told
+  if (number === null) return eventOf({ type: "other", repository })
+  return eventOf({
+    ...{ type: "pull_request", repository, commit, author },
+    ref: told.source === null ? null : `refs/heads/${told.source}`,
+    message: firstLine(told.title),
+    pullRequest: { number, action, source: told.source ?? "", target: told.target ?? "" },
+  })
+}
 
 export const typeOfRef = (ref: string | null): "push" | "tag" | "other" => {
   if (ref?.startsWith("refs/heads/")) return "push"

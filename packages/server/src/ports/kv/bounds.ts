@@ -10,8 +10,6 @@ export const BATCH_OPS_MAX = 100
 /** How many entries one step of `erase` or `sweep` takes, so that neither holds up the writers beside it. */
 export const STEP_MAX = 1000
 
-const OWNER = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 const refuse = (message: string): never => {
   throw new PortError("refused", message)
 }
@@ -22,10 +20,6 @@ const refuse = (message: string): never => {
  */
 const exceedsBytes = (text: string, bytesMax: number): boolean =>
   text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax)
-
-export const checkOwner = (owner: string): void => {
-  if (!OWNER.test(owner)) refuse("an owner is a lower-case UUID")
-}
 
 export const checkKey = (key: string): void => {
   if (key.length === 0 || exceedsBytes(key, KEY_BYTES_MAX)) refuse(`a key has 1 to ${KEY_BYTES_MAX} bytes`)

@@ -8,6 +8,7 @@ import { mailConformance } from "./conformance.ts"
 import { createCaptureMail } from "./drivers/capture.ts"
 import { openDirectMail } from "./drivers/direct.ts"
 import { openSmtpMail } from "./drivers/smtp.ts"
+import { responseOf } from "./port.ts"
 
 /** Names of the test's zone are this machine's. */
 const connectHere = async (_host: string, port: number) => {
@@ -76,6 +77,12 @@ test("smtp: STARTTLS that is insisted on is not done without", async t => {
   t.after(() => port[Symbol.asyncDispose]())
   assert.equal((await port.send(mail("a@example.com"))).kind, "deferred")
   assert.equal(sink.mails.length, 0)
+})
+
+test("what is kept of a server's words is bounded, and has no character that a database refuses", () => {
+  const kept = responseOf(`550 5.1.1 a\0b ${"😀".repeat(400)}`)
+  assert.equal(kept.length, 500)
+  assert.ok(kept.startsWith("550 5.1.1 ab ") && kept.isWellFormed())
 })
 
 test("capture: a mail stays, and its taker is told so", async () => {

@@ -28,12 +28,18 @@ export interface OutgoingMail {
   readonly content: Buffer
 }
 
+const RESPONSE_LENGTH_MAX = 500
+
+/** What is kept of a server's words: not more than 500 characters, and none that a database refuses. */
+export const responseOf = (text: string): string =>
+  text.replaceAll("\0", "").slice(0, RESPONSE_LENGTH_MAX).toWellFormed()
+
 /** What the other server said. */
 export interface MailReply {
   readonly code: number | null
   /** `5.1.1` (RFC 3463). */
   readonly enhancedCode: string | null
-  /** At most 500 characters. */
+  /** As `responseOf` gives it. */
   readonly response: string
   readonly host: string | null
   readonly address: string | null

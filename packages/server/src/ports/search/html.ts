@@ -23,8 +23,6 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "\uE004": "&amp;",
 }
 
-export const withoutMarks = (text: string): string => text.replaceAll(/[\uE000-\uE004]/g, "")
-
 /** Escapes and marks in one pass: whatever the text holds, the only tags are ours. */
 export const markedHtml = (text: string): string =>
   text.replaceAll(/[&<>"'\uE000-\uE004]/g, character => ESCAPES[character] ?? "")

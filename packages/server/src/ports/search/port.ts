@@ -13,7 +13,7 @@
  * - Weights: the same word counts more in a part of greater weight. `boost` multiplies a document's score.
  * - Snippets: `<mark>` around what was found. Everything of the document is escaped, so a snippet is safe HTML.
  * - Totals and facets count all that matches, wherever the page is.
- * - Bounds: at most `DOCUMENTS_MAX` documents or ids in a call; the caller has bounded each of them.
+ * - Bounds: at most 1,000 documents or ids in a call; the caller has bounded each of them.
  * - Errors: a `PortError` of kind `refused` or `unavailable`.
  */
 export interface SearchPort extends AsyncDisposable {
@@ -31,9 +31,6 @@ export interface SearchPort extends AsyncDisposable {
   bytes(owner: string): Promise<number | null>
   health(): Promise<SearchHealth>
 }
-
-/** Documents or ids in one call. */
-export const DOCUMENTS_MAX = 1000
 
 export interface SearchCapabilities {
   readonly engine: "postgres" | "opensearch"

@@ -15,9 +15,3 @@ export const readDomain = (text: string): string | undefined => {
   const isValid = labels.length >= 2 && labels.every(label => label.length <= 63 && LABEL.test(label))
   return isValid && !/^\d+$/.test(labels.at(-1) ?? "") ? domain : undefined
 }
-
-/** The domain of an address; undefined when it has none. Handles what domains may be written like. */
-export const domainOf = (address: string): string | undefined => {
-  const at = address.lastIndexOf("@")
-  return at < 1 ? undefined : readDomain(address.slice(at + 1))
-}

@@ -94,5 +94,3 @@ export const domainStore = (db: Db) => {
         .executeTakeFirst(),
   }
 }
-
-export type DomainStore = ReturnType<typeof domainStore>

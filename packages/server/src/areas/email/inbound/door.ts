@@ -186,10 +186,7 @@ export const openDoor = async ({ intake, replies, log, name, host, port }: DoorN
   })
   server.on("error", error => log.debug({ reason: error.message }, "a connection to the SMTP door broke"))
   server.listen(port, host)
-  await Promise.race([
-    once(server.server, "listening"),
-    once(server.server, "error").then(([error]) => Promise.reject(error as Error)),
-  ])
+  await once(server.server, "listening")
   return {
     port: (server.server.address() as AddressInfo).port,
     [Symbol.asyncDispose]: () => new Promise(resolve => server.close(() => resolve())),

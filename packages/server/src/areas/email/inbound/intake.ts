@@ -2,7 +2,7 @@ import type { PlatformEvents } from "../../../core/platform-events/platform-even
 import type { Clock } from "../../../kernel/clock.ts"
 import type { Database, Db } from "../../../kernel/db/database.ts"
 import type { EmailDelivery, Recipient } from "../delivery.ts"
-import { recordEvents } from "../sending/events.ts"
+import { countEvents, recordEvents } from "../sending/events.ts"
 import { bounceOf } from "../sending/retries.ts"
 import type { SigningKeys } from "../tracking/signing-keys.ts"
 import { readReturnPath } from "../tracking/tokens.ts"
@@ -71,12 +71,15 @@ export const createIntake = (needs: IntakeNeeds): Intake => {
   const takeFailure = async (
     tx: Db,
     recipient: Recipient,
+    emailId: string,
     report: Exclude<Report, { kind: "complaint" }>,
     at: Date,
   ) => {
     const { enhancedCode, code, response, host } = report
     const details = { smtp_code: code, enhanced_code: enhancedCode, response, remote_mx: host, report: "dsn" }
     if (report.kind === "delayed") {
+      // Its status stays, so this alone bounds what whoever holds the return path can write.
+      if ((await countEvents(tx, recipient, emailId, "delivery_delayed")) > 0) return false
       await recordEvents(tx, platformEvents, [{ ...recipient, event: "delivery_delayed", details, at }])
       return false
     }
@@ -116,7 +119,7 @@ export const createIntake = (needs: IntakeNeeds): Intake => {
         if (report.kind === "complaint") {
           await takeComplaint(tx, recipient, report.feedbackType, at)
           await suppressAfter(tx, { ...about, kind: "complaint" })
-        } else if (await takeFailure(tx, recipient, report, at)) {
+        } else if (await takeFailure(tx, recipient, found.email_id, report, at)) {
           await suppressAfter(tx, { ...about, kind: "hard_bounce" })
         }
       }),

@@ -28,6 +28,17 @@ test("reports of many makes of server say the same", async () => {
   assert.match(report && "response" in report ? report.response : "", /address {1,}rejected: User unknown$/)
 })
 
+test("what a report quotes can be kept: bounded, and with no character that a database refuses", async () => {
+  const long = reports.postfix.replace("User unknown", `a\0b ${"😀".repeat(400)}`)
+  const report = await read(
+    long.replace("dns; mx.example.org\r\nDiagnostic", `dns; ${"m".repeat(2_000)}\r\nDiagnostic`),
+  )
+  assert.ok(report && report.kind !== "complaint")
+  for (const text of [report.response, report.host ?? ""]) {
+    assert.ok(text.length > 400 && text.length <= 500 && text.isWellFormed() && !text.includes("\0"), text)
+  }
+})
+
 test("what is no failure is none, and a person's answer is not read for one", async () => {
   assert.equal(await outline(reports.delivered), undefined)
   assert.equal(await read(reports.absence, false), undefined)

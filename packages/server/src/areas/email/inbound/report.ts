@@ -1,5 +1,6 @@
 /** What a mail server or a mailbox provider reports about a mail of ours. */
 import PostalMime from "postal-mime"
+import { responseOf } from "../../../ports/mail/port.ts"
 
 export type Report =
   | {
@@ -7,7 +8,7 @@ export type Report =
       /** `5.1.1` (RFC 3463); null where the report has none. */
       readonly enhancedCode: string | null
       readonly code: number | null
-      /** At most 500 characters. */
+      /** This and the host as `responseOf` gives them. */
       readonly response: string
       readonly host: string | null
     }
@@ -23,7 +24,6 @@ export interface Inbound {
 const NESTING_MAX = 8
 const HEADERS_BYTES_MAX = 65_536
 const TEXT_LENGTH_MAX = 65_536
-const RESPONSE_LENGTH_MAX = 500
 const QUOTED_MAX = 20
 
 /** Feedback by which a person says that a mail is unwanted (RFC 5965, 7.3, and RFC 6650). */
@@ -60,6 +60,7 @@ const readStatus = (text: string): Report | undefined => {
     const action = fields.get("action")?.split(/[ ;(]/)[0]?.toLowerCase()
     if (action !== "failed" && action !== "delayed") continue
     const response = afterType(fields.get("diagnostic-code")) ?? fields.get("status") ?? ""
+    const host = afterType(fields.get("remote-mta"))
     const codes = codesOf(response)
     const status = codesOf(fields.get("status") ?? "").enhanced
     // The recipient's own server knows best; a relay that lacks a word for it reports x.0.0.
@@ -68,8 +69,8 @@ const readStatus = (text: string): Report | undefined => {
       kind: action,
       enhancedCode: isVague ? (codes.enhanced ?? status) : status,
       code: codes.code,
-      response: response.slice(0, RESPONSE_LENGTH_MAX),
-      host: afterType(fields.get("remote-mta")) ?? null,
+      response: responseOf(response),
+      host: host === undefined ? null : responseOf(host),
     }
   }
   return undefined
@@ -93,7 +94,7 @@ const readProse = (text: string): Report | undefined => {
   const { enhanced, code } = codesOf(line)
   return {
     ...{ kind: "failed", enhancedCode: enhanced, code, host: null },
-    response: line.trim().slice(0, RESPONSE_LENGTH_MAX),
+    response: responseOf(line.trim()),
   }
 }
 

@@ -7,7 +7,7 @@ import { newId } from "../../../kernel/id.ts"
 import type { Jobs } from "../../../kernel/jobs/jobs.ts"
 import type { EmailDelivery, SendingSettings } from "../delivery.ts"
 import { domainOf, type MailAddress } from "./addresses.ts"
-import { recordEvents } from "./events.ts"
+import { recordEventsOf, subjectOf } from "./events.ts"
 import type { MailAttachment } from "./mime.ts"
 import { type MessageRow, messageStore, type RecipientRow } from "./store.ts"
 
@@ -85,11 +85,8 @@ const admit = async (db: Db, { organization }: NewMail, sends: number, now: Date
 }
 
 export const createAccept = ({ jobs, delivery, platformEvents, mailFrom }: AcceptNeeds) => {
-  const senderOf = ({ from }: NewMail, { sender }: SendingSettings): MailAddress => {
-    const name = sender.fromName ?? ""
-    if (from) return from
-    return { email: sender.fromEmail ?? mailFrom, name }
-  }
+  const senderOf = ({ from }: NewMail, { sender }: SendingSettings): MailAddress =>
+    from ?? { email: sender.fromEmail ?? mailFrom, name: sender.fromName ?? "" }
 
   /** A relay of the organization's own answers for what it is given; all others send for domains that are proven. */
   const checkDomain = async (
@@ -154,16 +151,10 @@ export const createAccept = ({ jobs, delivery, platformEvents, mailFrom }: Accep
     const queued = recipients.filter(({ status }) => status === "queued")
     await admit(db, mail, queued.length, now)
     await messageStore(db).insert(message, recipients, attachments)
-    await recordEvents(
-      db,
-      platformEvents,
-      recipients
-        .filter(({ status }) => status === "suppressed")
-        .map(({ id }) => ({
-          ...{ organizationId: organization.id, recipientId: id, event: "suppressed" as const },
-          ...{ details: {}, at: now },
-        })),
-    )
+    const events = recipients
+      .filter(({ status }) => status === "suppressed")
+      .map(one => ({ subject: subjectOf(message, one), event: "suppressed" as const, details: {}, at: now }))
+    await recordEventsOf(db, platformEvents, events)
     await jobs.enqueue(
       db,
       queued.map(({ id, address }) => ({

@@ -14,7 +14,7 @@ export type AddressInput = string | { readonly email: string; readonly name?: st
 const LOCAL_LENGTH_MAX = 64
 const EMAIL_LENGTH_MAX = 254
 /** `Name <a@x.dev>`; the name may stand in quotation marks. */
-const NAMED = /^\s*(?:"((?:[^"\\]|\\.)*)"|([^<>"]*?))\s*<([^<>\s]+)>\s*$/
+const NAMED = /^(?:"((?:[^"\\]|\\.)*)"\s*|([^<>"]*))<([^<>\s]+)>$/
 /** RFC 5321's Dot-string; quoted local parts exist on paper only. */
 const LOCAL = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 const DOMAIN = /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?$/
@@ -36,9 +36,10 @@ export const domainOf = (email: string): string => email.slice(email.lastIndexOf
 
 const partsOf = (input: AddressInput): { email: string; name: string } => {
   if (typeof input !== "string") return { email: input.email.trim(), name: input.name ?? "" }
-  const [, quoted, plain, email] = NAMED.exec(input) ?? []
-  if (email === undefined) return { email: input.trim(), name: "" }
-  return { email, name: quoted?.replace(/\\(.)/g, "$1") ?? plain ?? "" }
+  const text = input.trim()
+  const [, quoted, plain, email] = NAMED.exec(text) ?? []
+  if (email === undefined) return { email: text, name: "" }
+  return { email, name: quoted?.replace(/\\(.)/g, "$1") ?? plain?.trim() ?? "" }
 }
 
 /** Throws `invalid_parameter` that names the field. */

@@ -1,18 +1,19 @@
-import type { Db } from "../../../kernel/db/database.ts"
 import type { EmailDelivery } from "../delivery.ts"
 import { composeMail } from "./mime.ts"
-import { type AttachmentRow, type MessageRow, messageStore, type RecipientRow } from "./store.ts"
+import type { AttachmentRow, MessageRow, RecipientRow } from "./store.ts"
 
-/** What differs from recipient to recipient, and what is kept beside the message. */
+/** What differs from recipient to recipient. */
 export interface RecipientContent {
   readonly html: string | null
   readonly headers: Readonly<Record<string, string>>
-  readonly attachments: readonly AttachmentRow[]
 }
+
+/** One of ours beside it would be a second one, and the promise of one click would be made of theirs. */
+const hasOwnUnsubscribe = (headers: MessageRow["headers"]): boolean =>
+  Object.keys(headers).some(name => name.toLowerCase() === "list-unsubscribe")
 
 /** The message as that recipient gets it. The same each time. */
 export const contentOf = async (
-  db: Db,
   delivery: EmailDelivery,
   message: MessageRow,
   recipient: RecipientRow,
@@ -23,12 +24,18 @@ export const contentOf = async (
   const isTracked = wanted.opens || wanted.clicks
   return {
     html: html !== null && isTracked ? await delivery.track(of, html, wanted) : html,
-    headers: bulk ? { ...(await delivery.unsubscribeHeaders(of)), ...headers } : headers,
-    attachments: await messageStore(db).attachmentsOf(organizationId, message.id),
+    headers:
+      bulk && !hasOwnUnsubscribe(headers)
+        ? { ...(await delivery.unsubscribeHeaders(of)), ...headers }
+        : headers,
   }
 }
 
-export const mailOf = (message: MessageRow, content: RecipientContent): Promise<Buffer> =>
+export const mailOf = (
+  message: MessageRow,
+  content: RecipientContent,
+  attachments: readonly AttachmentRow[],
+): Promise<Buffer> =>
   composeMail({
     messageId: message.message_id,
     from: { email: message.from_address, name: message.from_name },
@@ -36,7 +43,7 @@ export const mailOf = (message: MessageRow, content: RecipientContent): Promise<
     cc: message.cc_addresses,
     replyTo: message.reply_to,
     ...{ subject: message.subject, text: message.text, html: content.html, headers: content.headers },
-    attachments: content.attachments.map(row => ({
+    attachments: attachments.map(row => ({
       filename: row.filename,
       contentType: row.content_type,
       contentId: row.content_id,

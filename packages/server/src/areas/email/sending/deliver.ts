@@ -1,5 +1,4 @@
 /** Delivers accepted mails, recipient by recipient, and records what becomes of each. */
-import type { EmailEventKind, RecipientStatus } from "@svc/contract"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
 import type { Clock } from "../../../kernel/clock.ts"
 import type { Database } from "../../../kernel/db/database.ts"
@@ -9,9 +8,9 @@ import type { EmailDelivery, SendingSettings } from "../delivery.ts"
 import { DELIVER_QUEUE, type DeliverPayload } from "./accept.ts"
 import { contentOf, mailOf } from "./content.ts"
 import { signMail } from "./dkim.ts"
-import { recordEvents } from "./events.ts"
+import { createDueReader, type Due } from "./due.ts"
 import { bounceOf, delayAfter, isLongDelayed } from "./retries.ts"
-import { type MessageRow, messageStore, type RecipientRow } from "./store.ts"
+import { createSettling, type Step } from "./settling.ts"
 
 export interface DeliverNeeds {
   readonly database: Database
@@ -25,13 +24,6 @@ export interface DeliverNeeds {
 const CONCURRENCY = 20
 const PER_TARGET = 4
 const TIMEOUT_MS = 300_000
-
-interface Step {
-  readonly status: RecipientStatus
-  readonly events: readonly (readonly [EmailEventKind, Readonly<Record<string, unknown>>])[]
-  readonly capturedAt: Date | null
-  readonly again: Date | null
-}
 
 const replyDetails = (reply: MailReply | null) =>
   reply === null
@@ -80,20 +72,20 @@ const stepOf = (
   }
 }
 
-const createDeliver = ({ database, clock, mails, delivery, platformEvents }: DeliverNeeds) => {
+const createDeliver = (needs: DeliverNeeds) => {
+  const { clock, mails, delivery } = needs
+  const find = createDueReader(needs)
+  const settle = createSettling(needs)
+
   const portOf = ({ mode, relay, maxPerSecond }: SendingSettings): MailPort => {
     if (mode === "relay" && relay) return mails.relay({ ...relay, maxPerSecond })
     return mode === "direct" ? (mails.direct ?? mails.provider) : mails.provider
   }
 
-  const attempt = async (message: MessageRow, recipient: RecipientRow, settings: SendingSettings) => {
-    const { organization_id: organizationId, domain } = message
-    const of = { organizationId, recipientId: recipient.id }
-    const [content, signer] = await Promise.all([
-      contentOf(database.db, delivery, message, recipient),
-      delivery.findSigner(organizationId, domain),
-    ])
-    const raw = await mailOf(message, content)
+  const attempt = async ({ message, recipient, attachments, settings, signer }: Due) => {
+    const of = { organizationId: message.organization_id, recipientId: recipient.id }
+    const content = await contentOf(delivery, message, recipient)
+    const raw = await mailOf(message, content, attachments)
     const signed = signer ? await signMail(raw, signer, Math.floor(clock.now() / 1000)) : raw
     const sender = (signer && (await delivery.returnPath(of, signer))) ?? message.from_address
     const port = portOf(settings)
@@ -101,50 +93,17 @@ const createDeliver = ({ database, clock, mails, delivery, platformEvents }: Del
     return { outcome, by: port.capabilities.by }
   }
 
-  const settle = (
-    message: MessageRow,
-    recipient: RecipientRow,
-    outcome: MailOutcome,
-    step: Step,
-    now: Date,
-  ) =>
-    database.transaction(async tx => {
-      const { organization_id: organizationId, id: emailId } = message
-      const changed = await messageStore(tx).settle(organizationId, recipient.id, {
-        ...{ status: step.status, attempts: recipient.attempts + 1, captured_at: step.capturedAt },
-        last_error: outcome.kind === "accepted" ? null : outcome.reply.response,
-        updated_at: now,
-      })
-      if (!changed) return
-      await recordEvents(
-        tx,
-        platformEvents,
-        step.events.map(([event, details]) => ({
-          ...{ organizationId, recipientId: recipient.id, event, details, at: now },
-        })),
-      )
-      if (step.status === "bounced" && outcome.reply && bounceOf(outcome.reply).type === "permanent") {
-        const address = recipient.address.toLowerCase()
-        await delivery.suppressAfter(tx, { organizationId, address, kind: "hard_bounce", emailId, at: now })
-      }
-    })
-
   return async ({ tenantId, payload }: Job<DeliverPayload>): Promise<Outcome | undefined> => {
-    const organizationId = tenantId ?? ""
-    const store = messageStore(database.db)
-    const [recipient, message, settings] = await Promise.all([
-      store.findRecipient(organizationId, payload.recipientId),
-      store.find({ organizationId, projectId: null }, payload.emailId),
-      delivery.settingsOf(organizationId),
-    ])
-    if (!message || !recipient || (recipient.status !== "queued" && recipient.status !== "delayed")) return
-    const { outcome, by } = await attempt(message, recipient, settings)
+    const due = tenantId === null ? undefined : await find({ ...payload, organizationId: tenantId })
+    if (!due) return undefined
+    const { message, recipient } = due
+    const { outcome, by } = await attempt(due)
     const now = new Date(clock.now())
     const step = stepOf(outcome, {
       ...{ attempt: recipient.attempts + 1, now, by, wasDelayed: recipient.status === "delayed" },
       dueAt: message.scheduled_at ?? message.created_at,
     })
-    await settle(message, recipient, outcome, step, now)
+    await settle({ message, recipient, outcome, step, now })
     return step.again ? { kind: "again", at: step.again } : undefined
   }
 }

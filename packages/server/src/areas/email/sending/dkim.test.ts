@@ -68,6 +68,11 @@ test("an independent verifier takes our signatures, and no changed mail", async 
   assert.notEqual(await verdict(Buffer.from(spoofed, "latin1")), "pass")
 })
 
+test("any number of empty lines costs no more than their reading", async () => {
+  const content = Buffer.from(`From: a@b.c\r\n\r\n${"\r\n".repeat(400_000)}x`)
+  assert.ok((await signMail(content, signer, 1_800_000_000)).length > content.length)
+})
+
 test("the same mail is the same bytes each time it is composed", async () => {
   assert.deepEqual(await composeMail(mail), await composeMail(mail))
 })

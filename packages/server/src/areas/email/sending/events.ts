@@ -1,22 +1,52 @@
 import type { EmailEventKind } from "@svc/contract"
+import type { Selectable } from "kysely"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
 import type { Db } from "../../../kernel/db/database.ts"
 import type { Tables } from "../../../kernel/db/tables.gen.ts"
 import { newId } from "../../../kernel/id.ts"
-
-export type EventRow = Tables["email.events"]
+import type { Recipient } from "../delivery.ts"
+import type { MessageRow, RecipientRow } from "./store.ts"
 
 /** What happened to the mail of one recipient. */
-export interface NewEmailEvent {
-  readonly organizationId: string
-  readonly recipientId: string
+export interface NewEmailEvent extends Recipient {
   readonly event: EmailEventKind
   readonly details: Readonly<Record<string, unknown>>
   readonly at: Date
 }
 
+/** Of one kind that are about one mail of one recipient. */
+export const countEvents = async (
+  db: Db,
+  { organizationId, recipientId }: Recipient,
+  emailId: string,
+  event: EmailEventKind,
+): Promise<number> => {
+  const { number } = await db
+    .selectFrom("email.events")
+    .where("organization_id", "=", organizationId)
+    .where("email_id", "=", emailId)
+    .where("recipient_id", "=", recipientId)
+    .where("event", "=", event)
+    .select(({ fn }) => fn.countAll<number>().as("number"))
+    .executeTakeFirstOrThrow()
+  return number
+}
+
 /** Whose mail an event is about: what the events of one recipient have in common. */
-const subjectsOf = (db: Db, organizationId: string, recipientIds: readonly string[]) =>
+type Subject = Omit<Selectable<Tables["email.events"]>, "id" | "event" | "details" | "created_at">
+
+export interface EventOfSubject extends Pick<NewEmailEvent, "event" | "details" | "at"> {
+  readonly subject: Subject
+}
+
+export const subjectOf = (message: MessageRow, recipient: Pick<RecipientRow, "id" | "address">): Subject => ({
+  ...{ organization_id: message.organization_id, project_id: message.project_id, email_id: message.id },
+  ...{ recipient_id: recipient.id, message_id: message.message_id, recipient: recipient.address },
+  ...{ from_address: message.from_address, subject: message.subject, template: message.template },
+  ...{ domain: message.domain, tags: message.tags },
+})
+
+const subjectsOf = (db: Db, organizationId: string, recipientIds: readonly string[]): Promise<Subject[]> =>
   db
     .selectFrom("email.recipients as recipient")
     .innerJoin("email.messages as message", "message.id", "recipient.email_id")
@@ -24,8 +54,9 @@ const subjectsOf = (db: Db, organizationId: string, recipientIds: readonly strin
     .where("recipient.id", "in", [...recipientIds])
     .select([
       ...([
-        "recipient.id",
-        "recipient.address",
+        "recipient.id as recipient_id",
+        "recipient.address as recipient",
+        "message.organization_id",
         "message.project_id",
         "message.id as email_id",
         "message.message_id",
@@ -38,44 +69,48 @@ const subjectsOf = (db: Db, organizationId: string, recipientIds: readonly strin
     ])
     .execute()
 
-/**
- * Records events of one organization and tells them to whoever listens. Call it with the transaction of their effect.
- * Events of recipients that are not there any more are passed over. Gives how many were recorded.
- */
+/** Records events and tells them to whoever listens. Call it with the transaction of their effect. */
+export const recordEventsOf = async (
+  db: Db,
+  platformEvents: PlatformEvents,
+  events: readonly EventOfSubject[],
+): Promise<void> => {
+  if (events.length === 0) return
+  const rows = events.map(({ subject: { tags, ...subject }, event, details, at }) => ({
+    ...{ id: newId(), ...subject, event },
+    ...{ tags: JSON.stringify(tags), details: JSON.stringify(details), created_at: at },
+  }))
+  await db.insertInto("email.events").values(rows).execute()
+  await platformEvents.emit(
+    db,
+    ...events.map(({ subject, event, details }) => ({
+      ...{ organizationId: subject.organization_id, projectId: subject.project_id },
+      type: `email.${event}` as const,
+      data: {
+        ...{ email_id: subject.email_id, recipient: subject.recipient, subject: subject.subject },
+        ...{ template: subject.template, details },
+      },
+    })),
+  )
+}
+
+/** Records events of one organization; those of recipients that are not there any more are passed over. */
 export const recordEvents = async (
   db: Db,
   platformEvents: PlatformEvents,
   events: readonly NewEmailEvent[],
-): Promise<number> => {
+): Promise<void> => {
   const [first] = events
-  if (!first) return 0
+  if (!first) return
   const ids = [...new Set(events.map(({ recipientId }) => recipientId))]
-  const subjects = new Map(
-    (await subjectsOf(db, first.organizationId, ids)).map(subject => [subject.id, subject]),
-  )
-  const rows = events.flatMap(({ organizationId, recipientId, event, details, at }) => {
-    const subject = subjects.get(recipientId)
-    if (!subject) return []
-    const { id: recipient_id, address: recipient, tags, ...rest } = subject
-    const row = {
-      ...{ id: newId(), organization_id: organizationId, ...rest, recipient_id, recipient, event },
-      ...{ tags: JSON.stringify(tags), details: JSON.stringify(details), created_at: at },
-    }
-    return [row]
-  })
-  if (rows.length === 0) return 0
-  await db.insertInto("email.events").values(rows).execute()
-  await platformEvents.emit(
+  const subjects = await subjectsOf(db, first.organizationId, ids)
+  const byId = new Map(subjects.map(subject => [subject.recipient_id, subject]))
+  await recordEventsOf(
     db,
-    ...rows.map(row => ({
-      organizationId: row.organization_id,
-      projectId: row.project_id,
-      type: `email.${row.event}` as const,
-      data: {
-        ...{ email_id: row.email_id, recipient: row.recipient, subject: row.subject, template: row.template },
-        details: JSON.parse(row.details) as Record<string, unknown>,
-      },
-    })),
+    platformEvents,
+    events.flatMap(({ recipientId, event, details, at }) => {
+      const subject = byId.get(recipientId)
+      return subject ? [{ subject, event, details, at }] : []
+    }),
   )
-  return rows.length
 }

@@ -12,7 +12,7 @@ type Operations = Pick<
   "sendTransactional" | "sendRaw" | "listMessages" | "getMessage" | "cancelMessage"
 >
 
-const ownerOf = ({ organization, project }: Call): Owner => ({
+export const ownerOf = ({ organization, project }: Call): Owner => ({
   organizationId: organization.id,
   projectId: project?.id ?? null,
 })

@@ -5,8 +5,10 @@ import type { Handlers } from "../../../kernel/implement.ts"
 import type { EmailDelivery } from "../delivery.ts"
 import { shown } from "./addresses.ts"
 import { contentOf, mailOf } from "./content.ts"
+import { readAttachments } from "./due-store.ts"
+import { ownerOf } from "./handlers.ts"
 import { INBOX_HEADERS, INBOX_PAGE } from "./inbox-page.ts"
-import { messageStore, type Owner } from "./store.ts"
+import { messageStore } from "./store.ts"
 
 type Operations = Pick<typeof areas.email.specs, "listInbox" | "getInbox" | "inboxPage" | "deleteInbox">
 
@@ -31,11 +33,6 @@ const toItem = (row: Captured) => ({
   captured_at: row.captured_at?.toISOString() ?? "",
 })
 
-const ownerOf = ({ organization, project }: Call): Owner => ({
-  organizationId: organization.id,
-  projectId: project?.id ?? null,
-})
-
 /** The mailbox keeps no copies: a mail is composed again, and comes out the same. */
 export const inboxHandlers = ({ delivery }: { readonly delivery: EmailDelivery }): Handlers<Operations> => {
   const find = async (call: Call, id: string) => {
@@ -53,13 +50,14 @@ export const inboxHandlers = ({ delivery }: { readonly delivery: EmailDelivery }
 
     async getInbox({ id }, call) {
       const { message, recipient } = await find(call, id)
-      const content = await contentOf(call.db, delivery, message, recipient)
-      const raw = await mailOf(message, content)
+      const content = await contentOf(delivery, message, recipient)
+      const attachments = await readAttachments(call.db, [message])
+      const raw = await mailOf(message, content, attachments)
       const { address, captured_at } = recipient
       return {
         ...toItem({ ...message, recipient_id: id, address, captured_at }),
         ...{ text: message.text, html: content.html, raw: raw.toString("latin1") },
-        attachments: content.attachments.map(({ filename, content_type, content: bytes }) => ({
+        attachments: attachments.map(({ filename, content_type, content: bytes }) => ({
           ...{ filename, content_type, size_bytes: bytes.length, content: bytes.toString("base64") },
         })),
       }

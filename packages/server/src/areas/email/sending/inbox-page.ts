@@ -4,30 +4,36 @@ import { createHash } from "node:crypto"
 const STYLE = `
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
 body { margin: 0 auto; max-width: 60rem; padding: 1rem }
-form, nav { display: flex; gap: .5rem; margin-bottom: 1rem }
-input { flex: 1; font: inherit; padding: .4rem .6rem }
+h2 { overflow-wrap: anywhere; margin-bottom: 0 }
+form { display: flex; gap: .5rem; margin-bottom: 1rem }
+input { flex: 1; min-width: 0; font: inherit; padding: .4rem .6rem }
 button { font: inherit; padding: .4rem .8rem; cursor: pointer }
+summary { cursor: pointer; font-weight: 600; margin: 1rem 0 }
 ol { list-style: none; margin: 0; padding: 0 }
 li button { display: grid; grid-template-columns: 14rem 1fr auto; gap: 1rem; width: 100%; text-align: left;
   border: 0; border-bottom: 1px solid #8884; background: none; color: inherit }
+li button[aria-current] { background: #8882 }
 li span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
-iframe { width: 100%; height: 32rem; border: 1px solid #8884; background: #fff }
+iframe { box-sizing: border-box; width: 100%; height: 32rem; border: 1px solid #8884; background: #fff }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid #8884; padding: 1rem; max-height: 32rem;
   overflow: auto }
+@media (max-width: 40rem) { li button { grid-template-columns: 1fr auto } li span:nth-child(2) { order: 1; grid-column: 1 / -1 } }
 `
 
-// What mails say goes into the page as text alone, or into a frame that may run and load nothing.
+// What mails say goes into the page as text alone, or into a frame that may run and load nothing. Mails without a
+// document type, and any behind our policy, would be shown by the rules of the nineties.
 const SCRIPT = `
 "use strict"
 const at = id => document.getElementById(id)
 const root = location.pathname.replace(/\\/inbox\\/?$/, "")
-const FRAME_POLICY = "<meta http-equiv=\\"Content-Security-Policy\\" content=\\"default-src 'none'; " +
+const FRAME_HEAD = "<!doctype html><meta http-equiv=\\"Content-Security-Policy\\" content=\\"default-src 'none'; " +
   "img-src data:; style-src 'unsafe-inline'\\">"
 let key = ""
 const ask = async (path, method = "GET") => {
   const headers = key === "" ? {} : { authorization: "Bearer " + key }
   const response = await fetch(root + "/v1/email/inbox" + path, { method, headers })
   const body = response.status === 204 ? {} : await response.json()
+  if (response.status === 401 && key === "") throw new Error("Give an API key, or sign in to the console.")
   if (!response.ok) throw new Error(body.error || "the API answered " + response.status)
   return body.data
 }
@@ -47,6 +53,10 @@ const guarded = act => async event => {
 }
 const show = id => guarded(async () => {
   const mail = await ask("/" + id)
+  for (const open of at("list").querySelectorAll("button")) {
+    if (open.dataset.id === id) open.setAttribute("aria-current", "true")
+    else open.removeAttribute("aria-current")
+  }
   const head = element("h2", mail.subject)
   const facts = element("p", mail.from + " \\u2192 " + mail.to + ", " + new Date(mail.captured_at).toLocaleString())
   const parts = [head, facts]
@@ -54,7 +64,7 @@ const show = id => guarded(async () => {
     const frame = document.createElement("iframe")
     frame.setAttribute("sandbox", "")
     frame.title = "The mail's HTML"
-    frame.srcdoc = FRAME_POLICY + mail.html
+    frame.srcdoc = FRAME_HEAD + mail.html
     parts.push(frame)
   }
   if (mail.text !== null) parts.push(element("h3", "Text"), element("pre", mail.text))
@@ -72,8 +82,11 @@ const show = id => guarded(async () => {
     at("mail").replaceChildren()
     await list()
   })
-  parts.push(element("h3", "Source"), element("pre", mail.raw), remove)
+  const source = document.createElement("details")
+  source.append(element("summary", "Source"), element("pre", mail.raw))
+  parts.push(source, remove)
   at("mail").replaceChildren(...parts)
+  head.scrollIntoView({ block: "nearest" })
 })
 const list = async () => {
   const mails = await ask("?limit=100")
@@ -82,6 +95,7 @@ const list = async () => {
     const open = document.createElement("button")
     open.append(element("span", mail.to), element("span", mail.subject),
       element("span", new Date(mail.captured_at).toLocaleString()))
+    open.dataset.id = mail.id
     open.onclick = show(mail.id)
     item.append(open)
     return item

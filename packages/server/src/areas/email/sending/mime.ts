@@ -1,4 +1,4 @@
-import MailComposer from "nodemailer/lib/mail-composer"
+import { composeMime } from "../../../kernel/mime.ts"
 import type { MailAddress } from "./addresses.ts"
 
 export interface MailAttachment {
@@ -28,9 +28,9 @@ export interface MailContent {
 
 const toComposer = ({ email, name }: MailAddress) => ({ address: email, name })
 
-/** Headers and body, lines ended by CRLF (RFC 5322, 2045, 2047). Blind copies are in the envelope alone. */
+/** Headers and body. Blind copies are in the envelope alone. */
 export const composeMail = (mail: MailContent): Promise<Buffer> =>
-  new MailComposer({
+  composeMime({
     messageId: mail.messageId,
     from: toComposer(mail.from),
     to: mail.to.map(toComposer),
@@ -46,9 +46,4 @@ export const composeMail = (mail: MailContent): Promise<Buffer> =>
     })),
     date: mail.date,
     baseBoundary: mail.seed,
-    newline: "\r\n",
-    disableFileAccess: true,
-    disableUrlAccess: true,
   })
-    .compile()
-    .build()

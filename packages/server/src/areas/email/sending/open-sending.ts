@@ -12,16 +12,8 @@ import { createEmailTarget } from "./schedule-target.ts"
 
 /** What the sending side asks of the platform. */
 export const sendingNeeds = [
-  ...([
-    "database",
-    "clock",
-    "jobs",
-    "platformEvents",
-    "mails",
-    "mailFrom",
-    "meters",
-    "scheduleTargets",
-  ] as const),
+  ...(["database", "clock", "jobs", "platformEvents"] as const),
+  ...(["mails", "mailFrom", "meters", "scheduleTargets"] as const),
 ] as const
 
 type Needs = Pick<Services, (typeof sendingNeeds)[number]> & { readonly delivery: EmailDelivery }
@@ -36,8 +28,6 @@ export const openSending = (needs: Needs) => {
   defineRetention(needs)
   needs.scheduleTargets.provide("email", createEmailTarget({ ...needs, accept, reading }))
   return {
-    accept,
-    renderer,
     handlers: {
       ...sendingHandlers({ accept, reading }),
       ...templateHandlers({ renderer }),

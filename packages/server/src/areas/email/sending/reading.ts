@@ -73,13 +73,14 @@ const readRecipients = (input: Shared) => {
 
 const readMail = (
   input: Shared,
+  recipients: Pick<NewMail, "to" | "cc" | "bcc">,
   { organization, projectId, now }: Sender,
   { fallbackFrom, fallbackReplyTo, ...rendered }: Rendered,
 ): NewMail => {
   const from = input.from ?? fallbackFrom
   const replyTo = input.reply_to ?? fallbackReplyTo
   return {
-    ...{ organization, projectId, ...readRecipients(input), ...rendered },
+    ...{ organization, projectId, ...recipients, ...rendered },
     from: from ? readAddress("from", from as AddressInput) : undefined,
     replyTo: replyTo ? readAddress("reply_to", replyTo as AddressInput) : null,
     headers: readHeaders(input.headers),
@@ -109,14 +110,20 @@ export const createReading = (renderer: Renderer): Reading => ({
   async raw(input, sender) {
     const { subject, html = null } = input
     if (html === null && input.text === undefined) throw fault("missing_parameter", { field: "html" })
-    const mail = readMail(input, sender, { subject, html, text: null, template: null, bulk: false })
+    const mail = readMail(input, readRecipients(input), sender, {
+      subject,
+      html,
+      text: null,
+      template: null,
+      bulk: false,
+    })
     const plain = () => renderer.run(sender.organization.id, { kind: "plain", html: html ?? "" })
     return { ...mail, text: input.text ?? (await plain()) }
   },
 
   async transactional(db, input, sender) {
     // Read before anything is rendered: what is wrong with the addresses costs nobody time.
-    readRecipients(input)
+    const recipients = readRecipients(input)
     const { organization } = sender
     const row = await templateStore(db).findNamed(organization.id, input.template)
     if (!row) throw fault("template_not_found", { id: input.template })
@@ -126,7 +133,7 @@ export const createReading = (renderer: Renderer): Reading => ({
     const rendered = await renderer.run(organization.id, {
       ...{ kind: "render", sources: { subject, html, text }, data: withDefaults(row.variables, data) },
     })
-    return readMail(input, sender, {
+    return readMail(input, recipients, sender, {
       ...{ ...rendered, subject: input.subject ?? rendered.subject, template: row.name, bulk: row.bulk },
       ...{ fallbackFrom: row.from_address, fallbackReplyTo: row.reply_to },
     })

@@ -52,9 +52,6 @@ export const messageStore = (db: Db) => {
       .where("recipient.organization_id", "=", owner.organizationId)
       .where("recipient.captured_at", "is not", null)
 
-  const ofRecipient = (organizationId: string, id: string) =>
-    db.updateTable("email.recipients").where("organization_id", "=", organizationId).where("id", "=", id)
-
   return {
     async insert(
       message: MessageRow,
@@ -129,15 +126,6 @@ export const messageStore = (db: Db) => {
       return rows.map(asRecipient)
     },
 
-    attachmentsOf: (organizationId: string, emailId: string): Promise<AttachmentRow[]> =>
-      db
-        .selectFrom("email.attachments")
-        .where("organization_id", "=", organizationId)
-        .where("email_id", "=", emailId)
-        .selectAll()
-        .orderBy("position")
-        .execute(),
-
     async findRecipient(organizationId: string, id: string): Promise<RecipientRow | undefined> {
       const row = await db
         .selectFrom("email.recipients")
@@ -148,26 +136,20 @@ export const messageStore = (db: Db) => {
       return row && asRecipient(row)
     },
 
-    /** False when the recipient is no longer waiting: its mail was cancelled. */
-    async settle(
-      organizationId: string,
-      id: string,
-      change: Pick<RecipientRow, "status" | "attempts" | "last_error" | "captured_at" | "updated_at">,
-    ): Promise<boolean> {
-      const { numUpdatedRows } = await ofRecipient(organizationId, id)
-        .where("status", "in", ["queued", "delayed"])
-        .set(change)
-        .executeTakeFirst()
-      return numUpdatedRows > 0n
-    },
-
-    /** How many were still waiting. */
+    /** How many were still waiting. Their rows are locked in the order of `settleRecipients`. */
     async cancel(organizationId: string, emailId: string, at: Date): Promise<number> {
-      const { numUpdatedRows } = await db
-        .updateTable("email.recipients")
+      const waiting = db
+        .selectFrom("email.recipients")
         .where("organization_id", "=", organizationId)
         .where("email_id", "=", emailId)
         .where("status", "in", ["queued", "delayed"])
+        .select("id")
+        .orderBy("id")
+        .forUpdate()
+      const { numUpdatedRows } = await db
+        .updateTable("email.recipients")
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", waiting)
         .set({ status: "cancelled", updated_at: at })
         .executeTakeFirst()
       return Number(numUpdatedRows)
@@ -203,7 +185,12 @@ export const messageStore = (db: Db) => {
     },
 
     uncapture: async (organizationId: string, id: string) => {
-      await ofRecipient(organizationId, id).set({ captured_at: null }).execute()
+      await db
+        .updateTable("email.recipients")
+        .where("organization_id", "=", organizationId)
+        .where("id", "=", id)
+        .set({ captured_at: null })
+        .execute()
     },
 
     /**

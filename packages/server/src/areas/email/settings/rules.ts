@@ -111,7 +111,6 @@ export const toSendingSettings = (
         },
   maxPerSecond: row.max_per_second,
   ownDomainDeliveryEnabled: row.own_domain_delivery_enabled,
-  defaultDomainId: row.default_domain_id,
   trackOpens: row.track_opens,
   trackClicks: row.track_clicks,
 })

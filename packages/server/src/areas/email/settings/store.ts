@@ -30,14 +30,13 @@ export const settingsStore = (db: Db) => ({
       .execute()
   },
 
-  /** Switches own-domain delivery off; true when it was on. */
-  async pause(organizationId: string, reason: "bounce_rate" | "complaint_rate", at: Date): Promise<boolean> {
-    const { numUpdatedRows } = await db
+  /** Switches own-domain delivery off. */
+  async pause(organizationId: string, reason: "bounce_rate" | "complaint_rate", at: Date): Promise<void> {
+    await db
       .updateTable("email.settings")
       .set({ own_domain_delivery_enabled: false, paused_at: at, paused_reason: reason, updated_at: at })
       .where("organization_id", "=", organizationId)
       .where("own_domain_delivery_enabled", "=", true)
-      .executeTakeFirst()
-    return numUpdatedRows > 0n
+      .execute()
   },
 })

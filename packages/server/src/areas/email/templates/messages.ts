@@ -29,12 +29,8 @@ export interface ResultOf {
   readonly plain: string
 }
 
-export interface TemplateQuestion {
-  readonly id: number
-  readonly task: TemplateTask
-}
-
+/** A thread has one task at a time, and says this once about each. */
 export type TemplateAnswer =
-  | { readonly id: number; readonly result: ResultOf[keyof ResultOf] }
+  | { readonly result: ResultOf[keyof ResultOf] }
   /** What is wrong with the template, for its author. */
-  | { readonly id: number; readonly problem: string }
+  | { readonly problem: string }

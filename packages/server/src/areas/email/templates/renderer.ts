@@ -16,12 +16,10 @@ const MEMORY_MB_MAX = 256
 const TIMEOUT_MS = { render: 4_000, check: 4_000, plain: 4_000, mjml: 15_000 } as const
 const IDLE_MS = 60_000
 
-type Outcome = { readonly result: ResultOf[keyof ResultOf] } | { readonly problem: string }
-
 interface Waiting {
   readonly tenantId: string
   readonly task: TemplateTask
-  readonly settle: (outcome: Outcome) => void
+  readonly settle: (answer: TemplateAnswer) => void
 }
 
 interface Thread {
@@ -34,13 +32,18 @@ interface Thread {
 export const createRenderer = (): Renderer => {
   const threads = new Set<Thread>()
   let waiting: Waiting[] = []
-  let count = 0
 
-  const finish = (thread: Thread, outcome: Outcome) => {
+  const finish = (thread: Thread, answer: TemplateAnswer) => {
     clearTimeout(thread.deadline)
     const { current } = thread
     thread.current = undefined
-    current?.settle(outcome)
+    current?.settle(answer)
+  }
+
+  /** From now on it is given nothing: a thread takes a moment to end. */
+  const end = (thread: Thread) => {
+    threads.delete(thread)
+    return thread.worker.terminate()
   }
 
   const start = (): Thread => {
@@ -51,8 +54,8 @@ export const createRenderer = (): Renderer => {
     })
     worker.unref()
     const thread: Thread = { worker, idleTimer: undefined, current: undefined, deadline: undefined }
-    worker.on("message", ({ id: _, ...outcome }: TemplateAnswer) => {
-      finish(thread, outcome)
+    worker.on("message", (answer: TemplateAnswer) => {
+      finish(thread, answer)
       dispatch()
     })
     worker.on("error", () => undefined)
@@ -68,10 +71,9 @@ export const createRenderer = (): Renderer => {
   const give = (thread: Thread, next: Waiting) => {
     clearTimeout(thread.idleTimer)
     thread.current = next
-    thread.deadline = setTimeout(() => void thread.worker.terminate(), TIMEOUT_MS[next.task.kind])
+    thread.deadline = setTimeout(end, TIMEOUT_MS[next.task.kind], thread)
     thread.deadline.unref()
-    count += 1
-    thread.worker.postMessage({ id: count, task: next.task })
+    thread.worker.postMessage(next.task)
   }
 
   /** The oldest of a tenant that has nothing running: slow templates hold up their own tenant's alone. */
@@ -87,7 +89,7 @@ export const createRenderer = (): Renderer => {
     for (const thread of threads) {
       if (thread.current) continue
       clearTimeout(thread.idleTimer)
-      thread.idleTimer = setTimeout(() => void thread.worker.terminate(), IDLE_MS)
+      thread.idleTimer = setTimeout(end, IDLE_MS, thread)
       thread.idleTimer.unref()
     }
   }
@@ -96,17 +98,17 @@ export const createRenderer = (): Renderer => {
     async run<Task extends TemplateTask>(tenantId: string, task: Task) {
       if (waiting.length >= WAITING_MAX)
         throw fault("rate_limited", undefined, { headers: { "retry-after": "1" } })
-      const outcome = await new Promise<Outcome>(settle => {
+      const answer = await new Promise<TemplateAnswer>(settle => {
         waiting.push({ tenantId, task, settle })
         dispatch()
       })
-      if ("problem" in outcome)
-        throw fault("invalid_parameter", { reason: `the template cannot be used: ${outcome.problem}` })
-      return outcome.result as ResultOf[Task["kind"]]
+      if ("problem" in answer)
+        throw fault("invalid_parameter", { reason: `the template cannot be used: ${answer.problem}` })
+      return answer.result as ResultOf[Task["kind"]]
     },
     async [Symbol.asyncDispose]() {
       waiting = []
-      await Promise.all([...threads].map(({ worker }) => worker.terminate()))
+      await Promise.all([...threads].map(end))
     },
   }
 }

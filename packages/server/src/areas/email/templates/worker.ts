@@ -2,7 +2,7 @@
 import { parentPort } from "node:worker_threads"
 import { Liquid, LiquidError, type Template } from "liquidjs"
 import { LRUCache } from "lru-cache"
-import type { ResultOf, Sources, TemplateAnswer, TemplateQuestion, TemplateTask } from "./messages.ts"
+import type { ResultOf, Sources, TemplateAnswer, TemplateTask } from "./messages.ts"
 
 const RENDER_MS_MAX = 2_000
 /** Liquid's own measure: about the characters and items that a rendering makes. */
@@ -102,10 +102,10 @@ const problemOf = (error: unknown): string => {
   return oneLine(message).slice(0, PROBLEM_LENGTH_MAX)
 }
 
-parentPort?.on("message", async ({ id, task }: TemplateQuestion) => {
+parentPort?.on("message", async (task: TemplateTask) => {
   try {
-    parentPort?.postMessage({ id, result: await perform(task) } satisfies TemplateAnswer)
+    parentPort?.postMessage({ result: await perform(task) } satisfies TemplateAnswer)
   } catch (error) {
-    parentPort?.postMessage({ id, problem: problemOf(error) } satisfies TemplateAnswer)
+    parentPort?.postMessage({ problem: problemOf(error) } satisfies TemplateAnswer)
   }
 })

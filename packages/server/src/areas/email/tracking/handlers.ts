@@ -1,12 +1,12 @@
 /** What the links in mails lead to. */
-import type { areas, EmailEventKind } from "@svc/contract"
+import type { areas } from "@svc/contract"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
 import type { AccountCall } from "../../../kernel/call.ts"
 import type { Database, Db } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
 import type { Recipient } from "../delivery.ts"
-import { recordEvents } from "../sending/events.ts"
+import { countEvents, recordEvents } from "../sending/events.ts"
 import { suppressionKey, suppressionStore } from "../suppression/store.ts"
 import { isMachine } from "./machines.ts"
 import { PAGE_HEADERS, type Page, pages } from "./pages.ts"
@@ -38,18 +38,6 @@ const findRecipient = (tx: Db, { organizationId, recipientId }: Recipient) =>
     .forUpdate()
     .executeTakeFirst()
 
-const countOf = async (tx: Db, recipient: Recipient, emailId: string, event: EmailEventKind) => {
-  const { number } = await tx
-    .selectFrom("email.events")
-    .where("organization_id", "=", recipient.organizationId)
-    .where("email_id", "=", emailId)
-    .where("recipient_id", "=", recipient.recipientId)
-    .where("event", "=", event)
-    .select(({ fn }) => fn.countAll<number>().as("number"))
-    .executeTakeFirstOrThrow()
-  return number
-}
-
 const showPage = (call: AccountCall, page: Page): Page => {
   for (const [name, value] of Object.entries(PAGE_HEADERS)) call.setHeader(name, value)
   return page
@@ -79,7 +67,7 @@ export const trackingHandlers = ({
     try {
       await database.transaction(async tx => {
         const found = await findRecipient(tx, token)
-        if (!found || (await countOf(tx, token, found.email_id, event)) >= EVENTS_MAX) return
+        if (!found || (await countEvents(tx, token, found.email_id, event)) >= EVENTS_MAX) return
         await recordEvents(tx, platformEvents, [{ organizationId, recipientId, event, details, at: now }])
       })
     } catch (error) {
@@ -92,15 +80,11 @@ export const trackingHandlers = ({
       const { organizationId, recipientId } = token
       const found = await findRecipient(tx, token)
       if (!found) throw fault("resource_not_found")
-      const address = suppressionKey(found.address)
-      const store = suppressionStore(tx)
-      if (!(await store.find(organizationId, address))) {
-        await store.add({
-          ...{ organization_id: organizationId, address, reason: "unsubscribe", origin: "recipient" },
-          ...{ source_email_id: found.email_id, created_at: at },
-        })
-      }
-      if ((await countOf(tx, token, found.email_id, "unsubscribed")) > 0) return
+      await suppressionStore(tx).add({
+        ...{ organization_id: organizationId, address: suppressionKey(found.address) },
+        ...{ reason: "unsubscribe", origin: "recipient", source_email_id: found.email_id, created_at: at },
+      })
+      if ((await countEvents(tx, token, found.email_id, "unsubscribed")) > 0) return
       const event = { organizationId, recipientId, event: "unsubscribed", details: {}, at } as const
       await recordEvents(tx, platformEvents, [event])
     })

@@ -1,7 +1,6 @@
 import type { Db } from "../../../kernel/db/database.ts"
 import type { EmailDelivery, Recipient, Signer } from "../delivery.ts"
 import type { Findings } from "../domains/progress.ts"
-import { addPicture, rewriteLinks } from "./rewrite.ts"
 import type { SigningKeys } from "./signing-keys.ts"
 import { returnPathLocal, signToken, type TokenKind } from "./tokens.ts"
 
@@ -56,6 +55,7 @@ export const createLinks = ({
   return {
     async track(recipient, html, { opens, clicks }) {
       if (!opens && !clicks) return html
+      const { addPicture, rewriteLinks } = await import("./rewrite.ts")
       const secret = await keys.current(recipient.organizationId)
       const base = await baseFor(recipient)
       const own = `${baseUrl}${PATHS.unsubscribe}`

@@ -43,6 +43,7 @@ export const rewriteLinks = (html: string, replace: (url: string) => string): st
 /** Before the end of the body, or of the text where that has none. */
 export const addPicture = (html: string, url: string): string => {
   const picture = `<img src="${escapeAttribute(url)}" alt="" width="1" height="1" style="display:none">`
-  const at = html.toLowerCase().lastIndexOf("</body")
-  return at < 0 ? html + picture : html.slice(0, at) + picture + html.slice(at)
+  // Not in lower case: some letters become two by it, and places shift.
+  const at = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length
+  return html.slice(0, at) + picture + html.slice(at)
 }

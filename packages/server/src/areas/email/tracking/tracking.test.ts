@@ -1,8 +1,11 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
+import { dkimVerify } from "mailauth/lib/dkim/verify.js"
+import PostalMime from "postal-mime"
 import { everyScope, uniqueName } from "../../../testing/platform.ts"
 import { until } from "../../../testing/process.ts"
+import { type ReceivedMail, startSmtp } from "../../../testing/smtp.ts"
 import { type DeliveryWorld, deliveryWorld } from "../testing/delivery-world.ts"
 import { createLinks } from "./links.ts"
 import { addPicture, rewriteLinks } from "./rewrite.ts"
@@ -54,7 +57,10 @@ test("rewriting touches http links of anchors alone, and no other byte", () => {
     .replace(`href="https://t.test/?n=2&amp;&quot;"`, "href=https://b.test")
   assert.equal(back, html)
   fc.assert(fc.property(fc.string(), text => assert.equal(rewriteLinks(text, url => url).length >= 0, true)))
-  assert.equal(addPicture("<body>x</BODY></html>", "u").indexOf("<img"), "<body>x".length)
+  // A letter that is two in lower case moves nothing.
+  for (const text of ["<body>x", "<body></body>İİ"])
+    assert.equal(addPicture(`${text}</BODY></html>`, "u").indexOf("<img"), text.length)
+  assert.equal(addPicture("x", "u").indexOf("<img"), 1)
 })
 
 test("a token says what it was signed for, and one changed bit makes it nobody's", () => {
@@ -178,4 +184,77 @@ test("one request unsubscribes, looking at the link does not, and the address ge
   )
   const other = await p.client("globex", ...everyScope)
   assert.equal((await other.email.listSuppression()).total, 0)
+})
+
+interface Arrived {
+  readonly headers: ReadonlyMap<string, string>
+  readonly click: string
+  readonly open: string
+  readonly unsubscribe: string
+}
+
+/** What a mail's server was given, as the recipient's program reads it. */
+const readArrived = async ({ content }: ReceivedMail): Promise<Arrived> => {
+  const { headers, html = "" } = await PostalMime.parse(content)
+  const named = new Map(headers.map(({ key, value }) => [key, value]))
+  assert.equal(named.size, headers.length)
+  return {
+    headers: named,
+    click: /http[^"]*\/v1\/email\/click\/[\w-]+/.exec(html)?.[0] ?? "",
+    open: /http[^"]*\/v1\/email\/open\/[\w-]+/.exec(html)?.[0] ?? "",
+    unsubscribe: /^<([^>]+)>$/.exec(named.get("list-unsubscribe") ?? "")?.[1] ?? "",
+  }
+}
+
+test("a bulk mail reaches a server with links of its recipient's own under the domain's name, signed", async t => {
+  const sink = await startSmtp(t)
+  const world = await deliveryWorld(t, { env: { SVC_SMTP_URL: sink.url } })
+  const { p, svc } = world
+  const { records } = await world.verifiedDomain("mail.example.com")
+  const target = "https://example.com/a?b=c&d=e"
+  const html = `<p><a href="${target.replaceAll("&", "&amp;")}">x</a></p>`
+  await svc.email.createTemplate({ name: "news", subject: "News", html, bulk: true })
+  const mail = { template: "news", from: "hi@mail.example.com", track_opens: true, track_clicks: true }
+  const { id } = await svc.email.sendTransactional({ ...mail, to: ["ada@example.org", "bob@example.org"] })
+  const received = await sink.received(2)
+  const key = records.find(({ record }) => record === "DKIM")?.value ?? ""
+  for (const { content } of received) {
+    const { results } = await dkimVerify(content, { resolver: async () => [[key]] })
+    assert.equal(results[0]?.status.result, "pass")
+  }
+  const arrived = await Promise.all(received.map(readArrived))
+  assert.equal(new Set(arrived.flatMap(({ click, open, unsubscribe }) => [click, open, unsubscribe])).size, 6)
+  const pathOf = (url: string) => new URL(url).pathname
+  for (const { headers, click, open, unsubscribe } of arrived) {
+    assert.equal(headers.get("list-unsubscribe-post"), "List-Unsubscribe=One-Click")
+    for (const name of ["list-unsubscribe", "list-unsubscribe-post"])
+      assert.match(headers.get("dkim-signature") ?? "", new RegExp(`\\b${name}:`))
+    for (const link of [click, open]) assert.equal(new URL(link).hostname, "track.mail.example.com")
+    assert.equal(new URL(unsubscribe).hostname, "localhost")
+    const followed = await get(p, `${p.url}${pathOf(click)}`)
+    assert.deepEqual([followed.status, followed.headers.get("location")], [302, target])
+    assert.equal((await get(p, `${p.url}${pathOf(open)}`)).status, 200)
+    const body = "List-Unsubscribe=One-Click"
+    assert.equal((await p.request(pathOf(unsubscribe), { method: "POST", body })).status, 200)
+  }
+  for (const event of ["opened", "clicked", "unsubscribed"] as const) {
+    const { data } = await svc.email.listEvents({ email_id: id, event })
+    assert.deepEqual(data.map(({ recipient }) => recipient).sort(), ["ada@example.org", "bob@example.org"])
+  }
+})
+
+test("a mail that names its own way to unsubscribe has that one, and promises nothing of it", async t => {
+  const sink = await startSmtp(t)
+  const world = await deliveryWorld(t, { env: { SVC_SMTP_URL: sink.url } })
+  const { svc } = world
+  await svc.email.createTemplate({ name: "news", subject: "News", html: "<p>x</p>", bulk: true })
+  await svc.email.sendTransactional({
+    ...{ template: "news", to: "ada@example.org" },
+    headers: { "list-unsubscribe": "<https://example.com/leave>" },
+  })
+  const [received] = await sink.received(1)
+  assert.ok(received)
+  const { headers, unsubscribe } = await readArrived(received)
+  assert.equal(unsubscribe, "https://example.com/leave")
+  assert.equal(headers.has("list-unsubscribe-post"), false)
 })

@@ -2,6 +2,7 @@
 import type { TestContext } from "node:test"
 import type { Svc } from "@svc/sdk"
 import { type PlatformOptions, platform, type TestPlatform } from "../../../testing/platform.ts"
+import { until } from "../../../testing/process.ts"
 import { type Receiver, startReceiver } from "../../../testing/receiver.ts"
 
 export interface EventWorld {
@@ -39,23 +40,21 @@ export const subscribe = (
 
 export type DeliveryRecord = Awaited<ReturnType<Svc["events"]["deliveries"]>>["data"][number]
 
-const WAIT_MS_MAX = 20_000
-
 const STEP_MS_MAX = 120_000
 
 /** Looks until it is so, turning the clock on between two looks, by more each time. */
 export const eventually = async <Found>(
   { platform: { clock } }: Pick<EventWorld, "platform">,
   look: () => Promise<Found | undefined | false>,
-): Promise<Found> => {
-  const deadline = Date.now() + WAIT_MS_MAX
-  for (let stepMs = 250; ; stepMs = Math.min(stepMs * 1.2, STEP_MS_MAX)) {
+) => {
+  let stepMs = 250
+  return until("it comes to be", async () => {
     const found = await look()
     if (found) return found
-    if (Date.now() > deadline) throw new Error("it never came to be")
     await clock.advance(stepMs)
-    await new Promise(resolve => setTimeout(resolve, 5))
-  }
+    stepMs = Math.min(stepMs * 1.2, STEP_MS_MAX)
+    return undefined
+  })
 }
 
 /** The newest delivery of a subscription, once it has that status. */

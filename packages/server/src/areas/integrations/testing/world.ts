@@ -1,22 +1,9 @@
 /** A project with integrations, and providers that tell it of pushes. */
 import assert from "node:assert/strict"
 import type { TestContext } from "node:test"
-import { setTimeout as wait } from "node:timers/promises"
 import { everyScope, type PlatformOptions, platform } from "../../../testing/platform.ts"
+import { until } from "../../../testing/process.ts"
 import type { Hook } from "./hooks.ts"
-
-const TRIES_MAX = 400
-const TRY_MS = 25
-
-/** Background work has no end that a caller could wait for. */
-export const until = async <Found>(what: string, look: () => Promise<Found | undefined>): Promise<Found> => {
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const found = await look()
-    if (found !== undefined) return found
-    await wait(TRY_MS)
-  }
-  return assert.fail(`waited in vain until ${what}`)
-}
 
 export const worldOf = async (t: TestContext, options: PlatformOptions = {}) => {
   const p = await platform(t, { ...options, env: { SVC_OUTBOUND_ALLOW: "127.0.0.0/8", ...options.env } })

@@ -1,5 +1,6 @@
 import { SEARCH_URLS_MAX } from "@svc/contract"
 import { fault } from "../../../kernel/fault.ts"
+import { isUuid } from "../../../kernel/id.ts"
 import type { SourceType } from "../store.ts"
 
 export interface DatabaseConfig {
@@ -32,8 +33,7 @@ const isTexts =
   value =>
     Array.isArray(value) && value.length > 0 && value.length <= max && value.every(isText)
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const isId: Check = value => typeof value === "string" && UUID.test(value)
+const isId: Check = value => typeof value === "string" && isUuid(value)
 
 interface Shape {
   readonly required: Readonly<Record<string, Check>>

@@ -1,5 +1,5 @@
 import { SEARCH_INDEXED_CHARACTERS_MAX } from "@svc/contract"
-import { type PageText, pageText } from "./page-text.ts"
+import type { PageText } from "./page-text.ts"
 
 const TEXT_TYPES = /^(text\/(plain|markdown|x-markdown|csv|xml)|application\/(json|xml|[\w.-]+\+json))$/
 const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)$/
@@ -22,9 +22,12 @@ export const isReadable = (type: string): boolean => TEXT_TYPES.test(type) || HT
 const markdownTitle = (text: string): string => /^\s*#\s+(.+)/.exec(text)?.[1]?.trim() ?? ""
 
 /** What there is to search in bytes of a type that is readable. */
-export const contentText = (bytes: Uint8Array, type: string): PageText => {
+export const contentText = async (bytes: Uint8Array, type: string): Promise<PageText> => {
   const text = new TextDecoder().decode(bytes)
-  if (HTML_TYPES.test(type)) return pageText(text, SEARCH_INDEXED_CHARACTERS_MAX)
+  if (HTML_TYPES.test(type)) {
+    const { pageText } = await import("./page-text.ts")
+    return pageText(text, SEARCH_INDEXED_CHARACTERS_MAX)
+  }
   const title = type.includes("markdown") ? markdownTitle(text) : ""
   return { title, text: text.slice(0, SEARCH_INDEXED_CHARACTERS_MAX) }
 }

@@ -23,7 +23,7 @@ const readObject = async (
   if (sizeBytes > OBJECT_BYTES_MAX) return { id: key, problem: `it has more than ${OBJECT_BYTES_MAX} bytes` }
   const body = await reader.read(projectId, bucket, key)
   if (!body) return undefined
-  const { title, text } = contentText(Buffer.concat(await body.toArray()), type)
+  const { title, text } = await contentText(Buffer.concat(await body.toArray()), type)
   const metadata = { key, content_type: type, size_bytes: sizeBytes }
   return {
     id: key,

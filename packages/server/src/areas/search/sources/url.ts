@@ -22,7 +22,7 @@ const readPage = async (outbound: Outbound, url: string, signal: AbortSignal): P
   if (answer.status !== 200) return { id: url, problem: `the server answered ${answer.status}` }
   const type = typeOf(answer.headers["content-type"], new URL(url).pathname)
   if (!isReadable(type)) return { id: url, problem: `there is no text in ${type || "an unknown type"}` }
-  const { title, text } = contentText(answer.body, type)
+  const { title, text } = await contentText(answer.body, type)
   const metadata = { content_type: type }
   return { id: url, title: title || url, url, metadata, record: { title: title || url, text, metadata } }
 }

@@ -13,12 +13,17 @@ const BYTES = { md5: 16, sha1: 20, sha256: 32, crc32: 4, crc32c: 4, crc64nvme: 8
 >
 export const CHECKSUM_NAMES = ["crc32", "crc32c", "crc64nvme", "sha1", "sha256"] as const
 
+/** Undefined for what is no digest of that algorithm. */
+export const readDigest = (name: HashName, text: string): Buffer | undefined => {
+  const digest = Buffer.from(text, "base64")
+  return digest.length === BYTES[name] && digest.toString("base64") === text ? digest : undefined
+}
+
 /** Throws 400 for what is no digest of that algorithm. */
 export const parseDigest = (name: HashName, text: string): Buffer => {
-  const digest = Buffer.from(text, "base64")
-  if (digest.length !== BYTES[name] || digest.toString("base64") !== text)
-    throw fault("invalid_parameter", { reason: `the ${name} checksum is not ${BYTES[name]} bytes of base64` })
-  return digest
+  const digest = readDigest(name, text)
+  if (digest) return digest
+  throw fault("invalid_parameter", { reason: `the ${name} checksum is not ${BYTES[name]} bytes of base64` })
 }
 
 /** `Content-MD5`, `x-svc-checksum-*` and, for clients of S3, `x-amz-checksum-*`. */
@@ -39,14 +44,9 @@ export const checkDigests = (expected: Digests, actual: Digests): void => {
   }
 }
 
-/** Those that were asked for by name; MD5 is the ETag already. */
-export const storedChecksums = (names: Iterable<HashName>, digests: Digests): Checksums =>
-  Object.fromEntries(
-    [...new Set(names)].flatMap(name => {
-      const digest = digests[name]
-      return name === "md5" || !digest ? [] : [[name, digest.toString("base64")]]
-    }),
-  )
+/** As they are kept with an object; MD5 is the ETag already. */
+export const storedChecksums = ({ md5: _etag, ...digests }: Digests): Checksums =>
+  Object.fromEntries(Object.entries(digests).map(([name, digest]) => [name, digest.toString("base64")]))
 
 /** S3's ETag of an object made of parts. */
 export const compositeEtag = (etags: readonly string[]): string => {

@@ -14,7 +14,7 @@ const parseTags = (text: string | undefined, weak: "accept" | "keep"): string[] 
 }
 
 /** A date that is none is no condition (13.1.3). */
-export const parseHttpDate = (text: string | undefined): Date | undefined => {
+const parseHttpDate = (text: string | undefined): Date | undefined => {
   const ms = text === undefined ? Number.NaN : Date.parse(text)
   return Number.isNaN(ms) ? undefined : new Date(ms)
 }

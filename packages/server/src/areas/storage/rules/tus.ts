@@ -7,7 +7,7 @@ import type { Digests } from "./checksums.ts"
 
 type ReadHeader = (name: string) => string | undefined
 
-export const TUS_VERSION = "1.0.0"
+const TUS_VERSION = "1.0.0"
 export const TUS_CONTENT_TYPE = "application/offset+octet-stream"
 const ALGORITHMS = ["md5", "sha1", "sha256", "crc32"] as const satisfies readonly HashName[]
 

@@ -4,7 +4,7 @@ import { readBody } from "./body.ts"
 import { type S3Code, s3Fault } from "./errors.ts"
 import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"
 import { checkSupported } from "./headers.ts"
-import { givenOf, type S3Handler, type S3Request, xml } from "./request.ts"
+import { givenOf, ownerOf, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, text } from "./xml.ts"
 import { parseXml } from "./xml-body.ts"
 
@@ -13,7 +13,7 @@ export const listBuckets: S3Handler = async request => {
   const prefix = givenOf(query, "prefix") ?? ""
   const { rows } = await store.listBuckets(place, { limit: BUCKETS_LISTED_MAX, offset: 0 })
   return xml("ListAllMyBucketsResult", [
-    element("Owner", [text("ID", place.projectId), text("DisplayName", place.organization.name)]),
+    element("Owner", ownerOf(request)),
     element(
       "Buckets",
       rows
@@ -34,7 +34,7 @@ export const createBucket: S3Handler = async ({ call, store, place, bucket }) =>
   checkSupported(call)
   // Wherever it is to be located, it is here.
   const configuration = call.header("content-length") === undefined ? "" : await readBody(call)
-  if (configuration !== "") parseXml(configuration, "CreateBucketConfiguration")
+  if (configuration !== "") await parseXml(configuration, "CreateBucketConfiguration")
   await store.createBucket(place, { name: bucket, isPublic: false, now: call.now })
   return { status: 200, body: undefined, headers: { location: `/${bucket}` } }
 }
@@ -73,8 +73,8 @@ export const getNotification = of("NotificationConfiguration")
 export const getAccelerate = of("AccelerateConfiguration")
 export const getRequestPayment = of("RequestPaymentConfiguration", () => [text("Payer", "BucketOwner")])
 
-const aclOf = ({ place }: S3Request): readonly string[] => {
-  const owner = [text("ID", place.projectId), text("DisplayName", place.organization.name)]
+const aclOf = (request: S3Request): readonly string[] => {
+  const owner = ownerOf(request)
   const grantee = `<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser">${owner.join("")}</Grantee>`
   return [
     element("Owner", owner),

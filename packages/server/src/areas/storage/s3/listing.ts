@@ -1,7 +1,7 @@
 /** Lists of objects, in the three forms that S3 has for them. */
 import type { ListedObjects, Listing, ObjectRecord } from "../object-store.ts"
 import { s3Fault } from "./errors.ts"
-import { countOf, fieldOf, givenOf, quoted, type S3Handler, type S3Request, xml } from "./request.ts"
+import { countOf, fieldOf, givenOf, ownerOf, quoted, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, optional, text } from "./xml.ts"
 
 const KEYS_MAX = 1000
@@ -48,8 +48,7 @@ const list = async (request: S3Request, asked: Asked, from: Pick<Listing, "start
   })
 }
 
-const owner = ({ place }: S3Request): string =>
-  element("Owner", [text("ID", place.projectId), text("DisplayName", place.organization.name)])
+const owner = (request: S3Request): string => element("Owner", ownerOf(request))
 
 const facts = (object: ObjectRecord): string[] => [
   text("LastModified", object.lastModified.toISOString()),

@@ -16,8 +16,10 @@ interface Named {
   readonly etag: string | undefined
 }
 
-const readKeys = (body: string): { readonly named: readonly Named[]; readonly isQuiet: boolean } => {
-  const root = parseXml(body, "Delete")
+const readKeys = async (
+  body: string,
+): Promise<{ readonly named: readonly Named[]; readonly isQuiet: boolean }> => {
+  const root = await parseXml(body, "Delete")
   const named = childrenOf(root, "Object").map(object => {
     const key = textOf(object, "Key")
     if (key === undefined || key === "") throw s3Fault("MalformedXML", "an object has no key")
@@ -51,7 +53,7 @@ const removeIf = async ({ store, place, bucket }: S3Request, named: Named, etag:
 
 export const deleteObjects: S3Handler = async request => {
   const { call, store, place, bucket } = request
-  const { named, isQuiet } = readKeys(await readBody(call))
+  const { named, isQuiet } = await readKeys(await readBody(call))
   const isOther = ({ version }: Named) => version !== undefined && version !== "" && version !== "null"
   const present = named.filter(object => !isOther(object))
   const free = present.filter(({ etag }) => etag === undefined)

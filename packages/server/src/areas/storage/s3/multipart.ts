@@ -13,6 +13,7 @@ import {
   countOf,
   fieldOf,
   givenOf,
+  ownerOf,
   quoted,
   type S3Handler,
   type S3Request,
@@ -97,8 +98,8 @@ export const putPart: S3Handler = async request => {
 }
 
 /** The body of `CompleteMultipartUpload`. */
-const readParts = (body: string) => {
-  const parts = childrenOf(parseXml(body, "CompleteMultipartUpload"), "Part").map(part => {
+const readParts = async (body: string) => {
+  const parts = childrenOf(await parseXml(body, "CompleteMultipartUpload"), "Part").map(part => {
     const number = textOf(part, "PartNumber")?.trim()
     const etag = textOf(part, "ETag")
     if (number === undefined || etag === undefined || !/^\d{1,5}$/.test(number)) throw s3Fault("MalformedXML")
@@ -128,7 +129,7 @@ const wholeChecksums = ({ header }: S3Request["call"]): Checksums =>
 const readPartsOf = async (call: S3Request["call"]) => {
   const { signed, stream } = call
   const header = (name: string) => (name.startsWith("x-amz-checksum-") ? undefined : call.header(name))
-  return readParts(await readBody({ signed, stream, header }))
+  return await readParts(await readBody({ signed, stream, header }))
 }
 
 export const completeUpload: S3Handler = async request => {
@@ -157,10 +158,8 @@ export const abortUpload: S3Handler = async request => {
   return { status: 204, body: undefined }
 }
 
-const person = (name: string, { place }: S3Request): string =>
-  element(name, [text("ID", place.projectId), text("DisplayName", place.organization.name)])
-
-const people = (request: S3Request): string[] => [person("Initiator", request), person("Owner", request)]
+const people = (request: S3Request): string[] =>
+  ["Initiator", "Owner"].map(name => element(name, ownerOf(request)))
 
 export const listParts: S3Handler = async request => {
   const { store, place, bucket, key, query } = request

@@ -112,7 +112,7 @@ export const deleteObject: S3Handler = async ({ call, store, place, bucket, key,
   return { status: 204, body: undefined }
 }
 
-export const ATTRIBUTES = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"] as const
+const ATTRIBUTES = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"] as const
 
 /** `GetObjectAttributes`: those that its header names. */
 export const getAttributes: S3Handler = async ({ call, store, place, bucket, key, query }) => {

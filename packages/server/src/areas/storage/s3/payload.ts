@@ -1,50 +1,31 @@
 /** The content of a request: taken out of its framing, counted, and held against every digest that came with it. */
 import { createHash } from "node:crypto"
+import { PUT_BYTES_MAX } from "@svc/contract"
 import type { Call } from "../../../kernel/call.ts"
 import { isFault } from "../../../kernel/fault.ts"
 import type { HashName } from "../../../ports/blob/port.ts"
 import type { PutObject } from "../object-store.ts"
-import { CHECKSUM_NAMES } from "../rules/checksums.ts"
+import { CHECKSUM_NAMES, type Digests, readDigest } from "../rules/checksums.ts"
 import { decodeChunks } from "./chunks.ts"
 import { s3Fault } from "./errors.ts"
 
-/** Of an object sent whole, and of a part: S3's own. */
-const BYTES_MAX = 5 * 1024 ** 3
-
 export type ChecksumName = (typeof CHECKSUM_NAMES)[number]
 
-const DIGEST_BYTES: Readonly<Record<HashName, number>> = {
-  md5: 16,
-  crc32: 4,
-  crc32c: 4,
-  crc64nvme: 8,
-  sha1: 20,
-  sha256: 32,
-}
-
 export const checksumHeader = (name: ChecksumName): string => `x-amz-checksum-${name}`
-
-/** A digest as clients send it; undefined when it is not one. */
-const parseDigest = (name: HashName, text: string): Buffer | undefined => {
-  const bytes = Buffer.from(text, "base64")
-  return bytes.length === DIGEST_BYTES[name] && bytes.toString("base64") === text ? bytes : undefined
-}
-
-type Digests = Readonly<Partial<Record<HashName, Buffer>>>
 
 /** What the headers say that the content's digests are. */
 const expectedDigests = ({ header }: Pick<Call, "header">): Digests => {
   const expected: Partial<Record<HashName, Buffer>> = {}
   const md5 = header("content-md5")
   if (md5 !== undefined) {
-    const digest = parseDigest("md5", md5)
+    const digest = readDigest("md5", md5)
     if (!digest) throw s3Fault("InvalidDigest")
     expected.md5 = digest
   }
   const sent = CHECKSUM_NAMES.filter(name => header(checksumHeader(name)) !== undefined)
   if (sent.length > 1) throw s3Fault("InvalidRequest", "only one checksum can be sent")
   for (const name of sent) {
-    const digest = parseDigest(name, header(checksumHeader(name)) ?? "")
+    const digest = readDigest(name, header(checksumHeader(name)) ?? "")
     if (!digest) throw s3Fault("InvalidRequest", `${checksumHeader(name)} is not a digest of its kind`)
     expected[name] = digest
   }
@@ -100,7 +81,7 @@ export const openPayload = (call: Pick<Call, "header" | "signed" | "stream">): P
   const mode = signed?.payloadHash ?? header("x-amz-content-sha256") ?? "UNSIGNED-PAYLOAD"
   const isChunked = mode.startsWith("STREAMING-")
   const size = parseLength(header(isChunked ? "x-amz-decoded-content-length" : "content-length"))
-  if (size > BYTES_MAX) throw s3Fault("EntityTooLarge")
+  if (size > PUT_BYTES_MAX) throw s3Fault("EntityTooLarge")
   const expected = expectedDigests(call)
   const source = blameSender(call.stream)
   if (!isChunked)
@@ -116,7 +97,7 @@ export const openPayload = (call: Pick<Call, "header" | "signed" | "stream">): P
     signed: isUnsigned ? null : signed,
     onTrailers(trailers) {
       const text = trailer && trailers.get(checksumHeader(trailer))
-      digest = trailer && text !== undefined ? parseDigest(trailer, text) : undefined
+      digest = trailer && text !== undefined ? readDigest(trailer, text) : undefined
       if (trailers.size > 1 || (trailer !== undefined || trailers.size > 0) !== (digest !== undefined))
         throw s3Fault("MalformedTrailerError")
     },

@@ -4,7 +4,7 @@ import type { Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { ObjectStore, Place } from "../object-store.ts"
 import { s3Fault } from "./errors.ts"
-import { document, NAMESPACE } from "./xml.ts"
+import { document, NAMESPACE, text } from "./xml.ts"
 
 export type Query = Readonly<Record<string, unknown>>
 
@@ -81,6 +81,12 @@ export const xml = (
   body: Buffer.from(document(root, NAMESPACE, children)),
   headers: { "content-type": "application/xml", ...headers },
 })
+
+/** Whose everything in a project is. */
+export const ownerOf = ({ place }: S3Request): string[] => [
+  text("ID", place.projectId),
+  text("DisplayName", place.organization.name),
+]
 
 export const quoted = (etag: string): string => `"${etag}"`
 /** ETags are compared without their quotes, which some clients leave out. */

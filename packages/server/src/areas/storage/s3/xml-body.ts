@@ -1,22 +1,28 @@
 /** The few requests whose body is XML. */
-import { XMLParser, XMLValidator } from "fast-xml-parser"
 import { s3Fault } from "./errors.ts"
 
 /** `Delete` and `CompleteMultipartUpload` nest three deep. */
 const NESTING_MAX = 6
 
-// Entities are ours to resolve: with a document type there would be more of them than XML's own five.
-const parser = new XMLParser({
-  ignoreAttributes: true,
-  ignoreDeclaration: true,
-  ignorePiTags: true,
-  removeNSPrefix: true,
-  parseTagValue: false,
-  processEntities: false,
-  trimValues: false,
-  maxNestedTags: NESTING_MAX,
-  isArray: () => true,
-})
+/** When the first document comes: the library is slow to load, and most requests have none. */
+const load = async () => {
+  const { XMLParser, XMLValidator } = await import("fast-xml-parser")
+  // Entities are ours to resolve: with a document type there would be more of them than XML's own five.
+  const parser = new XMLParser({
+    ignoreAttributes: true,
+    ignoreDeclaration: true,
+    ignorePiTags: true,
+    removeNSPrefix: true,
+    parseTagValue: false,
+    processEntities: false,
+    trimValues: false,
+    maxNestedTags: NESTING_MAX,
+    isArray: () => true,
+  })
+  return { isValid: (body: string) => XMLValidator.validate(body) === true, parse: parser.parse.bind(parser) }
+}
+
+let loading: ReturnType<typeof load> | undefined
 
 type Node = Readonly<Record<string, readonly unknown[]>>
 
@@ -41,12 +47,14 @@ const resolveEntity = (whole: string, name: string): string => {
 const resolveEntities = (value: string): string => value.replace(/&(#?\w{1,10});/g, resolveEntity)
 
 /** The content of a document whose root has that name. Throws MalformedXML. */
-export const parseXml = (body: string, root: string): Node => {
+export const parseXml = async (body: string, root: string): Promise<Node> => {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(body)) throw s3Fault("MalformedXML", "document types are not accepted")
-  if (XMLValidator.validate(body) !== true) throw s3Fault("MalformedXML")
+  loading ??= load()
+  const { isValid, parse } = await loading
+  if (!isValid(body)) throw s3Fault("MalformedXML")
   let parsed: unknown
   try {
-    parsed = parser.parse(body)
+    parsed = parse(body)
   } catch {
     throw s3Fault("MalformedXML")
   }

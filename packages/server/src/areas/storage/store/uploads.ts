@@ -9,7 +9,7 @@ import { bucketNotFound, type Queries } from "./objects.ts"
 import type { PartRow, UploadRow } from "./rows.ts"
 
 /** An upload that nobody completes is given up after this time. */
-export const UPLOAD_LIFE_MS = 7 * 86_400_000
+const UPLOAD_LIFE_MS = 7 * 86_400_000
 
 const COLUMNS = `upload.id, bucket.name AS bucket, upload.key, upload.kind, upload.http, upload.metadata,
   upload.checksum_algorithm, upload.checksum_type, upload.length_bytes, upload.received_bytes, upload.metadata_text,

@@ -76,8 +76,8 @@ const BYTES = { type: "string", format: "binary" }
 
 /** The fields of the declaration's example that travel in the body. */
 const bodyExample = ({ body, example }: Operation): JsonSchema | undefined => {
-  const fields = Object.entries(example ?? {}).filter(([name]) => name in (body?.properties ?? {}))
-  return fields.length > 0 ? Object.fromEntries(fields) : undefined
+  if (!body || !example) return undefined
+  return Object.fromEntries(Object.entries(example).filter(([name]) => name in (body.properties ?? {})))
 }
 
 const largest = (bytes: number): string =>

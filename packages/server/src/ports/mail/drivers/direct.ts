@@ -1,5 +1,6 @@
 import { Resolver } from "node:dns/promises"
 import type { Socket } from "node:net"
+import { LRUCache } from "lru-cache"
 import type { MailOutcome, MailPort, MailReply, RelayOptions } from "../port.ts"
 import { openSmtpMail } from "./smtp.ts"
 
@@ -12,7 +13,6 @@ export interface DirectOptions {
 }
 
 const TIMEOUT_MS = 60_000
-const IDLE_MS = 60_000
 const CONNECTIONS_MAX = 2
 const SERVERS_MAX = 4
 const DESTINATIONS_MAX = 500
@@ -23,42 +23,26 @@ const reply = (code: number, enhancedCode: string, response: string): MailReply 
   ...{ code, enhancedCode, response, host: null, address: null },
 })
 
-interface Destination {
-  readonly mail: MailPort
-  usedAtMs: number
-}
-
 /** To the recipient's own server (RFC 5321, section 5), with a pool of connections for each. */
 export const openDirectMail = (options: DirectOptions): MailPort => {
   const { helo, connect, port = 25 } = options
   const resolver = new Resolver({ timeout: 3_000, tries: 2 })
   if (options.dnsServers.length > 0) resolver.setServers([...options.dnsServers])
-  const destinations = new Map<string, Destination>()
+  // A mail on its way to the one that goes is deferred by this. Idle connections close by themselves.
+  const destinations = new LRUCache<string, MailPort>({
+    max: DESTINATIONS_MAX,
+    dispose: mail => void mail[Symbol.asyncDispose](),
+  })
 
   const destinationOf = (host: string): MailPort => {
     const known = destinations.get(host)
-    if (known) {
-      known.usedAtMs = performance.now()
-      return known.mail
-    }
-    closeIdle()
+    if (known) return known
     const relay: RelayOptions = {
       ...{ host, port, security: "opportunistic", username: null, password: null, maxPerSecond: null },
-    } as const
-    const mail = openSmtpMail({ relay, helo, connect, isDestination: true, connectionsMax: CONNECTIONS_MAX })
-    destinations.set(host, { mail, usedAtMs: performance.now() })
-    return mail
-  }
-
-  const closeIdle = () => {
-    const oldest = [...destinations].sort(([, a], [, b]) => a.usedAtMs - b.usedAtMs)
-    for (const [index, [host, { mail, usedAtMs }]] of oldest.entries()) {
-      const isSurplus = oldest.length - index > DESTINATIONS_MAX
-      if (!isSurplus && performance.now() - usedAtMs < IDLE_MS) return
-      // A mail on its way is deferred by this; one that waited a minute for its server would be anyway.
-      void mail[Symbol.asyncDispose]()
-      destinations.delete(host)
     }
+    const mail = openSmtpMail({ relay, helo, connect, isDestination: true, connectionsMax: CONNECTIONS_MAX })
+    destinations.set(host, mail)
+    return mail
   }
 
   /** Mail servers by preference; the domain itself where it names none. */
@@ -102,7 +86,7 @@ export const openDirectMail = (options: DirectOptions): MailPort => {
     },
     async [Symbol.asyncDispose]() {
       resolver.cancel()
-      await Promise.all([...destinations.values()].map(({ mail }) => mail[Symbol.asyncDispose]()))
+      destinations.clear()
     },
   }
 }

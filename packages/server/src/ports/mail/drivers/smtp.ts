@@ -1,6 +1,12 @@
 import type { Socket } from "node:net"
-import { createTransport } from "nodemailer"
-import type { MailOutcome, MailPort, MailReply, OutgoingMail, RelayOptions } from "../port.ts"
+import {
+  type MailOutcome,
+  type MailPort,
+  type MailReply,
+  type OutgoingMail,
+  type RelayOptions,
+  responseOf,
+} from "../port.ts"
 
 export interface SmtpOptions {
   readonly relay: RelayOptions
@@ -16,7 +22,6 @@ export interface SmtpOptions {
 const TIMEOUT_MS = 60_000
 const CONNECT_MS_MAX = 10_000
 const IDLE_MS = 10_000
-const RESPONSE_LENGTH_MAX = 500
 
 /** RFC 3463, where it stands after the code. */
 const ENHANCED = /^[245]\d\d[ -]([245]\.\d{1,3}\.\d{1,3})\b/
@@ -28,10 +33,10 @@ interface SmtpFailure {
   readonly message: string
 }
 
-export const replyOf = (text: string, host: string, code?: number): MailReply => ({
+const replyOf = (text: string, host: string, code?: number): MailReply => ({
   code: code ?? (Number(/^\d{3}/.exec(text)?.[0]) || null),
   enhancedCode: ENHANCED.exec(text)?.[1] ?? null,
-  response: text.slice(0, RESPONSE_LENGTH_MAX),
+  response: responseOf(text),
   host,
   address: null,
 })
@@ -58,44 +63,56 @@ const tlsOf = ({ security, host }: RelayOptions) => {
 export const openSmtpMail = (options: SmtpOptions): MailPort => {
   const { relay, helo, connect, isDestination = false, connectionsMax = 5 } = options
   const { host, port, username, password, maxPerSecond } = relay
-  const transport = createTransport({
-    pool: true,
-    ...{ host, port, name: helo, maxConnections: connectionsMax },
-    // A mail whose connection broke may have been taken: when to send it again is not for the pool to say.
-    maxRequeues: 0,
-    idleTimeout: IDLE_MS,
-    ...{ connectionTimeout: CONNECT_MS_MAX, greetingTimeout: CONNECT_MS_MAX, socketTimeout: TIMEOUT_MS },
-    ...{ disableFileAccess: true, disableUrlAccess: true },
-    ...tlsOf(relay),
-    ...(username !== null && { auth: { user: username, pass: password ?? "" } }),
-    ...(maxPerSecond !== null && { rateLimit: maxPerSecond }),
-    ...(connect && {
-      getSocket: (
-        _options: unknown,
-        done: (error: Error | null, result?: { connection: Socket }) => void,
-      ) => {
-        connect(host, port).then(
-          connection => done(null, { connection }),
-          (error: Error) => done(error),
-        )
-      },
-    }),
-  })
-  // The pool tells every failure to the mail that ran into it; nobody else listens.
-  transport.on("error", () => undefined)
+  const open = async () => {
+    // Late: an installation without a relay does without its megabytes.
+    const { createTransport } = await import("nodemailer")
+    const transport = createTransport({
+      pool: true,
+      ...{ host, port, name: helo, maxConnections: connectionsMax },
+      // A mail whose connection broke may have been taken: when to send it again is not for the pool to say.
+      maxRequeues: 0,
+      idleTimeout: IDLE_MS,
+      ...{ connectionTimeout: CONNECT_MS_MAX, greetingTimeout: CONNECT_MS_MAX, socketTimeout: TIMEOUT_MS },
+      ...{ disableFileAccess: true, disableUrlAccess: true },
+      ...tlsOf(relay),
+      ...(username !== null && { auth: { user: username, pass: password ?? "" } }),
+      ...(maxPerSecond !== null && { rateLimit: maxPerSecond }),
+      ...(connect && {
+        getSocket: (
+          _options: unknown,
+          done: (error: Error | null, result?: { connection: Socket }) => void,
+        ) => {
+          connect(host, port).then(
+            connection => done(null, { connection }),
+            (error: Error) => done(error),
+          )
+        },
+      }),
+    })
+    // The pool tells every failure to the mail that ran into it; nobody else listens.
+    transport.on("error", () => undefined)
+    return transport
+  }
+  let opened: ReturnType<typeof open> | undefined
 
   return {
     capabilities: { by: isDestination ? "server" : "relay", timeoutMs: TIMEOUT_MS },
     async send({ sender, recipient, content }: OutgoingMail): Promise<MailOutcome> {
-      const deadline = AbortSignal.timeout(TIMEOUT_MS)
+      // A signal with a timeout of its own would fire for every mail, long after it has left.
+      const deadline = new AbortController()
+      const timer = setTimeout(() => deadline.abort(), TIMEOUT_MS)
       try {
         const envelope = { from: sender, to: [recipient] }
-        const { response } = await transport.sendMail({ envelope, raw: content, signal: deadline })
+        opened ??= open()
+        const transport = await opened
+        const { response } = await transport.sendMail({ envelope, raw: content, signal: deadline.signal })
         return { kind: "accepted", reply: replyOf(response, host) }
       } catch (error) {
         return outcomeOf(error as SmtpFailure, host)
+      } finally {
+        clearTimeout(timer)
       }
     },
-    [Symbol.asyncDispose]: async () => transport.close(),
+    [Symbol.asyncDispose]: async () => (await opened)?.close(),
   }
 }

@@ -1,6 +1,4 @@
 /** PostgreSQL's own parse tree, read as plain data: a node is an object with one key, the name of its type. */
-import { parse } from "libpg-query"
-
 export type Node = Readonly<Record<string, unknown>>
 
 export interface Statement {
@@ -66,6 +64,8 @@ const WRITES: ReadonlySet<string> = new Set([
 
 /** The statement, or why it is not one that can be looked at. */
 export const readStatement = async (sql: string): Promise<Statement | { readonly reason: string }> => {
+  // Late: it is a WebAssembly module, which begins to be compiled when it is imported.
+  const { parse } = await import("libpg-query")
   let statements: readonly unknown[]
   try {
     statements = (await parse(sql)).stmts ?? []

@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto"
 import { mkdir, opendir, rm, stat, statfs, unlink, writeFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
-import { PortError } from "../../../port-error.ts"
-import { checkOwner, checkRange, isOwner } from "../../bounds.ts"
+import { isOwner } from "../../../owner.ts"
+import { guarded } from "../../guarded.ts"
 import { startHashes } from "../../hashes.ts"
 import type { BlobPort, ListedBlob } from "../../port.ts"
 import { createDirectories } from "./directories.ts"
-import { asPortError, codeOf } from "./failures.ts"
+import { asPortError, codeOf, rejectAsPortError } from "./failures.ts"
 import { createLayout, isAddress, isRest, isShard, type Layout } from "./layout.ts"
 import { chunksOf, openForReading, readFile } from "./reading.ts"
 import { createStage } from "./staging.ts"
@@ -97,64 +97,30 @@ const prepare = async (layout: Layout) => {
   return directories
 }
 
-const missing = (): PortError => new PortError("missing", "there is no such blob")
-
-/** An address that is none is answered like one that is not there. */
 export const openDiskBlobs = async ({ path }: DiskOptions): Promise<BlobPort> => {
   const layout = createLayout(resolve(path))
-  const directories = await prepare(layout).catch(error => {
-    throw asPortError(error)
-  })
-  const stage = createStage(layout, directories)
-  let isOpen = true
-  const checkOpen = (): void => {
-    if (!isOpen) throw new PortError("unavailable", "the blob store is closed")
-  }
-  const check = (owner: string): void => {
-    checkOpen()
-    checkOwner(owner)
-  }
+  const directories = await prepare(layout).catch(rejectAsPortError)
 
-  return {
+  return guarded({
     capabilities: { durable: "fsync", shared: false, contentAddressed: true },
-    async stage(owner, source, options) {
-      check(owner)
-      return stage(owner, source, options)
-    },
-    async read(owner, address, range) {
-      check(owner)
-      if (range) checkRange(range)
-      if (!isAddress(address)) throw missing()
-      return readFile(layout.blobOf(owner, address), range)
-    },
+    isAddress,
+    stage: createStage(layout, directories),
+    read: (owner, address, range) => readFile(layout.blobOf(owner, address), range),
     async remove(owner, addresses) {
-      check(owner)
-      const paths = addresses.filter(isAddress).map(address => layout.blobOf(owner, address))
+      const paths = addresses.map(address => layout.blobOf(owner, address))
       for (let at = 0; at < paths.length; at += REMOVED_AT_ONCE)
         await Promise.all(paths.slice(at, at + REMOVED_AT_ONCE).map(path => ifThere(unlink(path))))
     },
-    async verify(owner, address) {
-      check(owner)
-      return isAddress(address) ? verifyFile(layout.blobOf(owner, address), address) : "missing"
-    },
-    async *list() {
-      checkOpen()
-      yield* listBlobs(layout)
-    },
-    async sweep(before) {
-      checkOpen()
-      return sweepStaged(layout, before)
-    },
+    verify: (owner, address) => verifyFile(layout.blobOf(owner, address), address),
+    list: () => listBlobs(layout),
+    sweep: before => sweepStaged(layout, before),
     async health() {
-      if (!isOpen) return { ok: false, reason: "the blob store is closed" }
       try {
         return { ok: true, ...(await probe(layout)) }
       } catch (error) {
         return { ok: false, reason: asPortError(error).message }
       }
     },
-    async [Symbol.asyncDispose]() {
-      isOpen = false
-    },
-  }
+    close: () => undefined,
+  })
 }

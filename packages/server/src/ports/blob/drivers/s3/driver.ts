@@ -7,7 +7,7 @@ import {
   ListObjectsV2Command,
 } from "@aws-sdk/client-s3"
 import { PortError } from "../../../port-error.ts"
-import { checkOwner, checkRange } from "../../bounds.ts"
+import { guarded } from "../../guarded.ts"
 import { startHashes } from "../../hashes.ts"
 import type { BlobCondition, BlobPort, ListedBlob } from "../../port.ts"
 import {
@@ -116,55 +116,27 @@ const verifyObject = async (store: Bucket, owner: string, address: string): Prom
   }
 }
 
-const missing = (): PortError => new PortError("missing", "there is no such blob")
-
 /** A server that is down now is an area degraded, not a failed start: nothing is asked of it here. */
 export const openS3Blobs = async (options: S3Options): Promise<BlobPort> => {
   const store = openBucket(options, options.timeoutMs ?? TIMEOUT_MS)
-  const stage = createStage(store, options.partBytes ?? PART_BYTES)
   const remove = createRemove(store)
-  let isOpen = true
-  const checkOpen = (): void => {
-    if (!isOpen) throw new PortError("unavailable", "the blob store is closed")
-  }
-  const check = (owner: string): void => {
-    checkOpen()
-    checkOwner(owner)
-  }
 
-  return {
+  return guarded({
     capabilities: { durable: "server", shared: true, contentAddressed: false },
-    async stage(owner, source, limits) {
-      check(owner)
-      return stage(owner, source, limits)
-    },
-    async read(owner, address, range) {
-      check(owner)
-      if (range) checkRange(range)
-      if (!isAddress(address)) throw missing()
-      return (await openObject(store, store.blobKey(owner, address), range)).stream
-    },
+    isAddress,
+    stage: createStage(store, options.partBytes ?? PART_BYTES),
+    read: async (owner, address, range) =>
+      (await openObject(store, store.blobKey(owner, address), range)).stream,
     async remove(owner, addresses) {
-      check(owner)
-      const known = [...new Set(addresses)].filter(isAddress)
-      await remove(known.map(address => store.blobKey(owner, address)))
-      await remove(known.filter(hasSum).map(address => store.sumKey(owner, address)))
+      const distinct = [...new Set(addresses)]
+      await remove(distinct.map(address => store.blobKey(owner, address)))
+      await remove(distinct.filter(hasSum).map(address => store.sumKey(owner, address)))
     },
-    async verify(owner, address) {
-      check(owner)
-      return isAddress(address) ? verifyObject(store, owner, address) : "missing"
-    },
-    async *list() {
-      checkOpen()
-      yield* listBlobs(store)
-    },
-    async sweep(before) {
-      checkOpen()
-      return sweepUploads(store, remove, before)
-    },
+    verify: (owner, address) => verifyObject(store, owner, address),
+    list: () => listBlobs(store),
+    sweep: before => sweepUploads(store, remove, before),
     async health() {
       try {
-        checkOpen()
         const abortSignal = AbortSignal.timeout(HEALTH_MS_MAX)
         await store.client.send(new HeadBucketCommand({ Bucket: store.bucket }), { abortSignal })
         return { ok: true }
@@ -172,9 +144,6 @@ export const openS3Blobs = async (options: S3Options): Promise<BlobPort> => {
         return { ok: false, reason: asPortError(error).message }
       }
     },
-    async [Symbol.asyncDispose]() {
-      isOpen = false
-      store[Symbol.dispose]()
-    },
-  }
+    close: () => store[Symbol.dispose](),
+  })
 }

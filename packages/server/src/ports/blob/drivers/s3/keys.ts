@@ -9,7 +9,7 @@
  *
  * An address is what follows the owner.
  */
-import { isOwner } from "../../bounds.ts"
+import { isOwner } from "../../../owner.ts"
 
 export const PARTS_SUFFIX = ".parts"
 

@@ -1,9 +1,8 @@
 /** Bitbucket Cloud's REST API 2.0 (developer.atlassian.com/cloud/bitbucket/rest). */
-import { type ApiAnswer, createApi } from "../../client.ts"
-import { listBranches, listRepositories } from "../../pages.ts"
+import { createApi } from "../../client.ts"
+import { createAccess, pathOf } from "../../pages.ts"
 import type { GitAccess, GitAccount, GitHttp, Repository } from "../../port.ts"
 import { listAt, objectAt, textAt } from "../../reading.ts"
-import { pathOf } from "../github/access.ts"
 
 const cloneUrlOf = (repository: unknown): string => {
   const links = listAt(objectAt(repository, "links"), "clone").map(link => objectAt(link))
@@ -26,13 +25,6 @@ const toHead = (item: unknown) => ({
   commit: textAt(objectAt(item, "target"), "hash"),
 })
 
-/** Bitbucket names the next page in the body. */
-const paging = (firstPath: string) => ({
-  firstPath,
-  itemsOf: (json: unknown) => listAt(objectAt(json), "values"),
-  nextOf: ({ json }: ApiAnswer) => textAt(objectAt(json), "next") ?? undefined,
-})
-
 export const openBitbucketAccess = (
   http: GitHttp,
   now: () => number,
@@ -41,18 +33,13 @@ export const openBitbucketAccess = (
   const authorization =
     username === null ? `Bearer ${token}` : `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`
   const api = createApi({ ...{ http, now, baseUrl }, headers: async () => ({ authorization }) })
-  return {
-    repositories: signal =>
-      listRepositories(api, paging("/repositories?role=member&pagelen=100"), toRepository, signal),
-    repository: async (fullName, signal) =>
-      toRepository((await api({ path: `/repositories/${pathOf(fullName)}`, signal })).json),
-    branches: (fullName, etag, signal) =>
-      listBranches(
-        api,
-        paging(`/repositories/${pathOf(fullName)}/refs/branches?pagelen=100`),
-        toHead,
-        etag,
-        signal,
-      ),
-  }
+  return createAccess(api, {
+    repositories: "/repositories?role=member&pagelen=100",
+    repository: fullName => `/repositories/${pathOf(fullName)}`,
+    branches: fullName => `/repositories/${pathOf(fullName)}/refs/branches?pagelen=100`,
+    ...{ toRepository, toHead },
+    itemsOf: json => listAt(objectAt(json), "values"),
+    // Bitbucket names the next page in the body.
+    nextOf: ({ json }) => textAt(objectAt(json), "next") ?? undefined,
+  })
 }

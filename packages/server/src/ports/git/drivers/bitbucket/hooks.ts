@@ -8,6 +8,7 @@ import {
   listAt,
   numberAt,
   objectAt,
+  pullRequestEvent,
   readJson,
   textAt,
 } from "../../reading.ts"
@@ -37,21 +38,16 @@ const changeOf = (body: Json, change: Json): GitEvent => {
 
 const pullRequestOf = (body: Json, action: string): GitEvent => {
   const request = objectAt(body, "pullrequest")
-  const number = numberAt(request, "id")
-  if (number === null) return eventOf({ type: "other", repository: repositoryOf(body) })
-  const source = textAt(objectAt(request, "source", "branch"), "name") ?? ""
-  return eventOf({
-    type: "pull_request",
+  return pullRequestEvent({
     repository: repositoryOf(body),
-    ref: source === "" ? null : `refs/heads/${source}`,
+    number: numberAt(request, "id"),
+    action,
+    source: textAt(objectAt(request, "source", "branch"), "name"),
+    target: textAt(objectAt(request, "destination", "branch"), "name"),
     // Twelve digits, which is all that Bitbucket tells here.
     commit: textAt(objectAt(request, "source", "commit"), "hash"),
-    message: firstLine(textAt(request, "title")),
+    title: textAt(request, "title"),
     author: textAt(objectAt(request, "author"), "nickname"),
-    pullRequest: {
-      ...{ number, action, source },
-      target: textAt(objectAt(request, "destination", "branch"), "name") ?? "",
-    },
   })
 }
 

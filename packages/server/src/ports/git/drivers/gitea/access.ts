@@ -1,9 +1,9 @@
 /** Gitea's API, version 1 (docs.gitea.com/api); Forgejo's is the same. */
 import { createApi } from "../../client.ts"
-import { itemsOfArray, listBranches, listRepositories, nextLink } from "../../pages.ts"
+import { createAccess, pathOf } from "../../pages.ts"
 import type { GitAccess, GitAccount, GitHttp } from "../../port.ts"
 import { objectAt, textAt } from "../../reading.ts"
-import { pathOf, toRepository } from "../github/access.ts"
+import { toRepository } from "../github/access.ts"
 
 const toHead = (item: unknown) => ({
   name: textAt(objectAt(item), "name"),
@@ -19,12 +19,10 @@ export const openGiteaAccess = (
     ...{ http, now, baseUrl },
     headers: async () => ({ authorization: `token ${token}` }),
   })
-  const paging = (firstPath: string) => ({ firstPath, itemsOf: itemsOfArray, nextOf: nextLink })
-  return {
-    repositories: signal => listRepositories(api, paging("/user/repos?limit=50"), toRepository, signal),
-    repository: async (fullName, signal) =>
-      toRepository((await api({ path: `/repos/${pathOf(fullName)}`, signal })).json),
-    branches: (fullName, etag, signal) =>
-      listBranches(api, paging(`/repos/${pathOf(fullName)}/branches?limit=50`), toHead, etag, signal),
-  }
+  return createAccess(api, {
+    repositories: "/user/repos?limit=50",
+    repository: fullName => `/repos/${pathOf(fullName)}`,
+    branches: fullName => `/repos/${pathOf(fullName)}/branches?limit=50`,
+    ...{ toRepository, toHead },
+  })
 }

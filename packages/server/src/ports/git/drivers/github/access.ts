@@ -1,6 +1,6 @@
 /** GitHub's REST API (docs.github.com/rest). */
 import { type Api, createApi } from "../../client.ts"
-import { itemsOfArray, listBranches, listRepositories, nextLink } from "../../pages.ts"
+import { createAccess, pathOf } from "../../pages.ts"
 import type { GitAccess, GitAccount, GitHttp, Repository } from "../../port.ts"
 import { listAt, numberAt, objectAt, textAt } from "../../reading.ts"
 
@@ -8,9 +8,6 @@ export const GITHUB_HEADERS = {
   accept: "application/vnd.github+json",
   "x-github-api-version": "2022-11-28",
 } as const
-
-/** `owner/name` in a path. */
-export const pathOf = (fullName: string): string => fullName.split("/").map(encodeURIComponent).join("/")
 
 export const toRepository = (item: unknown): Repository => {
   const repository = objectAt(item)
@@ -34,34 +31,16 @@ const toHead = (item: unknown) => ({
 export const githubAccess = (
   api: Api,
   repositoriesPath: "/user/repos" | "/installation/repositories",
-): GitAccess => ({
-  repositories: signal =>
-    listRepositories(
-      api,
-      {
-        firstPath: `${repositoriesPath}?per_page=100`,
-        itemsOf: json => (Array.isArray(json) ? json : listAt(objectAt(json), "repositories")),
-        nextOf: nextLink,
-      },
-      toRepository,
-      signal,
-    ),
-  repository: async (fullName, signal) =>
-    toRepository((await api({ path: `/repos/${pathOf(fullName)}`, signal })).json),
-  // All refs come in one answer, whose ETag covers them; a 304 costs nothing of the rate limit.
-  branches: (fullName, etag, signal) =>
-    listBranches(
-      api,
-      {
-        firstPath: `/repos/${pathOf(fullName)}/git/matching-refs/heads/`,
-        itemsOf: itemsOfArray,
-        nextOf: nextLink,
-      },
-      toHead,
-      etag,
-      signal,
-    ),
-})
+): GitAccess =>
+  createAccess(api, {
+    repositories: `${repositoriesPath}?per_page=100`,
+    repository: fullName => `/repos/${pathOf(fullName)}`,
+    // All refs come in one answer, whose ETag covers them; a 304 costs nothing of the rate limit.
+    branches: fullName => `/repos/${pathOf(fullName)}/git/matching-refs/heads/`,
+    ...{ toRepository, toHead },
+    // An installation's are named.
+    itemsOf: json => (Array.isArray(json) ? json : listAt(objectAt(json), "repositories")),
+  })
 
 export const openGithubAccess = (
   http: GitHttp,

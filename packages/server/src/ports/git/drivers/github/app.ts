@@ -1,6 +1,7 @@
 /** GitHub Apps (docs.github.com/apps): a JWT signed with the App's key gets short-lived tokens of its installations. */
-import { createHash, createPrivateKey, sign } from "node:crypto"
+import { createHash, createPrivateKey } from "node:crypto"
 import { LRUCache } from "lru-cache"
+import { signToken } from "../../../jwt.ts"
 import { PortError } from "../../../port-error.ts"
 import { createApi } from "../../client.ts"
 import type { GitAccount, GitApp, GitHttp, Installation, IssuedToken, Narrowing } from "../../port.ts"
@@ -14,14 +15,10 @@ const JWT_SECONDS = 540
 const TOKEN_LEFT_MS = 300_000
 const TOKENS_MAX = 10_000
 
-const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url")
-
-/** RS256 (RFC 7518, 3.3). */
 export const createAppJwt = (appId: string, privateKey: string, nowMs: number): string => {
   const seconds = Math.floor(nowMs / 1_000)
   const claims = { iat: seconds - JWT_BACKDATED_SECONDS, exp: seconds + JWT_SECONDS, iss: appId }
-  const text = `${base64url({ alg: "RS256", typ: "JWT" })}.${base64url(claims)}`
-  return `${text}.${sign("RSA-SHA256", Buffer.from(text), createPrivateKey(privateKey)).toString("base64url")}`
+  return signToken("RS256", createPrivateKey(privateKey), {}, claims)
 }
 
 const permissionsOf = (body: Json): Record<string, string> =>

@@ -12,6 +12,7 @@ import {
   numberAt,
   objectAt,
   pathsOf,
+  pullRequestEvent,
   readJson,
   textAt,
   typeOfRef,
@@ -47,20 +48,15 @@ const pushOf = (body: Json): GitEvent => {
 const pullRequestOf = (body: Json): GitEvent => {
   const request = objectAt(body, "pull_request")
   const head = objectAt(request, "head")
-  const number = numberAt(body, "number") ?? numberAt(request, "number")
-  if (number === null) return eventOf({ type: "other", repository: repositoryOf(body) })
-  const source = textAt(head, "ref") ?? ""
-  return eventOf({
-    type: "pull_request",
+  return pullRequestEvent({
     repository: repositoryOf(body),
-    ref: source === "" ? null : `refs/heads/${source}`,
+    number: numberAt(body, "number") ?? numberAt(request, "number"),
+    action: textAt(body, "action") ?? "",
+    source: textAt(head, "ref"),
+    target: textAt(objectAt(request, "base"), "ref"),
     commit: commitAt(head, "sha"),
-    message: firstLine(textAt(request, "title")),
+    title: textAt(request, "title"),
     author: textAt(objectAt(request, "user"), "login"),
-    pullRequest: {
-      ...{ number, action: textAt(body, "action") ?? "", source },
-      target: textAt(objectAt(request, "base"), "ref") ?? "",
-    },
   })
 }
 

@@ -1,6 +1,6 @@
 /** GitLab's REST API, version 4 (docs.gitlab.com/api/rest). */
 import { createApi } from "../../client.ts"
-import { itemsOfArray, listBranches, listRepositories, nextLink } from "../../pages.ts"
+import { createAccess } from "../../pages.ts"
 import type { GitAccess, GitAccount, GitHttp, Repository } from "../../port.ts"
 import { numberAt, objectAt, textAt } from "../../reading.ts"
 
@@ -30,25 +30,11 @@ export const openGitlabAccess = (
     ...{ http, now, baseUrl },
     headers: async () => ({ authorization: `Bearer ${token}` }),
   })
-  const paging = (firstPath: string) => ({ firstPath, itemsOf: itemsOfArray, nextOf: nextLink })
   const project = (fullName: string) => `/projects/${encodeURIComponent(fullName)}`
-  return {
-    repositories: signal =>
-      listRepositories(
-        api,
-        paging("/projects?membership=true&simple=true&per_page=100"),
-        toRepository,
-        signal,
-      ),
-    repository: async (fullName, signal) =>
-      toRepository((await api({ path: project(fullName), signal })).json),
-    branches: (fullName, etag, signal) =>
-      listBranches(
-        api,
-        paging(`${project(fullName)}/repository/branches?per_page=100`),
-        toHead,
-        etag,
-        signal,
-      ),
-  }
+  return createAccess(api, {
+    repositories: "/projects?membership=true&simple=true&per_page=100",
+    repository: project,
+    branches: fullName => `${project(fullName)}/repository/branches?per_page=100`,
+    ...{ toRepository, toHead },
+  })
 }

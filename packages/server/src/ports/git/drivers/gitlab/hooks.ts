@@ -9,6 +9,7 @@ import {
   numberAt,
   objectAt,
   pathsOf,
+  pullRequestEvent,
   readJson,
   textAt,
   typeOfRef,
@@ -37,20 +38,15 @@ const pushOf = (body: Json): GitEvent => {
 
 const mergeRequestOf = (body: Json): GitEvent => {
   const request = objectAt(body, "object_attributes")
-  const number = numberAt(request, "iid")
-  if (number === null) return eventOf({ type: "other", repository: repositoryOf(body) })
-  const source = textAt(request, "source_branch") ?? ""
-  return eventOf({
-    type: "pull_request",
+  return pullRequestEvent({
     repository: repositoryOf(body),
-    ref: source === "" ? null : `refs/heads/${source}`,
+    number: numberAt(request, "iid"),
+    action: textAt(request, "action") ?? "",
+    source: textAt(request, "source_branch"),
+    target: textAt(request, "target_branch"),
     commit: commitAt(objectAt(request, "last_commit"), "id"),
-    message: firstLine(textAt(request, "title")),
+    title: textAt(request, "title"),
     author: textAt(objectAt(body, "user"), "username"),
-    pullRequest: {
-      ...{ number, action: textAt(request, "action") ?? "", source },
-      target: textAt(request, "target_branch") ?? "",
-    },
   })
 }
 

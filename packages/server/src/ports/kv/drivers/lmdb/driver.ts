@@ -1,8 +1,9 @@
 /** The embedded default: LMDB, in this process, on this machine's disk. */
 import { mkdir } from "node:fs/promises"
 import { ABORT } from "lmdb"
+import { checkOwner } from "../../../owner.ts"
 import { PortError } from "../../../port-error.ts"
-import { checkKey, checkKeys, checkOps, checkOwner, checkWrite, STEP_MAX } from "../../bounds.ts"
+import { checkKey, checkKeys, checkOps, checkWrite, STEP_MAX } from "../../bounds.ts"
 import { startListing } from "../../listing.ts"
 import type { KvOpResult, KvPort } from "../../port.ts"
 import { entryKey, keyOf, openTables, ownerKey, type Tables } from "./tables.ts"

@@ -1,5 +1,6 @@
 /** Valkey or Redis over the network: one store for many machines, as durable as its operator made it. */
-import { checkKey, checkKeys, checkOps, checkOwner, checkWrite, STEP_MAX } from "../../bounds.ts"
+import { checkOwner } from "../../../owner.ts"
+import { checkKey, checkKeys, checkOps, checkWrite, STEP_MAX } from "../../bounds.ts"
 import { startListing } from "../../listing.ts"
 import type { KvPort } from "../../port.ts"
 import {

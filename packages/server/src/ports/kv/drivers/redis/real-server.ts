@@ -17,6 +17,8 @@ const isExecutable = (file: string): boolean => {
   }
 }
 
+const COMMAND_MS_MAX = 10_000
+
 /** Where the server's program is; undefined when this machine has none. */
 export const serverProgram: string | undefined = (process.env.PATH ?? "")
   .split(delimiter)
@@ -73,7 +75,7 @@ export const createRealServer = async (
     url,
     port,
     async command(...command) {
-      await using connection = await connect(url, 2_000)
+      await using connection = await connect(url, COMMAND_MS_MAX)
       return await connection.send(command)
     },
     async start() {

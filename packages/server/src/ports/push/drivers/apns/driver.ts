@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey } from "node:crypto"
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2"
 import type { Clock } from "../../../../kernel/clock.ts"
+import { createTokens, signToken } from "../../../jwt.ts"
 import { fitContent } from "../../content.ts"
-import { createTokens, signToken } from "../../jwt.ts"
 import type { ApnsCredentials, Push, PushConnect, PushOutcome } from "../../port.ts"
 import { retryAfterMs } from "../../retry-after.ts"
 

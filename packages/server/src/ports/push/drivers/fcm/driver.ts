@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey } from "node:crypto"
 import type { Clock } from "../../../../kernel/clock.ts"
+import { signToken } from "../../../jwt.ts"
 import { fitContent } from "../../content.ts"
-import { signToken } from "../../jwt.ts"
 import type { FcmCredentials, Push, PushAnswer, PushFetch, PushOutcome } from "../../port.ts"
 import { retryAfterMs } from "../../retry-after.ts"
 

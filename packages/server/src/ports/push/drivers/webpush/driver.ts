@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey } from "node:crypto"
 import type { Clock } from "../../../../kernel/clock.ts"
+import { createTokens, signToken } from "../../../jwt.ts"
 import { fitContent } from "../../content.ts"
-import { createTokens, signToken } from "../../jwt.ts"
 import type { Push, PushAnswer, PushFetch, PushOutcome, PushPriority, VapidCredentials } from "../../port.ts"
 import { retryAfterMs } from "../../retry-after.ts"
 import { encrypt } from "./encryption.ts"

@@ -21,7 +21,7 @@ import { createGraph, type Graph, type GraphShape } from "./graph.ts"
 import { createMetadataIndex, GONE } from "./metadata.ts"
 
 /** Up to here comparing all takes about a millisecond. */
-export const EXACT_MAX = 20_000
+const EXACT_MAX = 20_000
 /** A collection that asks for a graph has it from the start; over so few vectors it would gain nothing. */
 const EXACT_MAX_HNSW = 1_000
 /** Below this share of fitting vectors, a walk through the graph meets too few of them. */

@@ -55,8 +55,12 @@ const answer = (response: ServerResponse, status: number, body = "") => {
 
 const uploadsOf = (folder: string) => `${folder}/._S3rver_uploads`
 
+/** On a connection of its own: one that was kept may be closed by the server in the moment in which it is used again. */
+const ask = ({ port }: Server, { method, headers }: IncomingMessage, path: string | undefined) =>
+  request({ port, host: "127.0.0.1", agent: false, method, headers, path })
+
 const waitForBytes = async (path: string, bytes: number): Promise<void> => {
-  for (let turn = 0; turn < 1_000; turn += 1) {
+  for (let turn = 0; turn < 10_000; turn += 1) {
     if ((await stat(path).catch(() => undefined))?.size === bytes) return
     await delay(2)
   }
@@ -65,7 +69,6 @@ const waitForBytes = async (path: string, bytes: number): Promise<void> => {
 /** A page of one, so that there are several. */
 const listUploads = async (folder: string, query: URLSearchParams): Promise<string> => {
   const all = (await readdir(uploadsOf(folder)).catch(() => [])).sort()
-  // A part that was under way when its upload was aborted makes the folder anew, without a key.
   const ids = all.filter(id => existsSync(`${uploadsOf(folder)}/${id}/key`))
   const after = query.get("upload-id-marker") ?? ""
   const left = ids.filter(id => id > after)
@@ -81,19 +84,13 @@ const listUploads = async (folder: string, query: URLSearchParams): Promise<stri
 }
 
 /** A hundred keys of a list of version 2, asked for as one of version 1. */
-const listObjects = async ({ port }: Server, { method, headers }: IncomingMessage, url: URL) => {
+const listObjects = async (server: Server, incoming: IncomingMessage, url: URL) => {
   const query = new URLSearchParams({
     prefix: url.searchParams.get("prefix") ?? "",
     marker: url.searchParams.get("continuation-token") ?? "",
     "max-keys": "100",
   })
-  const outgoing = request({
-    port,
-    host: "127.0.0.1",
-    method,
-    headers,
-    path: `${url.pathname}?${query}`,
-  }).end()
+  const outgoing = ask(server, incoming, `${url.pathname}?${query}`).end()
   const [answered] = (await once(outgoing, "response")) as [IncomingMessage]
   const xml = Buffer.concat(await answered.toArray()).toString()
   const last = [...xml.matchAll(/<Key>([^<]*)<\/Key>/g)].at(-1)?.[1] ?? ""
@@ -134,16 +131,15 @@ const passBody = (from: IncomingMessage, to: ServerResponse, failure: Failure | 
 }
 
 const forward = async (
-  { port, folder }: Server,
+  server: Server,
   incoming: IncomingMessage,
   counter: PassThrough,
   response: ServerResponse,
   failure: Failure | undefined,
 ) => {
   const url = new URL(incoming.url ?? "", "http://front")
-  const expected = await expectedFile(incoming, folder, url.pathname, url.searchParams)
-  const { method, headers, url: path } = incoming
-  const outgoing = request({ port, host: "127.0.0.1", method, headers, path })
+  const expected = await expectedFile(incoming, server.folder, url.pathname, url.searchParams)
+  const outgoing = ask(server, incoming, incoming.url)
   outgoing.on("error", () => response.destroy())
   incoming.pipe(counter).pipe(outgoing)
   const [answered] = (await once(outgoing, "response")) as [IncomingMessage]
@@ -159,7 +155,8 @@ const forward = async (
   passBody(answered, response, failure)
 }
 
-export const startFront = async ({ port, folder }: Server): Promise<Front> => {
+export const startFront = async (behind: Server): Promise<Front> => {
+  const { folder } = behind
   const serve = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(incoming.url ?? "", "http://front")
     const { searchParams: query, pathname } = url
@@ -172,7 +169,7 @@ export const startFront = async ({ port, folder }: Server): Promise<Front> => {
     if (query.has("uploads") && incoming.method === "GET")
       return answer(response, 200, await listUploads(folder, query))
     if (query.has("list-type")) {
-      const { status, xml } = await listObjects({ port, folder }, incoming, url)
+      const { status, xml } = await listObjects(behind, incoming, url)
       return answer(response, status, xml)
     }
     const uploadId = query.get("uploadId")
@@ -183,7 +180,8 @@ export const startFront = async ({ port, folder }: Server): Promise<Front> => {
         return answer(response, 404, errorXml("NoSuchUpload"))
       }
       if (incoming.method === "DELETE") {
-        await rm(upload, { recursive: true })
+        // Only what makes it known: a part that is still under way goes on to write into the folder.
+        await rm(`${upload}/key`, { force: true })
         return answer(response, 204)
       }
     }
@@ -193,12 +191,14 @@ export const startFront = async ({ port, folder }: Server): Promise<Front> => {
         done(null, chunk)
       },
     })
-    await forward({ port, folder }, incoming, passed, response, failure)
+    await forward(behind, incoming, passed, response, failure)
   }
 
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch(() => response.destroy())
   })
+  // Client and front share a process: after it was held up, both would find their idle connections too old at once.
+  server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   const front: Front = {

@@ -11,6 +11,13 @@ const program = createRequire(import.meta.url).resolve("s3rver/bin/s3rver.js")
 const credentials = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" }
 const BUCKET = "blobs"
 
+/**
+ * It opens files without listening for their errors, so one that goes while a request is under way would end it, and
+ * fail every test from there on. This way it fails that request, and says why.
+ */
+const SURVIVE =
+  "data:text/javascript,process.on('uncaughtException', error => console.error('s3rver:', error))"
+
 export interface TestServer extends AsyncDisposable {
   readonly front: Front
   readonly address: S3Address
@@ -28,9 +35,13 @@ const portOf = async ({ stdout }: ChildProcess): Promise<number> => {
 
 export const startS3Server = async (folder: string): Promise<TestServer> => {
   const args = ["-d", folder, "-a", "127.0.0.1", "-p", "0", "-s", "--no-vhost-buckets"]
-  const child = spawn(process.execPath, [program, ...args, "--configure-bucket", BUCKET], {
-    stdio: ["ignore", "pipe", "ignore"],
-  })
+  const child = spawn(
+    process.execPath,
+    ["--import", SURVIVE, program, ...args, "--configure-bucket", BUCKET],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  )
   const exited = once(child, "exit")
   const stop = async () => {
     child.kill("SIGKILL")

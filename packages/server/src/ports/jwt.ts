@@ -17,7 +17,7 @@ export const signToken = (
 
 const TOKENS_MAX = 10_000
 
-/** Tokens by what they are for, each made anew once its time is over. `make` gives it with the time until then. */
+/** Tokens by what they are for, each made anew once its time is over. */
 export const createTokens = (now: () => number) => {
   const known = new Map<string, { readonly token: string; readonly usableUntilMs: number }>()
   return {
