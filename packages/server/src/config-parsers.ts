@@ -44,6 +44,12 @@ export const url =
     return text.replace(/\/+$/, "")
   }
 
+/** One or several with commas between. */
+export const natsUrl = (text: string | undefined): string | undefined => {
+  for (const part of text?.split(",") ?? []) url("nats:", "tls:")(part.trim())
+  return text
+}
+
 export const urlOr =
   (otherwise: string) =>
   (text = otherwise): string =>

@@ -1,5 +1,6 @@
 /** From settings to open engines: which driver stands behind each port, and where. */
 
+import { readFile } from "node:fs/promises"
 import { migrationSources } from "./areas.ts"
 import type { Config } from "./config.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
@@ -12,7 +13,9 @@ import type { DataDirLock } from "./kernel/db/embedded/lock.ts"
 import { startEmbeddedPostgres } from "./kernel/db/embedded/start.ts"
 import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
 import { checkExternalDatabase } from "./kernel/db/external.ts"
+import { createDatabaseFanout } from "./kernel/db/fanout.ts"
 import { migrate } from "./kernel/db/migrate.ts"
+import type { Fanout } from "./kernel/fanout.ts"
 import type { Logger } from "./kernel/log.ts"
 import { createAddressRules } from "./kernel/outbound/addresses.ts"
 import type { Outbound } from "./kernel/outbound/outbound.ts"
@@ -20,6 +23,7 @@ import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
 import { StartupError } from "./kernel/startup-error.ts"
 import { openBlobs } from "./ports/blob/index.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
+import { openFanout } from "./ports/fanout/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import { openMails } from "./ports/mail/index.ts"
 import type { PushOptions } from "./ports/push/index.ts"
@@ -163,6 +167,15 @@ const searchProvider = ({ config }: Start, { pool }: Database): SearchProvider =
   return { driver: "opensearch", url, user, password, index: config.opensearchIndex }
 }
 
+/** What carries the news between processes: NATS where there is one, else PostgreSQL itself. */
+const openNews = async ({ config, log, opened }: Start, byDatabase: () => Fanout): Promise<Fanout> => {
+  const { natsUrl: url, natsCredentialsFile: file, natsReplicas: replicas } = config
+  if (url === undefined) return byDatabase()
+  const credentials = file === undefined ? undefined : await readFile(file, "utf8")
+  const warn = (line: string) => log.warn({ nats: line }, "news between processes are interrupted")
+  return opened.use(await openFanout({ driver: "nats", url, credentials, replicas, log: warn }))
+}
+
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
@@ -186,7 +199,8 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
   await checkMasterKey(database.db, masterKey)
   const search = opened.use(await openSearch(searchProvider(start, database)))
   const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
-  return { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets }
+  const fanout = await openNews(start, () => createDatabaseFanout(database.db, changes))
+  return { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, search, masterKey, secrets }
 }
 
 export type Engines = Awaited<ReturnType<typeof openEngines>>

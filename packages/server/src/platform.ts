@@ -74,7 +74,8 @@ const PRUNE_EVERY_MS = 3_600_000
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
-  const { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets } = engines
+  const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, search, masterKey, secrets } =
+    engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
@@ -104,16 +105,31 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const outbound = opened.use(createOutbound(config, metrics))
   const push = opened.use(openPush({ ...pushTransport(outbound), clock }))
   const stopping = new AbortController()
-  const work = opened.use(openJobs({ database, changes, clock, log, metrics }))
+  const work = opened.use(openJobs({ database, fanout, clock, log, metrics }))
   const { jobs } = work
   for (const schedule of core.schedules) jobs.schedule(schedule)
   const { retryDelayFactor: delayFactor } = config
   const sending = opened.use(
-    openDeliveries({ database, changes, clock, log, outbound, meters, jobs, metrics, delayFactor }),
+    openDeliveries({ database, changes, fanout, clock, log, outbound, meters, jobs, metrics, delayFactor }),
   )
   const { deliveries } = sending
   const services = {
-    ...{ database, changes, clock, log, kv, blob, vectors, engine, box, tenantKeys, meters, metrics, jobs },
+    ...{
+      database,
+      changes,
+      fanout,
+      clock,
+      log,
+      kv,
+      blob,
+      vectors,
+      engine,
+      box,
+      tenantKeys,
+      meters,
+      metrics,
+      jobs,
+    },
     ...{ accessKeys: core.signatures, outbound, deliveries, push, stopping: stopping.signal },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     ...{ git: openGit({ http: outbound, now: clock.now, baseUrls: gitUrls(config) }) },

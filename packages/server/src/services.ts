@@ -13,6 +13,7 @@ import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database, Db } from "./kernel/db/database.ts"
+import type { Fanout } from "./kernel/fanout.ts"
 import type { Jobs } from "./kernel/jobs/jobs.ts"
 import type { Logger } from "./kernel/log.ts"
 import type { MetricSources } from "./kernel/metrics.ts"
@@ -214,6 +215,7 @@ export interface Services {
   /** Who builds what was pushed. */
   readonly pushes: Offer<PushBuilder>
   readonly changes: Changes
+  readonly fanout: Fanout
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox
   /** The keys under which tenants encrypt what they keep themselves. */

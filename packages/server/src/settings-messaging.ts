@@ -3,7 +3,10 @@ import { isIP } from "node:net"
 import {
   fraction,
   hostName,
+  integer,
   mailAddress,
+  natsUrl,
+  optional,
   port,
   smtpServer,
   spfTerms,
@@ -14,6 +17,26 @@ import {
 import type { Setting } from "./setting.ts"
 
 export const messagingSettings = {
+  natsUrl: {
+    variable: "SVC_NATS_URL",
+    otherwise: "none: PostgreSQL's own NOTIFY",
+    meaning:
+      "NATS servers with JetStream that carry news between processes, with commas between: `nats://user:password@host:4222`.",
+    secret: true,
+    parse: natsUrl,
+  },
+  natsCredentialsFile: {
+    variable: "SVC_NATS_CREDENTIALS_FILE",
+    otherwise: "none",
+    meaning: "Credentials file for those servers.",
+    parse: optional,
+  },
+  natsReplicas: {
+    variable: "SVC_NATS_REPLICAS",
+    otherwise: "1",
+    meaning: "How many of those servers keep a copy of the news.",
+    parse: integer(1, 5, 1),
+  },
   smtpServer: {
     variable: "SVC_SMTP_URL",
     otherwise: "none: mails stay in the mailbox of this installation",

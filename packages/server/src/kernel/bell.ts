@@ -1,6 +1,5 @@
-import { createAnnouncer } from "./db/announcer.ts"
-import type { Changes } from "./db/changes.ts"
-import type { Db } from "./db/database.ts"
+import { createAnnouncer } from "./announcer.ts"
+import type { Fanout } from "./fanout.ts"
 import type { Logger } from "./log.ts"
 
 export interface Bell extends Disposable {
@@ -11,25 +10,15 @@ export interface Bell extends Disposable {
 }
 
 /** Wakes who waits for news of a thing: in this process at once, in others every 20 ms at most. */
-export const createBell = ({
-  db,
-  changes,
-  log,
-  topic,
-}: {
-  readonly db: Db
-  readonly changes: Changes
-  readonly log: Logger
-  readonly topic: string
-}): Bell => {
+export const createBell = (fanout: Fanout, log: Logger, topic: string): Bell => {
   const listeners = new Map<string, Set<() => void>>()
-  const announcer = createAnnouncer(db, changes, log, topic)
+  const announcer = createAnnouncer(fanout, log, topic)
 
   const wake = (id: string) => {
     for (const listener of listeners.get(id) ?? []) listener()
   }
-  changes.subscribe(topic, ids => {
-    for (const id of ids?.split(",") ?? listeners.keys()) wake(id)
+  fanout.subscribe(topic, ids => {
+    for (const id of ids ?? listeners.keys()) wake(id)
   })
 
   return {

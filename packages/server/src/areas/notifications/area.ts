@@ -16,19 +16,19 @@ export const notificationsArea = defineArea({
   name: "notifications",
   title: "Notifications",
   needs: [
-    ...(["database", "clock", "log", "changes", "jobs", "box", "keys"] as const),
+    ...(["database", "clock", "log", "fanout", "jobs", "box", "keys"] as const),
     ...(["outbound", "push", "platformEvents", "baseUrl", "stopping"] as const),
     ...(["mails", "mailFrom"] as const),
   ],
   migrations: { schema: "notifications", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
-    const { database, clock, log, changes, jobs, box, keys, outbound, push } = services
+    const { database, clock, log, fanout, jobs, box, keys, outbound, push } = services
     const { platformEvents, baseUrl, stopping, mails, mailFrom } = services
     const { db } = database
     const mail = mails.provider
     const sendsMail = mail.capabilities.by !== "mailbox"
     const opened = new DisposableStack()
-    const bell = opened.use(createBell({ db, changes, log, topic: "inboxes" }))
+    const bell = opened.use(createBell(fanout, log, "inboxes"))
     const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, { groupMax: STREAMS_MAX }))
     const send = createSender({ jobs, bell, sendsMail })
     const providers = createProviderSettings({ box, baseUrl })

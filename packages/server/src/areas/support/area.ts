@@ -25,12 +25,12 @@ export const supportArea = defineArea({
   name: "support",
   title: "Support",
   needs: [
-    ...(["database", "changes", "clock", "log", "jobs", "platformEvents", "baseUrl"] as const),
+    ...(["database", "fanout", "clock", "log", "jobs", "platformEvents", "baseUrl"] as const),
     ...(["keys", "stopping", "mails", "mailFrom", "mail", "mailReplies", "support"] as const),
   ],
   migrations: { schema: "support", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
-    const { database, changes, clock, log, jobs, platformEvents, baseUrl, mails, mailFrom } = services
+    const { database, fanout, clock, log, jobs, platformEvents, baseUrl, mails, mailFrom } = services
     const { mail, mailReplies, support, keys, stopping } = services
     const { db } = database
     const notices = createNotices({
@@ -40,7 +40,7 @@ export const supportArea = defineArea({
     const desk = createDesk({ platformEvents, notices })
     const operator = createOperator(support.organizationId)
     const opened = new DisposableStack()
-    const bell = opened.use(createBell({ db, changes, log, topic: "support.chats" }))
+    const bell = opened.use(createBell(fanout, log, "support.chats"))
     const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, STREAM_BOUNDS))
     mailReplies.provide(createMailReplies({ database, clock, desk, operator }))
     return {

@@ -1,7 +1,6 @@
+import { createAnnouncer } from "../../kernel/announcer.ts"
 import type { Clock } from "../../kernel/clock.ts"
-import { createAnnouncer } from "../../kernel/db/announcer.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
-import type { Db } from "../../kernel/db/database.ts"
+import type { Fanout } from "../../kernel/fanout.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { ClaimedLane, DispatchStore, LaneOf } from "./dispatch-store.ts"
 
@@ -17,9 +16,8 @@ export const WORK_TOPIC = "deliveries.work"
 export const CHANGED_TOPIC = "deliveries.changed"
 
 interface ClaimsNeeds {
-  readonly db: Db
   readonly store: DispatchStore
-  readonly changes: Changes
+  readonly fanout: Fanout
   readonly clock: Clock
   readonly log: Logger
   readonly claimed: (lanes: readonly ClaimedLane[]) => void
@@ -28,10 +26,10 @@ interface ClaimsNeeds {
 }
 
 /** Which process sends to which endpoint. */
-export const createClaims = ({ db, store, changes, clock, log, claimed, refused }: ClaimsNeeds) => {
+export const createClaims = ({ store, fanout, clock, log, claimed, refused }: ClaimsNeeds) => {
   const wanted = new Map<string, LaneOf>()
   const foreign = new Map<string, number>()
-  const announcer = createAnnouncer(db, changes, log, WORK_TOPIC)
+  const announcer = createAnnouncer(fanout, log, WORK_TOPIC)
   let isClaiming = false
   let leasedUntilMs = 0
 

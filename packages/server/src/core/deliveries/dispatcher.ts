@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import type { Fanout } from "../../kernel/fanout.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
@@ -25,6 +26,7 @@ const UNWRITTEN_MAX = 512
 export interface DispatcherNeeds {
   readonly database: Database
   readonly changes: Changes
+  readonly fanout: Fanout
   readonly clock: Clock
   readonly log: Logger
   readonly outbound: Outbound
@@ -35,7 +37,7 @@ export interface DispatcherNeeds {
 
 /** Sends what is owed: each endpoint from one process at a time, which reads it in order and writes what became of it. */
 export const createDispatcher = (needs: DispatcherNeeds) => {
-  const { database, changes, clock, log } = needs
+  const { database, changes, fanout, clock, log } = needs
   const worker = randomUUID()
   const store = dispatchStore(database.db, worker)
   const gate = createGate()
@@ -136,7 +138,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   })
   const writer = createWriter({ ...needs, store, gate, written })
   const claims = createClaims({
-    ...{ db: database.db, store, changes, clock, log, claimed },
+    ...{ store, fanout, clock, log, claimed },
     refused: endpointIds => endpointIds.flatMap(id => lanes.get(id) ?? []).forEach(forget),
   })
   const sender = createSender({ ...needs, loader, writer, notices: createNotices(needs) })
@@ -151,8 +153,8 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   }
 
   changes.subscribe(CHANGED_TOPIC, changed)
-  changes.subscribe(WORK_TOPIC, ids => {
-    for (const id of ids?.split(",") ?? lanes.keys()) {
+  fanout.subscribe(WORK_TOPIC, ids => {
+    for (const id of ids ?? lanes.keys()) {
       const lane = lanes.get(id)
       if (lane) stir(lane)
     }

@@ -3,6 +3,7 @@ import { test } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
 import { listenForChanges } from "../../kernel/db/changes.ts"
 import { openDatabase } from "../../kernel/db/database.ts"
+import { createDatabaseFanout } from "../../kernel/db/fanout.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { createLog } from "../../kernel/log.ts"
@@ -24,7 +25,14 @@ test("a process that has drained keeps no endpoint, however long its end takes",
   const changes = stack.use(await listenForChanges(connectionString, log))
   const { deliveries, ...running } = stack.use(
     openDeliveries({
-      ...{ database, changes, clock, log, delayFactor: 1 },
+      ...{
+        database,
+        changes,
+        fanout: createDatabaseFanout(database.db, changes),
+        clock,
+        log,
+        delayFactor: 1,
+      },
       // Everything goes to the function below.
       outbound: {} as Outbound,
       meters: { count: () => undefined },

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
+import { createAnnouncer } from "../announcer.ts"
 import type { Clock } from "../clock.ts"
-import { createAnnouncer } from "../db/announcer.ts"
-import type { Changes } from "../db/changes.ts"
 import { afterCommit, type Database, type Db } from "../db/database.ts"
+import type { Fanout } from "../fanout.ts"
 import type { Logger } from "../log.ts"
 import type { MetricSources } from "../metrics.ts"
 import { createAlarm } from "./alarm.ts"
@@ -22,7 +22,7 @@ const PRUNE_EVERY_MS = 3_600_000
 
 export interface JobsNeeds {
   readonly database: Database
-  readonly changes: Changes
+  readonly fanout: Fanout
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: MetricSources
@@ -39,13 +39,13 @@ export interface RunningJobs extends Disposable {
 type Runners = ReadonlyMap<string, Runner>
 
 /** Tells this process's runner and, where it has none or is full, the others. */
-const createWakes = (runners: Runners, { database, changes, clock, log }: JobsNeeds) => {
-  const announcer = createAnnouncer(database.db, changes, log, JOBS_TOPIC)
+const createWakes = (runners: Runners, { fanout, clock, log }: JobsNeeds) => {
+  const announcer = createAnnouncer(fanout, log, JOBS_TOPIC)
   const wakeHere = (queue: string) => runners.get(queue)?.wake("here")
   const alarm = createAlarm(clock, wakeHere)
 
-  changes.subscribe(JOBS_TOPIC, names => {
-    for (const queue of names?.split(",") ?? runners.keys()) runners.get(queue)?.wake("elsewhere")
+  fanout.subscribe(JOBS_TOPIC, names => {
+    for (const queue of names ?? runners.keys()) runners.get(queue)?.wake("elsewhere")
   })
 
   const enqueued = (jobs: readonly NewJob[]) => {

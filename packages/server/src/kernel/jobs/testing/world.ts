@@ -6,6 +6,7 @@ import { cloneDatabase } from "../../../testing/database.ts"
 import type { Clock } from "../../clock.ts"
 import { listenForChanges } from "../../db/changes.ts"
 import { type Database, openDatabase } from "../../db/database.ts"
+import { createDatabaseFanout } from "../../db/fanout.ts"
 import { createLog } from "../../log.ts"
 import { createMetrics, type Metrics } from "../../metrics.ts"
 import type { Jobs, QueueDefinition, ScheduleDefinition } from "../jobs.ts"
@@ -28,7 +29,13 @@ export const openWorker = async (
   const database = openDatabase({ connectionString, connectionsMax, onError: () => undefined })
   const changes = await listenForChanges(connectionString, log)
   const metrics = createMetrics()
-  const running = openJobs({ database, changes, clock, log, metrics })
+  const running = openJobs({
+    database,
+    fanout: createDatabaseFanout(database.db, changes),
+    clock,
+    log,
+    metrics,
+  })
   return {
     ...{ jobs: running.jobs, running, database, metrics },
     async close() {
