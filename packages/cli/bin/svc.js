@@ -2,6 +2,8 @@
 /** Starts the command line with a Node that runs TypeScript: this one, or else the one the workspace pins. */
 import { spawn } from "node:child_process"
 import { existsSync, realpathSync } from "node:fs"
+import module from "node:module"
+import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -46,7 +48,14 @@ const fail = reason => {
   process.exitCode = 2
 }
 
+/** Compiling the command line takes longer than running it, so what was compiled is kept, for this user alone. */
+const keepCompiled = () => {
+  const { XDG_CACHE_HOME: given, HOME = homedir() } = process.env
+  module.enableCompileCache?.(join(given?.startsWith("/") ? given : join(HOME, ".cache"), "svc", "compiled"))
+}
+
 if (runsTypeScript()) {
+  keepCompiled()
   const { main } = await import("../src/main.ts")
   await main()
 } else {

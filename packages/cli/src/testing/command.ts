@@ -30,7 +30,8 @@ export const openFolder = async (t: TestContext): Promise<string> => {
 /** A person's shell: the platform at `url`, a key, and a home where nobody has signed in. */
 export const openShell = async (t: TestContext, url: string, key = "svc_sk_test") => {
   const home = await openFolder(t)
-  const base = { PATH: process.env.PATH ?? "", HOME: home, XDG_CONFIG_HOME: home, SVC_API_URL: url }
+  const { PATH = "", NODE_COMPILE_CACHE = join(home, "compiled") } = process.env
+  const base = { PATH, NODE_COMPILE_CACHE, HOME: home, XDG_CONFIG_HOME: home, SVC_API_URL: url }
   const run = (args: readonly string[], { env = {}, input = "" }: Run = {}) =>
     runProgram(process.execPath, [bin, ...args], { ...base, SVC_TOKEN: key, ...env }, input)
   return { home, run, env: base }
