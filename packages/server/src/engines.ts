@@ -23,6 +23,7 @@ import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import { openMails } from "./ports/mail/index.ts"
 import type { PushOptions } from "./ports/push/index.ts"
+import { openRuntime } from "./ports/runtime/index.ts"
 import { openSearch } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
@@ -157,15 +158,24 @@ const vectorProvider = ({ config, clock }: Start): VectorProvider =>
     ? { driver: "usearch", memoryBytes: config.vectorsMemoryMb * 2 ** 20, clock }
     : { driver: "qdrant", url: config.qdrantUrl, key: config.qdrantKey }
 
+const openWorkloads = ({ config, log }: Start) =>
+  openRuntime({
+    dataDir: config.dataDir,
+    demand: config.runtime,
+    refusesWeak: config.mode === "production",
+    log: line => log.debug({ runtime: line }),
+  })
+
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
-  const [connectionString, engine, kv, blob, vectors, masterKey] = await allOf([
+  const [connectionString, engine, kv, blob, vectors, runtime, masterKey] = await allOf([
     openControlDatabase(start, lock),
     openEngine(engineProvider(start)).then(engine => opened.use(engine)),
     openKv(config.kv).then(kv => opened.use(kv)),
     openBlobs(config.blob).then(blob => opened.use(blob)),
     openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),
+    openWorkloads(start).then(runtime => opened.use(runtime)),
     loadMasterKey(config.dataDir, config.masterKey),
   ])
   const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
@@ -180,7 +190,7 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
   await checkMasterKey(database.db, masterKey)
   const search = opened.use(await openSearch(searchProvider(config, database.pool)))
   const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
-  return { database, keysDatabase, changes, engine, kv, blob, vectors, search, masterKey, secrets }
+  return { database, keysDatabase, changes, engine, kv, blob, vectors, runtime, search, masterKey, secrets }
 }
 
 export type Engines = Awaited<ReturnType<typeof openEngines>>
