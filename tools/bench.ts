@@ -11,11 +11,14 @@ import { cronFigures } from "./bench/cron.ts"
 import { databaseFigures } from "./bench/databases.ts"
 import { emailFigures } from "./bench/email.ts"
 import { eventFigures } from "./bench/events.ts"
+import { functionFigures } from "./bench/functions.ts"
 import { jobFigures } from "./bench/jobs.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
 import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
+import { runtimeFigures } from "./bench/runtime.ts"
+import { sandboxFigures } from "./bench/sandboxes.ts"
 import { searchFigures } from "./bench/search.ts"
 import { storageFigures } from "./bench/storage.ts"
 import { vectorFigures } from "./bench/vectors.ts"
@@ -102,9 +105,12 @@ const parts: Readonly<Record<string, (dataDir: string, pid: number) => Promise<F
   databases: databaseFigures,
   storage: storageFigures,
   vectors: vectorFigures,
+  runtime: runtimeFigures,
   search: searchFigures,
   jobs: jobFigures,
   cron: cronFigures,
+  functions: functionFigures,
+  sandboxes: sandboxFigures,
   events: eventFigures,
   email: emailFigures,
 }

@@ -30,7 +30,7 @@ const places: readonly Place[] = [
   {
     name: "platform",
     files: s(
-      "(platform|areas|engines|main|run|services|setting|settings|settings-messaging|config|config-parsers)\\.ts$",
+      "(platform|areas|engines|main|run|services|setting|settings|settings-messaging|settings-workloads|config|config-parsers)\\.ts$",
     ),
     may: [s("")],
     packages: [any],
@@ -53,7 +53,7 @@ const places: readonly Place[] = [
   {
     name: "core",
     files: s("core/"),
-    may: [s("kernel/"), s("ports/[^/]+/port\\.ts$"), s("config\\.ts$")],
+    may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$"), s("config\\.ts$")],
     packages: [contract, /^kysely$/, /^lru-cache$/, /^@node-rs\/argon2$/],
   },
   {

@@ -39,7 +39,7 @@ export const finalCodes: readonly string[] = ${JSON.stringify(finalCodes())}
 
 const renderRoute = (operation: Operation): string => {
   const { method, path, effect, envelope, project, content, idempotent } = operation
-  const keyed = idempotent === "keyed" || (mutates(operation) && idempotent !== "naturally")
+  const keyed = idempotent === "keyed" || (mutates(operation) && idempotent === undefined)
   const list = Object.values(operation.replies).some(schema => schema !== null && isList(schema))
   const route = {
     method,
@@ -47,10 +47,11 @@ const renderRoute = (operation: Operation): string => {
     params: namesOf(operation.params),
     query: namesOf(operation.query),
     body: content?.request ?? (operation.body ? "json" : undefined),
+    bodyAs: operation.bodyAs,
     reply: content?.reply === "json" ? undefined : content?.reply,
     effect,
     keyed: keyed || undefined,
-    once: (effect === "by-statement" && !idempotent) || undefined,
+    once: idempotent === "once" || (effect === "by-statement" && !idempotent) || undefined,
     envelope: envelope === "data" ? undefined : envelope,
     list: list || undefined,
     project: project !== "none" || undefined,

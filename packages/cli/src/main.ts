@@ -7,6 +7,7 @@ import { db, dbActions, dbFlags, dbUsage } from "./extras/db.ts"
 import { doctor } from "./extras/doctor.ts"
 import { publish, publishFlags, publishUsage, tail, tailFlags, tailUsage } from "./extras/events.ts"
 import type { Extra } from "./extras/extra.ts"
+import { deploy, deployFlags, deployUsage, logs, logsFlags, logsUsage } from "./extras/functions.ts"
 import { login, logout, whoami } from "./extras/login.ts"
 import { mail, mailFlags, mailUsage } from "./extras/mail.ts"
 import { selftest } from "./extras/selftest.ts"
@@ -61,6 +62,18 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     run: tail,
     flags: tailFlags,
     usage: tailUsage,
+  },
+  "functions deploy": {
+    about: "Deploy a function from a file, a folder or a zip",
+    run: deploy,
+    flags: deployFlags,
+    usage: deployUsage,
+  },
+  "functions logs": {
+    about: "Read what a function printed, and follow it",
+    run: logs,
+    flags: logsFlags,
+    usage: logsUsage,
   },
   "mail inbox": {
     about: "Read the mails that stayed in this installation",

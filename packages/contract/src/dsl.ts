@@ -52,14 +52,19 @@ export interface OperationSpec {
   readonly project?: ProjectRule
   readonly envelope?: Envelope
   readonly audit?: AuditRule
-  /** `keyed` (default for mutations): the SDK sends an Idempotency-Key. `naturally`: repeating it changes nothing more. */
-  readonly idempotent?: "keyed" | "naturally"
+  /**
+   * `keyed` (default for mutations): the SDK sends an Idempotency-Key. `naturally`: repeating it changes nothing more.
+   * `once`: it would act again, and a record of each call would be too dear; the SDK repeats it only when nothing was done.
+   */
+  readonly idempotent?: "keyed" | "naturally" | "once"
   readonly content?: { readonly request?: ContentKind; readonly reply?: ContentKind }
   readonly params?: TObject
   /** The last path parameter is the rest of the path, slashes included. */
   readonly rest?: true
   readonly query?: TObject
   readonly body?: TObject
+  /** The one field of `body` as which the whole JSON body travels: a value of the caller's own, such as an event. */
+  readonly bodyAs?: string
   /** Other spellings of a field that are accepted and never emitted, as `{ ttl: "ttl_seconds" }`. */
   readonly aliases?: Readonly<Record<string, string>>
   /** Success status → schema of the payload; `null` is a reply without body. */
@@ -70,6 +75,8 @@ export interface OperationSpec {
   readonly secrets?: readonly string[]
   /** Largest request body in bytes. JSON bodies: 1 MiB unless told. */
   readonly bodyBytesMax?: number
+  /** The refusal of a larger JSON body, where it is not `payload_too_large`. */
+  readonly tooLarge?: FaultCode
   /** The stricter limit of sign-up, login and password reset: 3 a minute and address (specification 8.1). */
   readonly limit?: "auth"
   /** The audit action, where it is not the operation's name. */

@@ -58,6 +58,7 @@ const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | num
   provider: "acme",
   resource: "bucket",
   resources: "projects",
+  type: "TypeError",
   roles: "owner or admin",
   scopes: "kv:write",
   seconds: 30,

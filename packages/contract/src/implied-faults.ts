@@ -29,9 +29,12 @@ const UNSCOPED: ReadonlySet<Access> = new Set<Access>(["any", "session", "publis
 /** Whether the call must hold a scope, or one of several. */
 export const isScoped = ({ scope }: Operation): boolean => !UNSCOPED.has(scope)
 
-/** Whether a repeated Idempotency-Key gets the first answer again. A stranger's key would be anybody's. */
+/**
+ * Whether a repeated Idempotency-Key gets the first answer again. A stranger's key would be anybody's, and neither
+ * streams nor bytes are kept.
+ */
 export const isReplayed = (operation: Operation): boolean =>
-  mutates(operation) && operation.scope !== "public"
+  mutates(operation) && operation.scope !== "public" && (operation.content?.reply ?? "json") === "json"
 
 const when = (condition: boolean, ...codes: FaultCode[]): FaultCode[] => (condition ? codes : [])
 

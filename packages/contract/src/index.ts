@@ -2,12 +2,14 @@
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { approvals } from "./approvals.ts"
+import { computers } from "./computers.ts"
 import { cron } from "./cron.ts"
 import { databases } from "./databases.ts"
 import type { Area, Operation } from "./dsl.ts"
 import { email } from "./email.ts"
 import { encryption } from "./encryption.ts"
 import { events } from "./events.ts"
+import { functions } from "./functions.ts"
 import { identity } from "./identity.ts"
 import { integrations } from "./integrations.ts"
 import { keys } from "./keys.ts"
@@ -16,6 +18,7 @@ import { notifications } from "./notifications.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { s3 } from "./s3.ts"
+import { sandboxes } from "./sandboxes.ts"
 import { schema } from "./schema.ts"
 import { search } from "./search.ts"
 import { sql } from "./sql.ts"
@@ -27,6 +30,12 @@ import { webhooks } from "./webhooks.ts"
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
 export { PendingApproval } from "./approvals.ts"
+export {
+  COMPUTER_SSH_KEYS_MAX,
+  COMPUTERS_MAX,
+  type ComputerPayload,
+  type ComputerStatus,
+} from "./computers.ts"
 export {
   CRON_EXECUTIONS_KEPT,
   CRON_NEXT_RUNS,
@@ -79,6 +88,26 @@ export {
 } from "./events-fields.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"
+export {
+  FUNCTION_CODE_BYTES_MAX,
+  FUNCTION_ENV_BYTES_MAX,
+  FUNCTION_FILES_MAX,
+  FUNCTION_INVOCATIONS_KEPT,
+  FUNCTION_LOG_BYTES_MAX,
+  FUNCTION_LOG_LINES_MAX,
+  FUNCTION_MEMORY_MB_DEFAULT,
+  FUNCTION_PAYLOAD_BYTES_MAX,
+  FUNCTION_RESPONSE_BYTES_MAX,
+  FUNCTION_RETENTION_DAYS,
+  FUNCTION_TIMEOUT_SECONDS_DEFAULT,
+  FUNCTION_VCPUS_DEFAULT,
+  FUNCTION_VERSIONS_KEPT,
+  FUNCTIONS_MAX,
+  type FunctionLogStream,
+  type FunctionStatus,
+  type FunctionTrigger,
+  type InvocationStatus,
+} from "./functions-fields.ts"
 export { type KeyType, keyTypes } from "./identity.ts"
 export * from "./implied-faults.ts"
 export { GIT_HOOK_BYTES_MAX } from "./integrations.ts"
@@ -97,6 +126,17 @@ export {
 } from "./notifications-fields.ts"
 export * from "./plans.ts"
 export * from "./platform-events.ts"
+export {
+  SANDBOX_FILE_BYTES_MAX,
+  SANDBOX_IDLE_SECONDS_DEFAULT,
+  SANDBOX_KEPT_HOURS,
+  SANDBOXES_MAX,
+  type SandboxKind,
+  type SandboxPayload,
+  type SandboxStatus,
+  type SandboxStopReason,
+  sandboxStatuses,
+} from "./sandboxes.ts"
 export {
   PII_CONFIDENCE_DEFAULT,
   SCHEMA_COLUMNS_MAX,
@@ -155,6 +195,15 @@ export {
   WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
   WEBHOOKS_MAX,
 } from "./webhooks.ts"
+export {
+  EXEC_OUTPUT_BYTES_MAX,
+  EXEC_TIMEOUT_SECONDS_DEFAULT,
+  WORKLOAD_ENV_BYTES_MAX,
+  WORKLOAD_ENV_MAX,
+  WORKLOAD_FILES_MAX,
+  WORKLOAD_JSON_FILE_BYTES_MAX,
+  WORKLOAD_LABELS_MAX,
+} from "./workload-fields.ts"
 
 export const areas = {
   identity,
@@ -168,6 +217,9 @@ export const areas = {
   s3,
   kv,
   cron,
+  computers,
+  sandboxes,
+  functions,
   events,
   integrations,
   vectors,

@@ -43,6 +43,21 @@ export const meters = {
     unit: "hour",
     description: "Time instances of deployments, computers and sandboxes were up",
   },
+  workload_vcpu_seconds: {
+    kind: "count",
+    unit: "vCPU-second",
+    description: "Processors of computers and sandboxes, multiplied by the time they were up",
+  },
+  workload_memory_gb_seconds: {
+    kind: "count",
+    unit: "GB-second",
+    description: "Memory of computers and sandboxes, multiplied by the time they were up",
+  },
+  workload_disk_gb_hours: {
+    kind: "count",
+    unit: "GB-hour",
+    description: "Disk of computers and sandboxes, multiplied by the time they had it",
+  },
   function_invocations: { kind: "count", unit: "invocation", description: "Functions invoked" },
   gb_seconds: {
     kind: "count",

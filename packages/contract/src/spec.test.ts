@@ -28,8 +28,11 @@ const rowOf = ({ name, http }: Operation): Row => {
   return row
 }
 
-/** Forms of the same answer that a condition or a range of the request asks for (RFC 9110, 13 and 14): no row of their own. */
-const ASKED_FORMS: ReadonlySet<number> = new Set([206, 304])
+/**
+ * Forms of the same answer that a condition, a range (RFC 9110, 13 and 14) or a preference (RFC 7240, 4.1) of the request
+ * asks for: no row of their own.
+ */
+const ASKED_FORMS: ReadonlySet<number> = new Set([202, 206, 304])
 
 const refusals = (operation: Operation): ReadonlySet<number> =>
   new Set([

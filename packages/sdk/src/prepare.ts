@@ -28,7 +28,7 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const path = fillPath(route, rest)
   const query = takeQuery(route, rest)
-  const body = route.body === "json" ? JSON.stringify(Object.fromEntries(rest)) : options.body
+  const body = route.body === "json" ? jsonBody(route, rest) : options.body
   const streamed = body instanceof ReadableStream
 
   return {
@@ -46,6 +46,15 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
     signal: options.signal,
     timeoutMs: options.timeoutMs ?? settings.timeoutMs,
   }
+}
+
+/** Fields beside the one that is the whole body have no place to travel in. */
+const jsonBody = ({ method, path, bodyAs }: Route, rest: ReadonlyMap<string, unknown>): string => {
+  const fields = Object.fromEntries(rest)
+  if (bodyAs === undefined) return JSON.stringify(fields)
+  const surplus = Object.keys(fields).find(name => name !== bodyAs)
+  if (surplus !== undefined) throw new TypeError(`${method} ${path} has no field ${surplus}`)
+  return JSON.stringify(fields[bodyAs] ?? {})
 }
 
 const fillPath = (route: Route, rest: Map<string, unknown>): string =>

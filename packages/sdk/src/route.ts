@@ -9,6 +9,8 @@ export interface Route {
   readonly query?: readonly string[]
   /** How the body travels; absent: the request has none. Input fields that nothing else claims belong to a JSON body. */
   readonly body?: ContentKind
+  /** The field that is the whole JSON body. */
+  readonly bodyAs?: string
   /** How the reply travels where that is not JSON. */
   readonly reply?: ContentKind
   readonly effect: Effect

@@ -145,6 +145,59 @@ export const routes = {
     trigger: { method: "POST", path: "/v1/cron/schedules/{id}/trigger", params: ["id"], effect: "write", keyed: true, project: true },
     preview: { method: "POST", path: "/v1/cron/preview", body: "json", effect: "read", project: true },
   },
+  computers: {
+    list: { method: "GET", path: "/v1/computers", query: ["limit","offset"], effect: "read", envelope: "bare", project: true },
+    create: { method: "POST", path: "/v1/computers", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    get: { method: "GET", path: "/v1/computers/{id}", params: ["id"], effect: "read", envelope: "bare", project: true },
+    delete: { method: "DELETE", path: "/v1/computers/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
+    exec: { method: "POST", path: "/v1/computers/{id}/exec", params: ["id"], body: "json", effect: "write", once: true, envelope: "bare", project: true },
+    readFile: { method: "GET", path: "/v1/computers/{id}/files", params: ["id"], query: ["path"], effect: "read", envelope: "bare", project: true },
+    writeFiles: { method: "PUT", path: "/v1/computers/{id}/files", params: ["id"], body: "json", effect: "write", envelope: "bare", project: true },
+    setSshKeys: { method: "PUT", path: "/v1/computers/{id}/ssh-keys", params: ["id"], body: "json", effect: "write", envelope: "bare", project: true },
+    start: { method: "POST", path: "/v1/computers/{id}/start", params: ["id"], effect: "write", envelope: "bare", project: true },
+    stop: { method: "POST", path: "/v1/computers/{id}/stop", params: ["id"], effect: "write", envelope: "bare", project: true },
+    metrics: { method: "GET", path: "/v1/computers/{id}/metrics", params: ["id"], effect: "read", envelope: "bare", project: true },
+    getOrCreate: { method: "PUT", path: "/v1/computers/by-name/{name}", params: ["name"], body: "json", effect: "write", envelope: "bare", project: true },
+  },
+  sandboxes: {
+    list: { method: "GET", path: "/v1/sandboxes", query: ["limit","offset","status","kind"], effect: "read", envelope: "bare", project: true },
+    create: { method: "POST", path: "/v1/sandboxes", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    get: { method: "GET", path: "/v1/sandboxes/{id}", params: ["id"], effect: "read", envelope: "bare", project: true },
+    delete: { method: "DELETE", path: "/v1/sandboxes/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
+    runCommand: { method: "POST", path: "/v1/sandboxes/{id}/commands", params: ["id"], body: "json", effect: "write", once: true, envelope: "bare", project: true },
+    streamCommand: { method: "POST", path: "/v1/sandboxes/{id}/commands/stream", params: ["id"], body: "json", reply: "sse", effect: "write", once: true, envelope: "bare", project: true },
+    metrics: { method: "GET", path: "/v1/sandboxes/{id}/metrics", params: ["id"], effect: "read", envelope: "bare", project: true },
+    extend: { method: "POST", path: "/v1/sandboxes/{id}/extend", params: ["id"], body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    start: { method: "POST", path: "/v1/sandboxes/{id}/start", params: ["id"], effect: "write", envelope: "bare", project: true },
+    stop: { method: "POST", path: "/v1/sandboxes/{id}/stop", params: ["id"], effect: "write", envelope: "bare", project: true },
+    writeFiles: { method: "POST", path: "/v1/sandboxes/{id}/files", params: ["id"], body: "json", effect: "write", envelope: "bare", project: true },
+    putFile: { method: "PUT", path: "/v1/sandboxes/{id}/files/{path}", params: ["id","path"], body: "bytes", effect: "write", envelope: "bare", project: true },
+    readFile: { method: "GET", path: "/v1/sandboxes/{id}/files/{path}", params: ["id","path"], reply: "bytes", effect: "read", envelope: "bare", project: true },
+    snapshot: { method: "POST", path: "/v1/sandboxes/{id}/snapshot", params: ["id"], effect: "write", keyed: true, envelope: "bare", project: true },
+  },
+  functions: {
+    list: { method: "GET", path: "/v1/functions", query: ["limit","offset"], effect: "read", list: true, project: true },
+    create: { method: "POST", path: "/v1/functions", body: "json", effect: "write", keyed: true, project: true },
+    get: { method: "GET", path: "/v1/functions/{id}", params: ["id"], effect: "read", project: true },
+    update: { method: "PUT", path: "/v1/functions/{id}", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
+    delete: { method: "DELETE", path: "/v1/functions/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
+    versions: { method: "GET", path: "/v1/functions/{id}/versions", params: ["id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    invoke: { method: "POST", path: "/v1/functions/{id}/invoke", params: ["id"], query: ["mode"], body: "json", bodyAs: "payload", effect: "write", keyed: true, project: true },
+    invocations: { method: "GET", path: "/v1/functions/{id}/invocations", params: ["id"], query: ["limit","offset","status"], effect: "read", list: true, project: true },
+    getInvocation: { method: "GET", path: "/v1/functions/{id}/invocations/{invocation_id}", params: ["id","invocation_id"], effect: "read", project: true },
+    retryInvocation: { method: "POST", path: "/v1/functions/{id}/invocations/{invocation_id}/retry", params: ["id","invocation_id"], effect: "write", keyed: true, project: true },
+    logs: { method: "GET", path: "/v1/functions/{id}/logs", params: ["id"], query: ["limit","after","invocation_id","stream"], effect: "read", list: true, project: true },
+    httpGet: { method: "GET", path: "/v1/functions/{id}/http/{path}", params: ["id","path"], reply: "bytes", effect: "read", project: true },
+    httpPost: { method: "POST", path: "/v1/functions/{id}/http/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true, project: true },
+    httpPut: { method: "PUT", path: "/v1/functions/{id}/http/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true, project: true },
+    httpPatch: { method: "PATCH", path: "/v1/functions/{id}/http/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true, project: true },
+    httpDelete: { method: "DELETE", path: "/v1/functions/{id}/http/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true, project: true },
+    publicGet: { method: "GET", path: "/v1/functions/public/{id}/{path}", params: ["id","path"], reply: "bytes", effect: "read" },
+    publicPost: { method: "POST", path: "/v1/functions/public/{id}/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true },
+    publicPut: { method: "PUT", path: "/v1/functions/public/{id}/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true },
+    publicPatch: { method: "PATCH", path: "/v1/functions/public/{id}/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true },
+    publicDelete: { method: "DELETE", path: "/v1/functions/public/{id}/{path}", params: ["id","path"], body: "bytes", reply: "bytes", effect: "write", keyed: true },
+  },
   events: {
     createTopic: { method: "POST", path: "/v1/events/topics", body: "json", effect: "write", keyed: true, project: true },
     listTopics: { method: "GET", path: "/v1/events/topics", query: ["limit","offset"], effect: "read", list: true, project: true },
@@ -322,7 +375,7 @@ export const routes = {
 } as const satisfies Routes
 
 /** Codes after which the same request may succeed. */
-export const retryableCodes: readonly string[] = ["all_providers_exhausted","auth_rate_limited","host_unavailable","idempotency_key_in_use","no_host_capacity","rate_limited","request_timeout","service_unavailable","ssh_keys_not_delivered","upstream_error","upstream_timeout","vector_store_unavailable"]
+export const retryableCodes: readonly string[] = ["all_providers_exhausted","auth_rate_limited","function_throttled","host_unavailable","idempotency_key_in_use","no_host_capacity","rate_limited","request_timeout","service_unavailable","ssh_keys_not_delivered","upstream_error","upstream_timeout","vector_store_unavailable"]
 
 /** Codes of a status that usually passes which do not pass. */
-export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals"]
+export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals"]

@@ -1,14 +1,17 @@
 /** The areas, in the order in which they start, and the tables of all. */
 import { fileURLToPath } from "node:url"
 import { areas as contract } from "@svc/contract"
+import { computersArea } from "./areas/computers/area.ts"
 import { cronArea } from "./areas/cron/area.ts"
 import { databasesArea } from "./areas/databases/area.ts"
 import { emailArea } from "./areas/email/area.ts"
 import { encryptionArea } from "./areas/encryption/area.ts"
 import { eventsArea } from "./areas/events/area.ts"
+import { functionsArea } from "./areas/functions/area.ts"
 import { integrationsArea } from "./areas/integrations/area.ts"
 import { kvArea } from "./areas/kv/area.ts"
 import { notificationsArea } from "./areas/notifications/area.ts"
+import { sandboxesArea } from "./areas/sandboxes/area.ts"
 import { searchArea } from "./areas/search/area.ts"
 import { storageArea } from "./areas/storage/area.ts"
 import { supportArea } from "./areas/support/area.ts"
@@ -36,6 +39,7 @@ export const areaDefinitions: readonly AreaDefinition<Services>[] = [
   emailArea,
   storageArea,
   kvArea,
+  functionsArea,
   cronArea,
   eventsArea,
   integrationsArea,
@@ -44,6 +48,8 @@ export const areaDefinitions: readonly AreaDefinition<Services>[] = [
   searchArea,
   notificationsArea,
   supportArea,
+  computersArea,
+  sandboxesArea,
 ]
 
 const kernelMigrations: MigrationSource = {

@@ -27,6 +27,7 @@ import { openFanout } from "./ports/fanout/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import { openMails } from "./ports/mail/index.ts"
 import type { PushOptions } from "./ports/push/index.ts"
+import { openRuntime } from "./ports/runtime/index.ts"
 import { openSearch, type SearchProvider } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
@@ -176,15 +177,24 @@ const openNews = async ({ config, log, opened }: Start, byDatabase: () => Fanout
   return opened.use(await openFanout({ driver: "nats", url, credentials, replicas, log: warn }))
 }
 
+const openWorkloads = ({ config, log }: Start) =>
+  openRuntime({
+    dataDir: config.dataDir,
+    demand: config.runtime,
+    refusesWeak: config.mode === "production",
+    log: line => log.debug({ runtime: line }),
+  })
+
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
-  const [connectionString, engine, kv, blob, vectors, masterKey] = await allOf([
+  const [connectionString, engine, kv, blob, vectors, runtime, masterKey] = await allOf([
     openControlDatabase(start, lock),
     openEngine(engineProvider(start)).then(engine => opened.use(engine)),
     openKv(config.kv).then(kv => opened.use(kv)),
     openBlobs(config.blob).then(blob => opened.use(blob)),
     openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),
+    openWorkloads(start).then(runtime => opened.use(runtime)),
     loadMasterKey(config.dataDir, config.masterKey),
   ])
   const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
@@ -200,7 +210,8 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
   const search = opened.use(await openSearch(searchProvider(start, database)))
   const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
   const fanout = await openNews(start, () => createDatabaseFanout(database.db, changes))
-  return { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, search, masterKey, secrets }
+  const stores = { engine, kv, blob, vectors, search, runtime }
+  return { ...stores, database, keysDatabase, changes, fanout, masterKey, secrets }
 }
 
 export type Engines = Awaited<ReturnType<typeof openEngines>>

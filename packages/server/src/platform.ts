@@ -1,6 +1,7 @@
 /** The composition root: opens everything in order, closes it in reverse. */
 
 import { isIPv6 } from "node:net"
+import { join } from "node:path"
 import { rerouteS3 } from "./areas/storage/s3/addressing.ts"
 import { renderS3Error } from "./areas/storage/s3/errors.ts"
 import { areaDefinitions, coreAreas } from "./areas.ts"
@@ -8,6 +9,7 @@ import { type Config, configAt, type Settings } from "./config.ts"
 import { createCore } from "./core/core.ts"
 import { openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
+import { createHosts } from "./core/hosts/hosts.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
 import {
   type Engines,
@@ -74,8 +76,8 @@ const PRUNE_EVERY_MS = 3_600_000
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
-  const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, search, masterKey, secrets } =
-    engines
+  const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, runtime, search } = engines
+  const { masterKey, secrets } = engines
   const limits = createLimits(config.rateLimit)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
@@ -113,28 +115,16 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     openDeliveries({ database, changes, fanout, clock, log, outbound, meters, jobs, metrics, delayFactor }),
   )
   const { deliveries } = sending
+  const host = opened.use(await openHost({ config, database, runtime, clock, log }))
   const services = {
-    ...{
-      database,
-      changes,
-      fanout,
-      clock,
-      log,
-      kv,
-      blob,
-      vectors,
-      engine,
-      box,
-      tenantKeys,
-      meters,
-      metrics,
-      jobs,
-    },
+    ...{ database, changes, fanout, clock, log, box, tenantKeys, meters, metrics, jobs },
+    ...{ kv, blob, vectors, engine, runtime, hosts: host.hosts, sandboxPoolMax: config.sandboxPoolMax },
     ...{ accessKeys: core.signatures, outbound, deliveries, push, stopping: stopping.signal },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     ...{ git: openGit({ http: outbound, now: clock.now, baseUrls: gitUrls(config) }) },
     pushes: createOffer<PushBuilder>(),
     functions: createOffer<FunctionCaller>(),
+    functionsDir: join(config.dataDir, "functions"),
     keys: core.keys,
     baseUrl: config.baseUrl,
     ...openMail(config, opened),
@@ -161,6 +151,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     running.set(definition.name, area)
     if (area[Symbol.asyncDispose]) opened.use(area as RunningArea & AsyncDisposable)
   }
+  opened.use(host.removeLeftovers())
 
   const operations = [...core.operations, ...[...running.values()].flatMap(area => area.operations)]
   const replays = createReplays(database.db)
@@ -175,6 +166,16 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   inProcess = createInProcessCaller(pipeline, operations)
   return { pipeline, operations, inProcess, metrics, work, stopping, sending, passwords: core.passwords }
 }
+
+const openHost = ({
+  config,
+  ...needs
+}: Pick<Start, "config" | "clock" | "log"> & Pick<Engines, "database" | "runtime">) =>
+  createHosts({
+    ...needs,
+    dataDir: config.dataDir,
+    capacity: { memoryBytes: config.workloadMemoryMb * 2 ** 20, workloadsMax: config.workloadsMax },
+  })
 
 type Assembled = Awaited<ReturnType<typeof assemble>>
 

@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream"
 
 import type { Deliveries } from "./core/deliveries/deliveries.ts"
+import type { Hosts } from "./core/hosts/hosts.ts"
 import type { Keyring } from "./core/keys/keyring.ts"
 import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
@@ -26,6 +27,7 @@ import type { GitPort, GitProviderName } from "./ports/git/port.ts"
 import type { KvPort } from "./ports/kv/port.ts"
 import type { Mails } from "./ports/mail/port.ts"
 import type { PushPort } from "./ports/push/port.ts"
+import type { RuntimePort } from "./ports/runtime/port.ts"
 import type { SearchPort } from "./ports/search/port.ts"
 import type { VectorIndexPort } from "./ports/vectors/port.ts"
 
@@ -124,7 +126,12 @@ export interface FunctionCaller {
   /** 2xx is a success, 500 a failure of the function, 504 a timeout, 429 a throttle, 404 no such function. */
   invoke(
     of: FunctionOf,
-    call: { readonly body: string; readonly timeoutMs: number; readonly signal: AbortSignal },
+    call: {
+      readonly body: string
+      readonly timeoutMs: number
+      readonly signal: AbortSignal
+      readonly trigger: "event" | "cron"
+    },
   ): Promise<{ readonly status: number; readonly body: string }>
 }
 
@@ -203,13 +210,21 @@ export interface Services {
   readonly vectors: VectorIndexPort
   readonly blob: BlobPort
   readonly engine: EnginePort
+  /** Runs code of tenants. */
+  readonly runtime: RuntimePort
   readonly search: SearchPort
+  /** Where workloads are placed, and what room is left for them. */
+  readonly hosts: Hosts
+  /** Sandboxes that may be kept started for the next who asks. */
+  readonly sandboxPoolMax: number
   /** What the databases area lets others read. */
   readonly tables: Offer<TableReader>
   /** What the storage area lets others read. */
   readonly objects: Offer<ObjectReader>
   /** What the functions area lets others call. */
   readonly functions: Offer<FunctionCaller>
+  /** Where this process keeps the code of functions that run in it. */
+  readonly functionsDir: string
   /** What repositories are asked and heard by. */
   readonly git: GitPort
   /** Who builds what was pushed. */

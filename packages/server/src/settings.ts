@@ -16,6 +16,7 @@ import {
 } from "./config-parsers.ts"
 import type { Setting } from "./setting.ts"
 import { messagingSettings } from "./settings-messaging.ts"
+import { workloadSettings } from "./settings-workloads.ts"
 
 export const settings = {
   host: {
@@ -50,6 +51,12 @@ export const settings = {
     otherwise: "development",
     meaning: "`production` refuses what is only good enough for a laptop.",
     parse: word("development", "production"),
+  },
+  runtime: {
+    variable: "SVC_RUNTIME",
+    otherwise: "auto: the strongest that works on this machine",
+    meaning: "Driver that runs sandboxes, computers and functions: `process`.",
+    parse: word("auto", "process"),
   },
   databaseUrl: {
     variable: "SVC_DATABASE_URL",
@@ -334,6 +341,7 @@ export const settings = {
     parse: nameServers,
   },
   ...messagingSettings,
+  ...workloadSettings,
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",
     otherwise: "none: /metrics answers callers of this machine only",

@@ -147,6 +147,16 @@ export const badInputFaults = {
     text: "no load balancer has this id[: {id}]",
     help: "A backend is added to an existing balancer of the same project. `GET /v1/lb` lists them.",
   },
+  invalid_function_code: {
+    status: 400,
+    text: "the code of the function cannot be used[: {reason}]",
+    help: "Send exactly one of `code`, `code_zip`, `files` and `storage`. A zip archive has plain files under relative paths: no links, no encryption, no more and no larger files than the API reference allows.",
+  },
+  function_payload_too_large: {
+    status: 400,
+    text: "the payload of the function is too large[: at most {bytes} bytes are allowed]",
+    help: "Put large data into a bucket and send the function its key.",
+  },
   invalid_provider: {
     status: 400,
     text: "the provider is not supported[: {provider}]",

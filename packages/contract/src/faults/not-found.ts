@@ -90,6 +90,11 @@ export const notFoundFaults = {
     text: "function not found[: {id}]",
     help: "The project has no function with this id or name. `GET /v1/functions` lists them.",
   },
+  invocation_not_found: {
+    status: 404,
+    text: "invocation not found[: {id}]",
+    help: "The function has no invocation with this id, or it is older than what is kept. `GET /v1/functions/{id}/invocations` lists them.",
+  },
   service_not_found: {
     status: 404,
     text: "service not found[: {id}]",
@@ -109,6 +114,11 @@ export const notFoundFaults = {
     status: 404,
     text: "sandbox not found[: {id}]",
     help: "The sandbox was deleted or reached its time limit; nothing of it is kept. Create a new one.",
+  },
+  file_not_found: {
+    status: 404,
+    text: "there is no such file[: {path}]",
+    help: "Nothing is at this path inside the workload. Paths are absolute there and case-sensitive.",
   },
   build_not_found: {
     status: 404,

@@ -125,6 +125,12 @@ export const limitFaults = {
     help: "Wait as long as the `Retry-After` header says. The limit is shared by all keys of the organization; `GET /v1/me` shows it live.",
     retryable: true,
   },
+  function_throttled: {
+    status: 429,
+    text: "the function is busy[: {reason}]",
+    help: "All its instances work and others wait already. Try again after the `Retry-After` time, give the function more `concurrency`, or invoke it with `mode=async`.",
+    retryable: true,
+  },
   auth_rate_limited: {
     status: 429,
     text: "too many attempts from this address",

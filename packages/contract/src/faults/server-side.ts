@@ -25,7 +25,7 @@ export const serverSideFaults = {
   isolation_tier_unavailable: {
     status: 501,
     text: "this isolation tier is not available on this installation[: {isolation}]",
-    help: "Choose another tier, or have the operator configure a database engine that provides this one.",
+    help: "Choose another tier, or have the operator configure an engine that provides this one.",
   },
   billing_not_configured: {
     status: 501,
@@ -48,6 +48,11 @@ export const serverSideFaults = {
     text: "an engine behind this service gave a bad answer[: {reason}]",
     help: "The service this installation relies on failed. Try again shortly; if it persists, tell the operator the `request_id`.",
     retryable: true,
+  },
+  function_failed: {
+    status: 502,
+    text: "the function failed[: {type}]",
+    help: "It threw an error, ended, or gave no usable reply. `GET /v1/functions/{id}/invocations` and `/logs` say what happened.",
   },
   all_providers_exhausted: {
     status: 503,
@@ -83,6 +88,11 @@ export const serverSideFaults = {
     text: "this area is not available at the moment[: {reason}]",
     help: "The engine behind it is starting, overloaded or not configured. `GET /api/v1/services` gives the state and the reason; other areas keep working.",
     retryable: true,
+  },
+  function_timed_out: {
+    status: 504,
+    text: "the function ran out of time",
+    help: "It did not reply within its `timeout_seconds`. Make it faster, or deploy it with more time, memory or vCPUs.",
   },
   upstream_timeout: {
     status: 504,

@@ -104,6 +104,8 @@ export interface Call {
   readonly readOnly: boolean
   readonly ip: string
   readonly userAgent: string | null
+  /** Path and query exactly as they came. */
+  readonly target: string
   /** A header of the request, by its lower-case name; callers inside the process send few. */
   header(name: string): string | undefined
   /** The names of all its headers, in lower case: for those that only share a beginning. */
@@ -119,6 +121,8 @@ export interface Call {
   meter(metric: Meter, quantity: number): void
   /** Runs once the transaction has committed; never when it rolls back. */
   committed(act: () => void | Promise<void>): void
+  /** Runs once the transaction has rolled back: gives back what was taken outside the database. */
+  rolledBack(act: () => void | Promise<void>): void
   setHeader(name: string, value: string): void
 }
 

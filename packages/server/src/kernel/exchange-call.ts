@@ -72,6 +72,9 @@ class ExchangeCall implements Call {
   get ip() {
     return this.#exchange.incoming.ip
   }
+  get target() {
+    return this.#exchange.incoming.target
+  }
   get log() {
     return this.#exchange.log
   }
@@ -108,6 +111,12 @@ class ExchangeCall implements Call {
     const exchange = this.#exchange
     return act => {
       exchange.commits = [...exchange.commits, act]
+    }
+  }
+  get rolledBack(): Call["rolledBack"] {
+    const exchange = this.#exchange
+    return act => {
+      exchange.rollbacks = [...exchange.rollbacks, act]
     }
   }
   get setHeader(): Call["setHeader"] {

@@ -48,6 +48,7 @@ export interface Exchange {
   /** What the handler metered itself, and what it left for after the commit. Mostly nothing. */
   meters: readonly (readonly [Meter, number])[]
   commits: readonly (() => void | Promise<void>)[]
+  rollbacks: readonly (() => void | Promise<void>)[]
   /** The replay record that this call holds, once the replay stage has claimed it. */
   replay: ReplayClaim | null
 }

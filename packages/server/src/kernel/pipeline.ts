@@ -101,6 +101,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     note: emptyNote,
     meters: none,
     commits: none,
+    rollbacks: none,
     replay: null,
   })
 

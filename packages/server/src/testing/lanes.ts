@@ -2,7 +2,7 @@
 import type { Operation } from "@svc/contract"
 
 /** Each input of these may start a database server. Two that start at once only make each other late. */
-const AREAS_WITH_SERVERS: ReadonlySet<string> = new Set(["databases", "sql", "schema", "advice"])
+const AREAS_WITH_SERVERS: ReadonlySet<string> = new Set(["databases", "sql", "schema", "advice", "functions"])
 const OTHER_LANES = 3
 
 export const LANES_MAX = 1 + OTHER_LANES

@@ -3,10 +3,12 @@ import { randomUUID } from "node:crypto"
 import type { OperationName } from "@svc/sdk"
 import { emailDeliverySamples } from "../areas/email/testing/delivery-samples.ts"
 import { emailSendingSamples } from "../areas/email/testing/sending-samples.ts"
+import { functionSamples } from "../areas/functions/testing/samples.ts"
 import { githubPush } from "../areas/integrations/testing/hooks.ts"
 import { storageSamples } from "../areas/storage/testing/samples.ts"
 import { PASSWORD, type TestPlatform, uniqueName } from "./platform.ts"
 import type { Sample, SampleWorld } from "./sample-world.ts"
+import { workloadSamples } from "./workload-samples.ts"
 
 const newKey = async ({ person }: SampleWorld) =>
   (await person.keys.create({ name: uniqueName(), type: "secret", scopes: ["kv:read", "kv:write"] })).id
@@ -170,8 +172,10 @@ const newGitEvent = async ({ platform, key }: SampleWorld) => {
 
 export const samples: { readonly [Name in OperationName]?: Sample } = {
   ...storageSamples,
+  ...workloadSamples,
   ...emailSendingSamples,
   ...emailDeliverySamples,
+  ...functionSamples,
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
   "databases.get": async world => ({ id: await sharedDatabase(world) }),

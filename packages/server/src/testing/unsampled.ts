@@ -14,10 +14,27 @@ export const unsampled: { readonly [Name in OperationName]?: string } = {
   "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.logout": "ends the session that the loop goes on with",
   "email.unsubscribe": "public: areas/email/tracking/tracking.test.ts has it",
+  "functions.httpPost":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.httpPut":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.httpPatch":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.httpDelete":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.publicPost": "public: there is no caller yet to remember an Idempotency-Key for",
+  "functions.publicPut": "public: there is no caller yet to remember an Idempotency-Key for",
+  "functions.publicPatch": "public: there is no caller yet to remember an Idempotency-Key for",
+  "functions.publicDelete": "public: there is no caller yet to remember an Idempotency-Key for",
   "storage.putSigned": "public: there is no caller yet to remember an Idempotency-Key for",
   "storage.createUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "storage.patchUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "storage.deleteUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
+  "sandboxes.streamCommand":
+    "answers with a stream, which is not replayed; areas/sandboxes/streams.test.ts has it",
+  "sandboxes.snapshot": "always 501; areas/sandboxes/persistent.test.ts has it",
+  "computers.getOrCreate":
+    "names no machine by id: another tenant makes its own; areas/computers/computers.test.ts has it",
   "organizations.delete": "ends the tenant that the loop goes on with",
   "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
   "support.agentUpdateTicket": "is the operator's alone; areas/support/agents.test.ts has it",

@@ -86,7 +86,10 @@ export const watchedFetch: typeof fetch = async (input, init) => {
   assert.ok(response.headers.get("x-request-id"), `${method} ${input}: the reply has no x-request-id`)
   if (!operation) return response
   note(operation, response.status, response.headers.get("x-error-code"))
-  const isJson = response.headers.get("content-type")?.startsWith("application/json") && method !== "HEAD"
+  // What a function answers behind its URL is its own.
+  const isOwn = operation.content?.reply === "bytes" && response.headers.get("x-error-code") === null
+  const isJson =
+    !isOwn && response.headers.get("content-type")?.startsWith("application/json") && method !== "HEAD"
   if (isJson) checkReply(operation, response.status, await response.clone().json())
   return response
 }

@@ -188,13 +188,14 @@ test("what cannot be is refused, with what the parser says", async t => {
   assert.equal((await svc.cron.list({})).total, 0)
 })
 
-test("functions and services are refused until this installation has them", async t => {
+test("functions that are not there, and services until this installation has them, are refused", async t => {
   const { p } = await world(t)
   const svc = await p.client("acme", "cron:write", "functions:invoke")
-  const refused = { status: 501, code: "not_implemented" }
-  await assert.rejects(svc.cron.create({ name: "f", interval_seconds: 60, function_name: "f" }), refused)
+  const missing = { status: 404, code: "function_not_found" }
+  await assert.rejects(svc.cron.create({ name: "f", interval_seconds: 60, function_name: "f" }), missing)
   const { id } = await newSchedule(svc, "https://example.com/")
-  await assert.rejects(svc.cron.update({ id, function_name: "f" }), refused)
+  await assert.rejects(svc.cron.update({ id, function_name: "f" }), missing)
+  const refused = { status: 501, code: "not_implemented" }
   const target = { type: "service", service_id: "s", path: "/" } as const
   await assert.rejects(svc.cron.create({ name: "s", interval_seconds: 60, target }), refused)
 })

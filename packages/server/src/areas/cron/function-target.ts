@@ -23,7 +23,12 @@ export const createFunctionTarget = (functions: Offer<FunctionCaller>): Schedule
     check: (owner, target) => callerOf().check(functionOf(owner, target)),
     async run({ timeoutMs, signal, ...owner }, target): Promise<ScheduledOutcome> {
       const body = JSON.stringify(target.payload ?? {})
-      const answer = await callerOf().invoke(functionOf(owner, target), { body, timeoutMs, signal })
+      const answer = await callerOf().invoke(functionOf(owner, target), {
+        body,
+        timeoutMs,
+        signal,
+        trigger: "cron",
+      })
       const kept = { statusCode: answer.status, responseBody: answer.body }
       if (answer.status >= 200 && answer.status < 300) return { status: "succeeded", ...kept }
       const error = `The function answered with ${answer.status}.`

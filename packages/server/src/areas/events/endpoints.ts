@@ -69,7 +69,7 @@ export const createEndpoints = (needs: {
       async invoke({ body, timeoutMs, signal }) {
         const caller = functions.current()
         if (!caller) return { status: 500, body: "There are no functions on this installation." }
-        return caller.invoke(of, { body, timeoutMs, signal })
+        return caller.invoke(of, { body, timeoutMs, signal, trigger: "event" })
       },
     }
   }

@@ -2,6 +2,33 @@
 import type { ColumnType, Generated } from "kysely"
 
 export interface Tables {
+  "computers.computers": {
+    id: string
+    organization_id: string
+    owner_id: string
+    project_id: string | null
+    host_id: string
+    name: string
+    status: string
+    status_reason: string | null
+    host_lost: boolean
+    vcpus: number
+    memory_mb: number
+    disk_gb: number
+    image: string
+    ssh_keys: string[]
+    env: string | null
+    env_names: string[]
+    labels: ColumnType<unknown, string>
+    private_ip: string
+    isolation: string
+    auto_stop_seconds: number
+    last_activity_at: Date | null
+    created_at: Date
+    updated_at: Date
+    started_at: Date | null
+    stopped_at: Date | null
+  }
   "core.api_keys": {
     id: string
     organization_id: string
@@ -63,6 +90,19 @@ export interface Tables {
     tenant_id: string
     sequence: number
     hash: Buffer
+  }
+  "core.hosts": {
+    id: string
+    name: string
+    driver: string
+    isolation: string
+    memory_bytes: number
+    memory_reserved_bytes: number
+    workloads_max: number
+    workloads: number
+    started_at: Date
+    seen_at: Date
+    lost_at: Date | null
   }
   "core.installation": {
     name: string
@@ -530,6 +570,84 @@ export interface Tables {
     created_at: Date
     updated_at: Date
   }
+  "functions.codes": {
+    organization_id: string
+    sha256: string
+    pack: Buffer
+    size_bytes: number
+    files: number
+    created_at: Date
+  }
+  "functions.functions": {
+    id: string
+    organization_id: string
+    project_id: string
+    name: string
+    description: string
+    labels: ColumnType<unknown, string>
+    is_public: boolean
+    version: number
+    status: string
+    status_reason: string | null
+    invocation_count: number
+    last_invoked_at: Date | null
+    created_at: Date
+    updated_at: Date
+  }
+  "functions.invocations": {
+    id: string
+    organization_id: string
+    function_id: string
+    function_version: number
+    trigger: string
+    mode: string
+    status: string
+    status_code: number | null
+    attempt: number
+    created_at: Date
+    started_at: Date | null
+    ended_at: Date | null
+    queue_ms: number | null
+    init_duration_ms: number | null
+    duration_ms: number | null
+    memory_mb: number
+    max_memory_used_mb: number | null
+    cold_start: boolean | null
+    payload_bytes: number
+    response_bytes: number | null
+    result: string | null
+    error: ColumnType<unknown, string | null>
+    request_id: string | null
+  }
+  "functions.logs": {
+    id: Generated<number>
+    organization_id: string
+    function_id: string
+    invocation_id: string | null
+    at: Date
+    stream: string
+    message: string
+  }
+  "functions.payloads": {
+    invocation_id: string
+    payload: string
+  }
+  "functions.versions": {
+    organization_id: string
+    function_id: string
+    version: number
+    runtime: string
+    handler: string
+    code_sha256: string
+    memory_mb: number
+    timeout_seconds: number
+    vcpus: number
+    env: string | null
+    env_names: string[]
+    concurrency: number
+    min_instances: number
+    created_at: Date
+  }
   "integrations.credentials": {
     organization_id: string
     project_id: string
@@ -758,6 +876,39 @@ export interface Tables {
     vapid_subject: string | null
     fcm: string | null
     apns: string | null
+  }
+  "sandboxes.sandboxes": {
+    id: string
+    organization_id: string
+    owner_id: string
+    project_id: string | null
+    host_id: string
+    kind: string
+    name: string | null
+    status: string
+    stop_reason: string | null
+    status_reason: string | null
+    template: string
+    vcpus: number
+    memory_mb: number
+    disk_gb: number
+    timeout_seconds: number | null
+    idle_timeout_seconds: number
+    env: string | null
+    env_names: string[]
+    labels: ColumnType<unknown, string>
+    cwd: string
+    guest_user: string
+    network: ColumnType<unknown, string>
+    isolation: string
+    cold_start: boolean | null
+    provision_ms: number | null
+    expires_at: Date | null
+    last_activity_at: Date | null
+    created_at: Date
+    updated_at: Date
+    started_at: Date | null
+    stopped_at: Date | null
   }
   "search.documents": {
     project_id: string

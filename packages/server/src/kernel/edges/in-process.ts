@@ -37,6 +37,11 @@ const bodyOf = (operation: Operation, input: InProcessRequest["input"]): Record<
   return Object.fromEntries(Object.entries(input).filter(([name]) => !(name in elsewhere)))
 }
 
+const jsonOf = (operation: Operation, input: InProcessRequest["input"]): unknown => {
+  const body = bodyOf(operation, input)
+  return operation.bodyAs === undefined ? body : body[operation.bodyAs]
+}
+
 const fillPath = (operation: Operation, params: Record<string, unknown>): string =>
   operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])))
 
@@ -67,7 +72,7 @@ export const createInProcessCaller = (
       header: name => headers[name],
       headerNames: () => Object.keys(headers),
       // A copy: validation completes and renames fields in place.
-      json: async () => structuredClone(bodyOf(operation, request.input)),
+      json: async () => structuredClone(jsonOf(operation, request.input)),
       stream: () => Readable.from([]),
       signal: () => request.signal ?? new AbortController().signal,
       principal: request.principal,

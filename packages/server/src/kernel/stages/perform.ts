@@ -52,13 +52,13 @@ const append = async (
   if (entry.tenantId !== "") await audit.append(db, entry)
 }
 
-/** The effect stands by now, so what fails here must not refuse the caller. */
-const runCommitted = async ({ commits, log, requestId }: Exchange) => {
-  for (const act of commits) {
+/** How the transaction ended is settled by now, so what fails here must not change the answer. */
+const runAfter = async ({ log, requestId }: Exchange, acts: readonly (() => void | Promise<void>)[]) => {
+  for (const act of acts) {
     try {
       await act()
     } catch (error) {
-      log.error({ request_id: requestId, err: error }, "an act after the commit failed")
+      log.error({ request_id: requestId, err: error }, "an act after the transaction failed")
     }
   }
 }
@@ -89,15 +89,19 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
 
   /** Effect, audit entry and replay record commit together, or none of them does. */
   const atomic = async (exchange: Exchange): Promise<Reply> => {
-    const reply = await database.transaction(async tx => {
+    const transaction = database.transaction(async tx => {
       const result = await exchange.bound.handler(exchange.input, createCall(exchange, tx))
       const settled = toReply(exchange, result)
       await append(audit, tx, exchange, "success")
       await exchange.replay?.settle(tx, settled)
       return settled
     })
+    const reply = await transaction.catch(async error => {
+      await runAfter(exchange, exchange.rollbacks)
+      throw error
+    })
     if (exchange.replay) exchange.replay.settled = true
-    await runCommitted(exchange)
+    await runAfter(exchange, exchange.commits)
     return finish(exchange, reply)
   }
 
@@ -122,7 +126,7 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
       throw error
     }
     await recordResult(exchange, "success")
-    await runCommitted(exchange)
+    await runAfter(exchange, exchange.commits)
     return finish(exchange, toReply(exchange, result))
   }
 

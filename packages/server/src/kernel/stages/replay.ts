@@ -1,5 +1,5 @@
 import { createHash, hash } from "node:crypto"
-import { mutates, type Operation, type Reply } from "@svc/contract"
+import { isReplayed, type Operation, type Reply } from "@svc/contract"
 import { canonicalJson } from "../canonical-json.ts"
 import type { Db } from "../db/database.ts"
 import type { Exchange, ReplayClaim, Stage } from "../exchange.ts"
@@ -20,7 +20,7 @@ export const replay =
   exchange => {
     const { operation, incoming, principal } = exchange
     const idempotencyKey = incoming.header("idempotency-key")
-    if (idempotencyKey === undefined || !mutates(operation) || principal.type === "anonymous")
+    if (idempotencyKey === undefined || !isReplayed(operation) || principal.type === "anonymous")
       return undefined
     if (!VALID_KEY.test(idempotencyKey)) throw fault("idempotency_key_invalid")
     const key: ClaimKey = {

@@ -1,6 +1,6 @@
 import type { Operation } from "@svc/contract"
 import type { Exchange, Stage } from "../exchange.ts"
-import { fault, type InvalidField } from "../fault.ts"
+import { fault, type InvalidField, isFault } from "../fault.ts"
 import { createValidators, type OperationValidators, type Validator } from "../validation.ts"
 import { checkTenant } from "./authorize.ts"
 
@@ -103,11 +103,22 @@ const readBody = async (
   validator: Validator,
   outer: Readonly<Record<string, unknown>>,
 ): Promise<undefined> => {
-  const { operation, incoming } = exchange
-  const sent = await incoming.json(operation.bodyBytesMax)
-  const body = checkBody(operation, validator, sent === undefined ? {} : sent)
+  const { operation } = exchange
+  const sent = await readJson(exchange)
+  const fields = operation.bodyAs === undefined || sent === undefined ? sent : { [operation.bodyAs]: sent }
+  const body = checkBody(operation, validator, fields === undefined ? {} : fields)
   if ("tenant_id" in body) checkTenant(exchange, body.tenant_id)
   exchange.input = outer === NOTHING ? body : Object.assign(body, outer)
+}
+
+const readJson = async ({ operation, incoming }: Exchange): Promise<unknown> => {
+  const { bodyBytesMax, tooLarge } = operation
+  if (tooLarge === undefined) return incoming.json(bodyBytesMax)
+  try {
+    return await incoming.json(bodyBytesMax)
+  } catch (error) {
+    throw isFault(error, "payload_too_large") ? fault(tooLarge, { bytes: bodyBytesMax }) : error
+  }
 }
 
 const compiled = new WeakMap<Operation, OperationValidators>()

@@ -75,8 +75,9 @@ export const mediaTypes: Readonly<Record<ContentKind, string>> = {
 const BYTES = { type: "string", format: "binary" }
 
 /** The fields of the declaration's example that travel in the body. */
-const bodyExample = ({ body, example }: Operation): JsonSchema | undefined => {
+const bodyExample = ({ body, bodyAs, example }: Operation): JsonSchema | undefined => {
   if (!body || !example) return undefined
+  if (bodyAs !== undefined) return example[bodyAs] as JsonSchema | undefined
   return Object.fromEntries(Object.entries(example).filter(([name]) => name in (body.properties ?? {})))
 }
 
@@ -85,7 +86,7 @@ const largest = (bytes: number): string =>
 
 /** Undefined for an operation that reads no body. */
 export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): object | undefined => {
-  const { body, content, bodyBytesMax } = operation
+  const { body, bodyAs, content, bodyBytesMax } = operation
   const kind = content?.request ?? "json"
   if (!body && kind === "json") return undefined
   const structured = kind === "json" || kind === "multipart"
@@ -96,7 +97,11 @@ export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): ob
     required: structured ? (body?.required ?? []).length > 0 : true,
     content: {
       [mediaTypes[kind]]: {
-        schema: structured ? (body ? bodies.at(body) : { type: "object" }) : BYTES,
+        schema: structured
+          ? body
+            ? bodies.at(bodyAs === undefined ? body : body.properties[bodyAs])
+            : { type: "object" }
+          : BYTES,
         ...(example && { example }),
       },
     },

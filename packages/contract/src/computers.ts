@@ -1,0 +1,287 @@
+import { area, type Static, T } from "./dsl.ts"
+import { Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import {
+  COMMAND_DESCRIPTION,
+  commandAliases,
+  commandFields,
+  commandResult,
+  DiskGb,
+  Env,
+  EnvNames,
+  GuestPath,
+  Isolation,
+  Labels,
+  MemoryMb,
+  NewFiles,
+  shapeAliases,
+  Vcpus,
+  WORKLOAD_FILES_BODY_BYTES_MAX,
+  WorkloadMetrics,
+} from "./workload-fields.ts"
+
+/** Of one organization. */
+export const COMPUTERS_MAX = 200
+export const COMPUTER_SSH_KEYS_MAX = 32 // specification 8.5
+
+export const computerStatuses = ["CREATING", "RUNNING", "STOPPED", "ERROR"] as const
+export type ComputerStatus = (typeof computerStatuses)[number]
+
+const One = T.Object({ id: Id })
+const NOT_USABLE = [
+  "computer_not_found",
+  "computer_not_running",
+  "host_unavailable",
+  "service_unavailable",
+] as const
+
+/** What does not look like one has refusals of its own. */
+const SshKeys = T.Array(T.String({ maxLength: 16_384 }), {
+  maxItems: 1024,
+  description: "Lines as in authorized_keys, without options; at most 32",
+})
+const ComputerName = T.String({
+  minLength: 1,
+  maxLength: 255,
+  description: "A DNS label: at most 63 lower-case letters, digits and hyphens",
+})
+
+const Computer = T.Object({
+  id: Id,
+  name: T.String(),
+  status: OneOf(computerStatuses),
+  status_reason: Nullable(T.String()),
+  project_id: Nullable(Id),
+  host_id: Id,
+  vcpus: T.Number(),
+  memory_mb: T.Integer(),
+  disk_gb: T.Integer(),
+  image: T.String(),
+  ssh_keys: T.Array(T.String()),
+  env_names: EnvNames,
+  labels: Labels,
+  private_ip: T.String({ description: "Its own from creation to deletion" }),
+  isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"]),
+  auto_stop_seconds: T.Integer({ description: "0: never" }),
+  last_activity_at: Nullable(Time),
+  created_at: Time,
+  updated_at: Time,
+  started_at: Nullable(Time),
+  stopped_at: Nullable(Time),
+})
+export type ComputerPayload = Static<typeof Computer>
+
+const createFields = {
+  vcpus: T.Optional(Vcpus),
+  memory_mb: T.Optional(MemoryMb),
+  disk_gb: T.Optional(DiskGb),
+  image: T.Optional(OneOf(["host"])),
+  ssh_keys: T.Optional(SshKeys),
+  env: T.Optional(Env),
+  labels: T.Optional(Labels),
+  auto_stop_seconds: T.Optional(
+    T.Integer({
+      minimum: 0,
+      maximum: 365 * 86_400,
+      description: "Stops it so long after the last command or file; 0, the default, never does",
+    }),
+  ),
+  isolation: T.Optional(Isolation),
+}
+
+const CREATE_FAULTS = [
+  "invalid_name",
+  "invalid_resource_shape",
+  "invalid_parameter",
+  "invalid_ssh_key",
+  "too_many_keys",
+  "plan_limit_reached",
+  "not_implemented",
+  "isolation_tier_unavailable",
+  "no_host_capacity",
+  "service_unavailable",
+] as const
+
+export const computers = area(
+  "computers",
+  {
+    title: "Computers",
+    summary: "Linux machines that keep their disk and address",
+    project: "optional",
+    envelope: "bare",
+  },
+  {
+    list: {
+      id: "computerList",
+      http: "GET /v1/computers",
+      summary: "List computers, newest first",
+      scope: "computers:read",
+      effect: "read",
+      query: T.Object(pageQuery),
+      replies: { 200: T.Object({ computers: T.Array(Computer), total: T.Integer() }) },
+    },
+    create: {
+      id: "computerCreate",
+      http: "POST /v1/computers",
+      summary: "Create a computer",
+      description:
+        "It is `CREATING` until it runs; calls that use it wait for that. `isolation` names the weakest that will do: " +
+        "weaker is refused.",
+      scope: "computers:write",
+      effect: "write",
+      body: T.Object({ name: ComputerName, ...createFields }),
+      aliases: shapeAliases,
+      replies: { 201: Computer },
+      faults: [...CREATE_FAULTS, "name_taken"],
+      example: { name: "build-1", vcpus: 1, memory_mb: 1024, disk_gb: 10 },
+    },
+    get: {
+      id: "computerGet",
+      http: "GET /v1/computers/{id}",
+      summary: "Read a computer",
+      scope: "computers:read",
+      effect: "read",
+      params: One,
+      replies: { 200: Computer },
+      faults: ["computer_not_found"],
+    },
+    delete: {
+      id: "computerDelete",
+      http: "DELETE /v1/computers/{id}",
+      summary: "Delete a computer and its disk, for good",
+      scope: "computers:write",
+      effect: "destroy",
+      risk: "high",
+      params: One,
+      replies: { 204: null },
+      faults: ["computer_not_found"],
+    },
+    exec: {
+      id: "computerExec",
+      http: "POST /v1/computers/{id}/exec",
+      summary: "Run a command and wait for its end",
+      description: COMMAND_DESCRIPTION,
+      scope: "computers:exec",
+      effect: "write",
+      idempotent: "once",
+      audit: "rollup",
+      params: One,
+      body: T.Object(commandFields),
+      aliases: commandAliases,
+      bodyBytesMax: 4 * 1024 * 1024,
+      replies: { 200: T.Object(commandResult) },
+      faults: [...NOT_USABLE, "invalid_parameter"],
+      example: { command: "uname -a" },
+    },
+    readFile: {
+      id: "computerReadFile",
+      http: "GET /v1/computers/{id}/files",
+      summary: "Read a file, base64-encoded",
+      description: "Of at most 16 MiB; larger ones are taken apart with commands.",
+      scope: "computers:exec",
+      effect: "read",
+      params: One,
+      query: T.Object({ path: T.Optional(GuestPath) }),
+      replies: {
+        200: T.Object({
+          path: T.String(),
+          content: T.String(),
+          encoding: OneOf(["base64"]),
+          size: T.Integer({ description: "Bytes" }),
+          mode: T.String({ description: "As in `0644`" }),
+          modified_at: Time,
+        }),
+      },
+      faults: [...NOT_USABLE, "path_required", "invalid_parameter", "file_not_found"],
+    },
+    writeFiles: {
+      id: "computerWriteFiles",
+      http: "PUT /v1/computers/{id}/files",
+      summary: "Write files",
+      description: "1 to 64, one after the other; each is whole or as before. Paths are absolute.",
+      scope: "computers:exec",
+      effect: "write",
+      idempotent: "naturally",
+      audit: "rollup",
+      params: One,
+      body: T.Object({ files: T.Optional(NewFiles) }),
+      bodyBytesMax: WORKLOAD_FILES_BODY_BYTES_MAX,
+      replies: { 204: null },
+      faults: [...NOT_USABLE, "too_many_files", "invalid_parameter"],
+      example: { files: [{ path: "/etc/motd", content: "Welcome" }] },
+    },
+    setSshKeys: {
+      id: "computerSetSshKeys",
+      http: "PUT /v1/computers/{id}/ssh-keys",
+      summary: "Replace the ssh keys of a computer",
+      description:
+        "The whole list each time. A running machine has them at once, in the authorized_keys of its user and of root; " +
+        "a stopped one gets them at its next start.",
+      scope: "computers:write",
+      effect: "write",
+      idempotent: "naturally",
+      params: One,
+      body: T.Object({ ssh_keys: SshKeys }),
+      replies: { 200: Computer },
+      faults: [
+        "computer_not_found",
+        "invalid_ssh_key",
+        "too_many_keys",
+        "ssh_keys_not_delivered",
+        "host_unavailable",
+      ],
+      example: {
+        ssh_keys: [
+          "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1mYj2Gz5M0b0m6kMZ1m0x0o1xkq0S3b7vQy0b1Qk7Q ada@laptop",
+        ],
+      },
+    },
+    start: {
+      id: "computerStart",
+      http: "POST /v1/computers/{id}/start",
+      summary: "Start a computer, with the disk and address that it had",
+      scope: "computers:write",
+      effect: "write",
+      idempotent: "naturally",
+      params: One,
+      replies: { 200: Computer },
+      faults: ["computer_not_found", "no_host_capacity", "host_unavailable"],
+    },
+    stop: {
+      id: "computerStop",
+      http: "POST /v1/computers/{id}/stop",
+      summary: "Stop a computer; its disk and address stay",
+      scope: "computers:write",
+      effect: "write",
+      idempotent: "naturally",
+      params: One,
+      replies: { 200: Computer },
+      faults: ["computer_not_found", "host_unavailable"],
+    },
+    metrics: {
+      beyond: true,
+      id: "computerMetrics",
+      http: "GET /v1/computers/{id}/metrics",
+      summary: "Tell what a running computer uses",
+      scope: "computers:read",
+      effect: "read",
+      params: One,
+      replies: { 200: WorkloadMetrics },
+      faults: NOT_USABLE,
+    },
+    getOrCreate: {
+      id: "computerGetOrCreateByName",
+      http: "PUT /v1/computers/by-name/{name}",
+      summary: "Give the computer of this name, and make it if there is none",
+      description: "One that exists stays as it is, whatever else the request asks for.",
+      scope: "computers:write",
+      effect: "write",
+      idempotent: "naturally",
+      params: T.Object({ name: ComputerName }),
+      body: T.Object(createFields),
+      aliases: shapeAliases,
+      replies: { 200: Computer, 201: Computer },
+      faults: CREATE_FAULTS,
+      example: { vcpus: 1, memory_mb: 1024 },
+    },
+  },
+)

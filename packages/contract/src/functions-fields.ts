@@ -1,0 +1,232 @@
+/** What functions, their versions, invocations and logs look like. */
+import { MIB, T } from "./dsl.ts"
+import { workloadLimits } from "./plans.ts"
+import { Id, Nullable, OneOf, Time } from "./types.ts"
+
+const { timeout_seconds, memory_mb, vcpus, payload_bytes } = workloadLimits.function
+
+/** UTF-8 bytes of a payload as JSON, and of the body of a request to a function's URL. */
+export const FUNCTION_PAYLOAD_BYTES_MAX = payload_bytes.max
+/** UTF-8 bytes of what a function gives back, as JSON. */
+export const FUNCTION_RESPONSE_BYTES_MAX = payload_bytes.max
+export const FUNCTION_TIMEOUT_SECONDS_DEFAULT = timeout_seconds.default
+export const FUNCTION_MEMORY_MB_DEFAULT = memory_mb.default
+export const FUNCTION_VCPUS_DEFAULT = vcpus.default
+/** Of one project. */
+export const FUNCTIONS_MAX = 1_000
+export const FUNCTION_VERSIONS_KEPT = 20
+export const FUNCTION_INVOCATIONS_KEPT = 10_000
+export const FUNCTION_RETENTION_DAYS = 7
+/** Of code as it lies in the instance. */
+export const FUNCTION_CODE_BYTES_MAX = 64 * MIB
+export const FUNCTION_FILES_MAX = 5_000
+/** UTF-8 bytes of names and values. */
+export const FUNCTION_ENV_BYTES_MAX = 65_536
+/** Kept of one invocation. */
+export const FUNCTION_LOG_LINES_MAX = 1_000
+export const FUNCTION_LOG_BYTES_MAX = 65_536
+
+/** Base64 is a third longer than what it says. */
+export const FUNCTION_DEPLOY_BYTES_MAX = 48 * MIB
+const ZIP_BASE64_MAX = 44 * MIB
+
+export const functionStatuses = ["ACTIVE", "FAILED"] as const
+export type FunctionStatus = (typeof functionStatuses)[number]
+
+export const functionTriggers = ["invoke", "http", "event", "cron"] as const
+export type FunctionTrigger = (typeof functionTriggers)[number]
+
+export const invocationStatuses = ["queued", "running", "success", "error", "timeout"] as const
+export type InvocationStatus = (typeof invocationStatuses)[number]
+
+export const functionLogStreams = ["stdout", "stderr", "platform"] as const
+export type FunctionLogStream = (typeof functionLogStreams)[number]
+
+export const FunctionName = T.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$",
+  description:
+    "1 to 63 letters, digits, dashes and underscores; unique in the project; not a UUID and not `public`",
+})
+/** As parameter of a path. */
+export const FunctionRef = T.String({ minLength: 1, maxLength: 128, description: "Id or name" })
+
+const FilePath = "^[^/\\\\\\u0000-\\u001f]+(/[^/\\\\\\u0000-\\u001f]+)*$"
+
+const Runtime = T.String({
+  minLength: 1,
+  maxLength: 32,
+  description:
+    "`nodejs` or `python3`, with or without a version (`nodejs22`, `python3.12`): the version that is there is used, " +
+    "and told as `runtime_version`",
+})
+
+export const deployFields = {
+  runtime: T.Optional(Runtime),
+  handler: T.Optional(
+    T.String({
+      maxLength: 200,
+      pattern: "^[A-Za-z0-9_/-]+\\.[A-Za-z0-9_$]+$",
+      description:
+        "File without its ending, a dot, and what it exports: `index.handler` when left out. A JavaScript module may " +
+        "instead have a default export: a function, or an object with `fetch(request)`",
+    }),
+  ),
+  code: T.Optional(T.String({ maxLength: 4 * MIB, description: "The text of `index.js` or `index.py`" })),
+  code_zip: T.Optional(T.String({ maxLength: ZIP_BASE64_MAX, description: "A zip archive in base64" })),
+  files: T.Optional(
+    T.Record(T.String({ pattern: FilePath }), T.String({ maxLength: 4 * MIB }), {
+      description: 'Text by path, such as `{"index.js": "…", "lib/a.js": "…"}`',
+    }),
+  ),
+  storage: T.Optional(
+    T.Object(
+      { bucket: T.String({ minLength: 1, maxLength: 63 }), key: T.String({ minLength: 1, maxLength: 1024 }) },
+      { additionalProperties: false, description: "A zip archive in a bucket of the project" },
+    ),
+  ),
+  image: T.Optional(T.String({ minLength: 1, maxLength: 512, description: "For the runtime `container`" })),
+  memory_mb: T.Optional(
+    T.Integer({ minimum: 64, maximum: memory_mb.max, description: `${memory_mb.default} when left out` }),
+  ),
+  timeout_seconds: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: timeout_seconds.max,
+      description: `${timeout_seconds.default} when left out`,
+    }),
+  ),
+  vcpus: T.Optional(
+    T.Number({ minimum: 0.05, maximum: vcpus.max, description: `${vcpus.default} when left out` }),
+  ),
+  env: T.Optional(
+    T.Record(T.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), T.String({ maxLength: 32_768 }), {
+      maxProperties: 200,
+      description: "Kept encrypted and never shown again; only the names are",
+    }),
+  ),
+  concurrency: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: "Invocations that one instance runs at once; 1 when left out",
+    }),
+  ),
+  min_instances: T.Optional(
+    T.Integer({
+      minimum: 0,
+      maximum: 5,
+      description: "Instances kept while nothing is invoked; 0 when left out",
+    }),
+  ),
+  public: T.Optional(T.Boolean({ description: "Whether its URL answers without a key" })),
+  description: T.Optional(T.String({ maxLength: 500 })),
+  labels: T.Optional(
+    T.Record(T.String({ pattern: "^.{1,63}$" }), T.String({ maxLength: 255 }), { maxProperties: 50 }),
+  ),
+}
+
+export const deployAliases = {
+  envs: "env",
+  environment: "env",
+  cpus: "vcpus",
+  cpu: "vcpus",
+  memory: "memory_mb",
+  timeout: "timeout_seconds",
+  metadata: "labels",
+} as const
+
+const versionFields = {
+  version: T.Integer({ description: "Counts deployments from 1" }),
+  runtime: T.String(),
+  runtime_version: T.String({ description: "What runs it here, such as `nodejs24.11.0`" }),
+  handler: T.String(),
+  code_sha256: T.String({ description: "Of the files, the same for the same files" }),
+  code_size_bytes: T.Integer(),
+  memory_mb: T.Integer(),
+  timeout_seconds: T.Integer(),
+  vcpus: T.Number(),
+  env_names: T.Array(T.String()),
+  concurrency: T.Integer(),
+  min_instances: T.Integer(),
+}
+
+export const FunctionRecord = T.Object({
+  id: Id,
+  name: T.String(),
+  project_id: Id,
+  description: T.String(),
+  labels: T.Record(T.String(), T.String()),
+  status: T.Unsafe<FunctionStatus>(
+    T.String({
+      enum: [...functionStatuses],
+      description: "`FAILED`: the newest version could not be loaded when it was last tried",
+    }),
+  ),
+  status_reason: Nullable(T.String()),
+  ...versionFields,
+  public: T.Boolean(),
+  url: T.String({ description: "Takes any method and path behind it" }),
+  isolation: T.String({
+    description: "What keeps its instances from the host, such as `process` or `microvm`",
+  }),
+  network: OneOf(["none", "public"]),
+  invocation_count: T.Integer(),
+  last_invoked_at: Nullable(Time),
+  created_at: Time,
+  updated_at: Time,
+})
+
+export const FunctionVersion = T.Object({ ...versionFields, active: T.Boolean(), created_at: Time })
+
+export const InvocationError = T.Object({
+  type: T.String({
+    description:
+      "The class of what was thrown, or `OutOfMemory`, `Timeout`, `Crash`, `InitError`, `ResponseTooLarge`, `InvalidResponse`",
+  }),
+  message: T.String(),
+  stack: Nullable(T.String()),
+})
+
+export const Invoked = T.Object({
+  invocation_id: Id,
+  status: OneOf(["success", "error", "timeout"]),
+  result: T.Unknown({ description: "What the function gave back; null when it failed" }),
+  error: Nullable(InvocationError),
+  duration_ms: T.Number(),
+  cold_start: T.Boolean(),
+})
+
+export const Queued = T.Object({ invocation_id: Id, status: OneOf(["queued"]) })
+
+export const Invocation = T.Object({
+  id: Id,
+  function_id: Id,
+  function_version: T.Integer(),
+  trigger: OneOf(functionTriggers),
+  mode: OneOf(["sync", "async"]),
+  status: OneOf(invocationStatuses),
+  status_code: Nullable(T.Integer({ description: "Of the reply to a request to the function's URL" })),
+  attempt: T.Integer(),
+  created_at: Time,
+  started_at: Nullable(Time),
+  ended_at: Nullable(Time),
+  queue_ms: Nullable(T.Number({ description: "Waited for an instance, its start included" })),
+  init_duration_ms: Nullable(T.Number({ description: "Start of the instance and loading of the code" })),
+  duration_ms: Nullable(T.Number()),
+  billed_duration_ms: Nullable(T.Integer()),
+  memory_mb: T.Integer(),
+  max_memory_used_mb: Nullable(T.Integer()),
+  cold_start: Nullable(T.Boolean()),
+  payload_bytes: T.Integer(),
+  response_bytes: Nullable(T.Integer()),
+  result: T.Unknown({ description: "Of asynchronous invocations, up to 64 KiB; null otherwise" }),
+  error: Nullable(InvocationError),
+  request_id: Nullable(T.String()),
+})
+
+export const LogLine = T.Object({
+  timestamp: Time,
+  stream: OneOf(functionLogStreams),
+  message: T.String(),
+  invocation_id: Nullable(Id),
+})

@@ -1,0 +1,130 @@
+/** What requests and replies about sandboxes and computers have in common. */
+import { MIB, T } from "./dsl.ts"
+import { OneOf, Time } from "./types.ts"
+
+export const EXEC_TIMEOUT_SECONDS_DEFAULT = 60
+const EXEC_TIMEOUT_SECONDS_MAX = 3_600
+/** Of each of the two outputs of a command; what comes after is left out. */
+export const EXEC_OUTPUT_BYTES_MAX = MIB
+export const WORKLOAD_ENV_MAX = 128
+/** UTF-8 bytes of names and values together. */
+export const WORKLOAD_ENV_BYTES_MAX = 64 * 1024
+export const WORKLOAD_LABELS_MAX = 64
+export const WORKLOAD_FILES_MAX = 64
+/** Of a file that is answered as JSON. */
+export const WORKLOAD_JSON_FILE_BYTES_MAX = 16 * MIB
+/** Of a request that carries files as JSON. */
+export const WORKLOAD_FILES_BODY_BYTES_MAX = 32 * MIB
+
+export const isolations = ["process", "container", "gvisor", "microvm-emulated", "microvm"] as const
+export const guestUsers = ["user", "root"] as const
+
+export const Isolation = OneOf(isolations)
+export const GuestUser = OneOf(guestUsers)
+export const GuestPath = T.String({ minLength: 1, maxLength: 4096 })
+export const AbsoluteGuestPath = T.String({
+  minLength: 1,
+  maxLength: 4096,
+  pattern: "^/",
+  description: "Absolute",
+})
+
+export const Env = T.Record(T.String(), T.String(), {
+  description:
+    "At most 128 variables and 64 KiB. Kept encrypted: replies tell the names only, in `env_names`",
+})
+export const EnvNames = T.Array(T.String())
+export const Labels = T.Record(T.String(), T.String({ maxLength: 256 }), { description: "At most 64" })
+
+export const Vcpus = T.Number({ exclusiveMinimum: 0, maximum: 1024, multipleOf: 0.25 })
+export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304 })
+export const DiskGb = T.Integer({ minimum: 1, maximum: 65_536 })
+
+/** Names that others use for the same fields. */
+export const shapeAliases = {
+  ...{ envs: "env", cpu: "vcpus", cpus: "vcpus", memory: "memory_mb", metadata: "labels" },
+  ...{ working_dir: "cwd", workdir: "cwd", timeout: "timeout_seconds" },
+} as const
+
+export const commandFields = {
+  command: T.Union(
+    [
+      T.String({ minLength: 1, maxLength: 131_072 }),
+      T.Array(T.String({ maxLength: 131_072 }), { minItems: 1, maxItems: 1024 }),
+    ],
+    {
+      description:
+        "A string without `args` is run by `/bin/sh -c`; a list, or a string with `args`, without a shell",
+    },
+  ),
+  args: T.Optional(T.Array(T.String({ maxLength: 131_072 }), { maxItems: 1024 })),
+  cwd: T.Optional(AbsoluteGuestPath),
+  env: T.Optional(T.Record(T.String(), T.String())),
+  user: T.Optional(GuestUser),
+  stdin: T.Optional(
+    T.String({ maxLength: MIB, description: "What the command reads; nothing when left out" }),
+  ),
+  timeout_seconds: T.Optional(
+    T.Number({
+      minimum: 0.1,
+      maximum: EXEC_TIMEOUT_SECONDS_MAX,
+      default: EXEC_TIMEOUT_SECONDS_DEFAULT,
+      description: "Then the command and all it started are killed",
+    }),
+  ),
+}
+
+export const commandAliases = {
+  ...{ envs: "env", cmd: "command", timeout: "timeout_seconds", working_dir: "cwd", workdir: "cwd" },
+} as const
+
+const Truncated = T.Boolean({
+  description: "One of the outputs had more than 1 MiB, and the rest is left out",
+})
+
+export const commandResult = {
+  exit_code: T.Integer({
+    description: "124 after a timeout; 128 and the signal's number when a signal ended it",
+  }),
+  stdout: T.String({ description: "UTF-8; bytes that are not are replaced" }),
+  stderr: T.String(),
+  duration_ms: T.Integer(),
+  timed_out: T.Boolean(),
+  truncated: Truncated,
+  signal: T.Union([T.String(), T.Null()]),
+}
+
+export const COMMAND_DESCRIPTION =
+  "Answers when the command has ended, whatever it ended with. After `timeout_seconds` it is killed with all it " +
+  "started, and the reply has `timed_out` and the exit code 124. What it left running in the background goes on."
+
+export const NewFile = T.Object(
+  {
+    path: GuestPath,
+    content: T.Optional(T.String()),
+    content_base64: T.Optional(T.String({ description: "Short for `content` with `encoding: base64`" })),
+    encoding: T.Optional(OneOf(["utf-8", "base64"])),
+    mode: T.Optional(T.String({ pattern: "^0?[0-7]{3}$", description: "As in `0644`" })),
+    owner: T.Optional(GuestUser),
+  },
+  { additionalProperties: false },
+)
+
+/** Their number is the handler's to check: it has a refusal of its own. */
+export const NewFiles = T.Array(NewFile, { maxItems: 1024 })
+
+export const WorkloadMetrics = T.Object({
+  timestamp: Time,
+  cpu_count: T.Number(),
+  cpu_used_percent: T.Number({
+    description: "Of `cpu_count` processors, since the last reading or the start; 100 is all of them",
+  }),
+  memory_used_bytes: T.Integer(),
+  memory_peak_bytes: T.Integer(),
+  memory_total_bytes: T.Integer(),
+  disk_used_bytes: T.Integer(),
+  disk_total_bytes: T.Integer(),
+  processes: T.Integer(),
+  network_received_bytes: T.Union([T.Integer(), T.Null()]),
+  network_sent_bytes: T.Union([T.Integer(), T.Null()]),
+})

@@ -1,0 +1,75 @@
+import { fileURLToPath } from "node:url"
+import { createFleet, type Fleet } from "../../core/workloads/fleet.ts"
+import { meterDisks } from "../../core/workloads/usage.ts"
+import type { AreaState } from "../../kernel/area.ts"
+import { defineArea, type Services } from "../../services.ts"
+import { computerHandlers, DELETED_TOPIC } from "./handlers.ts"
+import type { ComputerItem } from "./items.ts"
+import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import { hostedComputers } from "./store.ts"
+
+const LOSE_EVERY_MS = 5_000
+
+type Needs = Pick<Services, "database" | "changes" | "clock" | "log" | "hosts" | "meters">
+
+/** What happens to computers beside calls. */
+const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lifecycle): Disposable => {
+  const { database, changes, clock, log, hosts, meters } = needs
+  const hosted = hostedComputers(database.db)
+  hosts.keep(() => hosted.ids(hosts.id))
+  hosts.onLapse(lifecycle.recover)
+  changes.subscribe(DELETED_TOPIC, id => {
+    if (id === undefined || !fleet.itemOf(id)) return
+    fleet
+      .turn(id, () => fleet.destroy(id))
+      .catch(error => log.error({ err: error, computer: id }, "a deleted computer is not removed"))
+  })
+  const lose = () =>
+    hosts
+      .gone()
+      .then(lifecycle.lose)
+      .catch(error => log.error({ err: error }, "computers of hosts that are gone still count as running"))
+  const opened = new DisposableStack()
+  opened.use(clock.every(LOSE_EVERY_MS, lose))
+  opened.use(
+    meterDisks({
+      ...{ clock, meters, read: () => hosted.disks(hosts.id) },
+      failed: error => log.error({ err: error }, "disks of computers are not counted"),
+    }),
+  )
+  return opened
+}
+
+export const computersArea = defineArea({
+  name: "computers",
+  title: "Computers",
+  needs: ["database", "changes", "clock", "log", "box", "meters", "platformEvents", "runtime", "hosts"],
+  migrations: { schema: "computers", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  async start(services) {
+    const { runtime, hosts, clock, log, meters } = services
+    await using opened = new AsyncDisposableStack()
+    const lifecycle: Lifecycle = createLifecycle({ ...services, fleet: () => fleet })
+    const fleet: Fleet<ComputerItem> = opened.use(
+      createFleet({ runtime, hosts, clock, log, meters, onEnd: lifecycle.onEnd }),
+    )
+    await lifecycle.recover()
+    opened.use(watchComputers(services, fleet, lifecycle))
+
+    const resources = opened.move()
+    return {
+      operations: computerHandlers({ ...services, fleet, lifecycle }),
+      state: () => stateOf(services, fleet),
+      [Symbol.asyncDispose]: () => resources.disposeAsync(),
+    }
+  },
+})
+
+const stateOf = async (
+  { runtime }: Pick<Services, "runtime">,
+  fleet: Fleet<ComputerItem>,
+): Promise<AreaState> => {
+  const capabilities = { ...runtime.capabilities, running: fleet.ids().length, ssh: false }
+  const health = await runtime.health()
+  if (health.ok) return { status: "available", capabilities }
+  return { status: "degraded", reason: health.reason ?? "workloads cannot be started", capabilities }
+}

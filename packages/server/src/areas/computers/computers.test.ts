@@ -1,0 +1,202 @@
+/** What computers promise to their callers. */
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { platform } from "../../testing/platform.ts"
+import { refusedAs, run, runningComputer, SCOPES, SMALL } from "./testing/computers.ts"
+import { ed25519Key } from "./testing/keys.ts"
+
+test("a computer keeps disk and address over stop and start, and is gone for good when deleted", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  const { computers } = svc
+  const made = await computers.create({
+    name: "build-1",
+    ...SMALL,
+    env: { COLOR: "red" },
+    labels: { a: "b" },
+  })
+  assert.deepEqual([made.status, made.name, made.env_names], ["CREATING", "build-1", ["COLOR"]])
+  const { id } = made
+  assert.equal(
+    await run(svc, id, "hostname; pwd; echo $COLOR; echo kept > ~/kept"),
+    "build-1\n/home/user\nred\n",
+  )
+  const running = await computers.get({ id })
+  assert.deepEqual([running.status, running.isolation], ["RUNNING", "process"])
+  assert.match(running.private_ip, /^10\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./)
+
+  const stopped = await computers.stop({ id })
+  assert.deepEqual([stopped.status, stopped.private_ip], ["STOPPED", running.private_ip])
+  assert.equal((await computers.stop({ id })).status, "STOPPED")
+  for (const act of [
+    () => computers.exec({ id, command: "true" }),
+    () => computers.readFile({ id, path: "/etc/hostname" }),
+    () => computers.writeFiles({ id, files: [{ path: "/tmp/x", content: "x" }] }),
+    () => computers.metrics({ id }),
+  ]) {
+    await assert.rejects(act(), refusedAs("computer_not_running", 409))
+  }
+  const started = await computers.start({ id })
+  assert.deepEqual([started.status, started.private_ip, started.id], ["RUNNING", running.private_ip, id])
+  assert.equal((await computers.start({ id })).status, "RUNNING")
+  assert.equal(await run(svc, id, "cat ~/kept"), "kept\n")
+  assert.equal((await computers.metrics({ id })).memory_total_bytes, 256 * 2 ** 20)
+  await assert.rejects(computers.exec({ id, command: ["/no/such"] }), refusedAs("invalid_parameter", 400))
+
+  assert.equal(await computers.delete({ id }), undefined)
+  await assert.rejects(computers.get({ id }), refusedAs("computer_not_found", 404))
+  await assert.rejects(computers.exec({ id, command: "true" }), refusedAs("computer_not_found", 404))
+})
+
+test("names are DNS labels and one machine's each; two projects may both have one", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  for (const name of ["A", "a_b", "-a", "a-", "a.b", "a".repeat(64), "ü", "a b"]) {
+    await assert.rejects(svc.computers.create({ name, ...SMALL }), refusedAs("invalid_name", 400), name)
+    await assert.rejects(svc.computers.getOrCreate({ name, ...SMALL }), refusedAs("invalid_name", 400), name)
+  }
+  const { id } = await svc.computers.create({ name: "a".repeat(63), ...SMALL })
+  await assert.rejects(svc.computers.create({ name: "a".repeat(63), ...SMALL }), refusedAs("name_taken", 409))
+  const wide = p.as((await p.key("acme", SCOPES, { project_id: null })).secret)
+  assert.notEqual((await wide.computers.create({ name: "a".repeat(63), ...SMALL })).id, id)
+  for (const wrong of [{ vcpus: 8.25 }, { memory_mb: 127 }, { memory_mb: 16_385 }, { disk_gb: 101 }]) {
+    await assert.rejects(
+      svc.computers.create({ name: "b", ...SMALL, ...wrong }),
+      refusedAs("invalid_resource_shape", 400),
+    )
+  }
+  const strong = { name: "b", ...SMALL, isolation: "microvm" } as const
+  const tooStrong = refusedAs("isolation_tier_unavailable", 501)
+  await assert.rejects(svc.computers.create(strong), tooStrong)
+  await assert.rejects(svc.computers.getOrCreate(strong), tooStrong)
+  const { computers, total } = await svc.computers.list()
+  assert.deepEqual([computers.map(computer => computer.id), total], [[id], 1])
+})
+
+test("fifty who ask for one name at once get one machine, and one of them made it", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, () => svc.request("computers.getOrCreate", { name: "shared", ...SMALL })),
+  )
+  assert.equal(new Set(replies.map(({ data }) => data.id)).size, 1)
+  assert.deepEqual(replies.map(({ status }) => status).sort(), [...Array(49).fill(200), 201])
+  const again = await svc.request("computers.getOrCreate", { name: "shared", vcpus: 2, memory_mb: 2048 })
+  assert.deepEqual([again.status, again.data.vcpus], [200, 0.5])
+  assert.equal((await svc.computers.list()).total, 1)
+})
+
+test("files are read as base64 and written anywhere on the machine, with mode and owner", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  const id = await runningComputer(svc, "files")
+  const bytes = Buffer.from([0, 255, 10, 13])
+  await svc.computers.writeFiles({
+    id,
+    files: [
+      { path: "/home/user/a.bin", content: bytes.toString("base64"), encoding: "base64", mode: "0600" },
+      { path: "/etc/motd", content: "Welcome", owner: "root" },
+    ],
+  })
+  const read = await svc.computers.readFile({ id, path: "/home/user/a.bin" })
+  assert.deepEqual(
+    [read.content, read.encoding, read.size, read.mode, read.path],
+    [bytes.toString("base64"), "base64", 4, "0600", "/home/user/a.bin"],
+  )
+  assert.equal(await run(svc, id, "stat -c %U /etc/motd ~/a.bin"), "root\nuser\n")
+  await assert.rejects(svc.computers.readFile({ id }), refusedAs("path_required", 400))
+  await assert.rejects(svc.computers.readFile({ id, path: "a" }), refusedAs("invalid_parameter", 400))
+  await assert.rejects(svc.computers.readFile({ id, path: "/no/such" }), refusedAs("file_not_found", 404))
+  for (const count of [0, 65]) {
+    const files = Array.from({ length: count }, (_, n) => ({ path: `/tmp/${n}`, content: "" }))
+    await assert.rejects(svc.computers.writeFiles({ id, files }), refusedAs("too_many_files", 400))
+  }
+  await assert.rejects(svc.computers.writeFiles({ id }), refusedAs("too_many_files", 400))
+  await run(svc, id, "head -c 20000000 /dev/zero > ~/large")
+  await assert.rejects(
+    svc.computers.readFile({ id, path: "/home/user/large" }),
+    refusedAs("invalid_parameter", 400),
+  )
+})
+
+test("a machine has the keys of its record at once when it runs, and at its start when it does not", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  const [first, second] = [ed25519Key("first"), ed25519Key("second")]
+  const id = await runningComputer(svc, "keys", { ssh_keys: [first] })
+  const both = async () => [
+    await run(svc, id, "cat ~/.ssh/authorized_keys; stat -c %a ~/.ssh/authorized_keys"),
+    await run(svc, id, "cat /root/.ssh/authorized_keys; stat -c %a /root/.ssh/authorized_keys", "root"),
+  ]
+  assert.deepEqual(await both(), Array(2).fill(`${first}\n600\n`))
+  const changed = await svc.computers.setSshKeys({ id, ssh_keys: [second] })
+  assert.deepEqual(changed.ssh_keys, [second])
+  assert.deepEqual(await both(), Array(2).fill(`${second}\n600\n`))
+
+  await svc.computers.stop({ id })
+  await svc.computers.setSshKeys({ id, ssh_keys: [first, second] })
+  await svc.computers.start({ id })
+  assert.deepEqual(await both(), Array(2).fill(`${first}\n${second}\n600\n`))
+  await svc.computers.setSshKeys({ id, ssh_keys: [] })
+  assert.deepEqual(await both(), Array(2).fill("600\n"))
+
+  await assert.rejects(
+    svc.computers.setSshKeys({ id, ssh_keys: ["nonsense"] }),
+    refusedAs("invalid_ssh_key", 400),
+  )
+  const many = Array.from({ length: 33 }, (_, n) => ed25519Key(`k${n}`))
+  await assert.rejects(svc.computers.setSshKeys({ id, ssh_keys: many }), refusedAs("too_many_keys", 400))
+
+  await run(svc, id, "rm -rf ~/.ssh && echo no folder > ~/.ssh")
+  await assert.rejects(
+    svc.computers.setSshKeys({ id, ssh_keys: [first] }),
+    refusedAs("ssh_keys_not_delivered", 502),
+  )
+  assert.deepEqual((await svc.computers.get({ id })).ssh_keys, [])
+  assert.equal(await run(svc, id, "cat /root/.ssh/authorized_keys", "root"), "")
+})
+
+test("a machine that nobody uses stops by itself where it is told to, and keeps its disk", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  const id = await runningComputer(svc, "lazy", { auto_stop_seconds: 60 })
+  await run(svc, id, "echo kept > ~/kept")
+  await p.clock.advance(59_000)
+  assert.equal((await svc.computers.get({ id })).status, "RUNNING")
+  await p.clock.advance(2_000)
+  assert.equal((await svc.computers.get({ id })).status, "STOPPED")
+  await svc.computers.start({ id })
+  assert.equal(await run(svc, id, "cat ~/kept"), "kept\n")
+})
+
+test("a host that is full takes no more machines, and starts none", async t => {
+  const p = await platform(t, { env: { SVC_WORKLOADS_MAX: "1" } })
+  const svc = await p.client("acme", ...SCOPES)
+  const id = await runningComputer(svc, "one")
+  const full = refusedAs("no_host_capacity", 503)
+  await assert.rejects(svc.computers.create({ name: "two", ...SMALL }), full)
+  await assert.rejects(svc.computers.getOrCreate({ name: "two", ...SMALL }), full)
+  await svc.computers.stop({ id })
+  await runningComputer(svc, "two")
+  await assert.rejects(svc.computers.start({ id }), full)
+  assert.equal((await svc.computers.get({ id })).status, "STOPPED")
+})
+
+test("another tenant finds no machine by its id, whatever it asks of it", async t => {
+  const p = await platform(t)
+  const id = await runningComputer(await p.client("acme", ...SCOPES), "mine")
+  const { computers } = await p.client("globex", ...SCOPES)
+  for (const act of [
+    () => computers.get({ id }),
+    () => computers.exec({ id, command: "true" }),
+    () => computers.readFile({ id, path: "/etc/hostname" }),
+    () => computers.writeFiles({ id, files: [{ path: "/tmp/x", content: "x" }] }),
+    () => computers.setSshKeys({ id, ssh_keys: [] }),
+    () => computers.start({ id }),
+    () => computers.stop({ id }),
+    () => computers.metrics({ id }),
+    () => computers.delete({ id }),
+  ]) {
+    await assert.rejects(act(), refusedAs("computer_not_found", 404))
+  }
+})

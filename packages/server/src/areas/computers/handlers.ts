@@ -1,0 +1,166 @@
+import { areas, COMPUTERS_MAX, pageOf, reply } from "@svc/contract"
+import type { Hosts } from "../../core/hosts/hosts.ts"
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import { sealEnv } from "../../core/workloads/env.ts"
+import type { Fleet } from "../../core/workloads/fleet.ts"
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { fault } from "../../kernel/fault.ts"
+import { isUuid, newId } from "../../kernel/id.ts"
+import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import { type ComputerItem, envOf } from "./items.ts"
+import type { Lifecycle } from "./lifecycle.ts"
+import { checkHost, found, ownerOf } from "./lookup.ts"
+import { toComputer } from "./payloads.ts"
+import { eventOf } from "./records.ts"
+import { type CreateInput, checkName, planOf, specOf } from "./rules.ts"
+import { deliverKeys, readPublicKeys } from "./ssh-keys.ts"
+import { type ComputerRow, computerStore } from "./store.ts"
+import { useHandlers } from "./use-handlers.ts"
+
+export interface ComputerHandlerNeeds {
+  readonly runtime: RuntimePort
+  readonly hosts: Hosts
+  readonly box: SecretBox
+  readonly platformEvents: PlatformEvents
+  readonly changes: Changes
+  readonly fleet: Fleet<ComputerItem>
+  readonly lifecycle: Lifecycle
+}
+
+/** News of a computer that was deleted where it does not run. */
+export const DELETED_TOPIC = "computer_deleted"
+
+const auditTarget = ({ id, name }: Pick<ComputerRow, "id" | "name">) => ({ type: "computer", id, name })
+
+/** Makes the computer of that name, unless there is one: then undefined. */
+const makeWith =
+  ({ runtime, hosts, box, platformEvents, lifecycle }: ComputerHandlerNeeds) =>
+  async (name: string, input: CreateInput, call: Call): Promise<ComputerRow | undefined> => {
+    const { organization, project, owner, now, db } = call
+    const { env = {} } = input
+    const { labels, ssh_keys, ...plan } = planOf(input, runtime.capabilities)
+    const store = computerStore(db)
+    const id = newId()
+    const row = await store.insert({
+      ...plan,
+      ...{ id, name, organization_id: organization.id, owner_id: owner, project_id: project?.id ?? null },
+      ...{ host_id: hosts.id, status: "CREATING", status_reason: null, host_lost: false },
+      ...{ labels: JSON.stringify(labels), ssh_keys: [...ssh_keys] },
+      env: await sealEnv(box, { organizationId: organization.id, kind: "computer", id }, env),
+      env_names: Object.keys(env),
+      private_ip: await store.nextAddress(),
+      isolation: runtime.capabilities.isolation,
+      ...{ last_activity_at: null, started_at: null, stopped_at: null, created_at: now, updated_at: now },
+    })
+    if (!row) return undefined
+    if ((await store.count(organization.id)) > COMPUTERS_MAX)
+      throw fault("plan_limit_reached", { limit: COMPUTERS_MAX, resources: "computers" })
+    const room = hosts.reserve({ memoryBytes: specOf(row, runtime.capabilities).memoryBytes })
+    call.rolledBack(() => room[Symbol.dispose]())
+    await platformEvents.emit(db, eventOf("computer.created", row))
+    call.committed(() => lifecycle.launchSoon(row, env, room))
+    call.describe({ targets: [auditTarget(row)] })
+    return row
+  }
+
+const lifeHandlers = (
+  needs: ComputerHandlerNeeds,
+  shown: (row: ComputerRow) => ReturnType<typeof toComputer>,
+) => {
+  const { hosts, box, platformEvents, changes, fleet, lifecycle } = needs
+  return {
+    delete: async ({ id }: { id: string }, call: Call) => {
+      const row = isUuid(id) ? await computerStore(call.db).delete(ownerOf(call), id) : undefined
+      if (!row) throw fault("computer_not_found", { id })
+      await platformEvents.emit(call.db, eventOf("computer.deleted", row))
+      if (row.host_id === hosts.id) call.committed(() => fleet.turn(id, () => fleet.destroy(id)))
+      else await changes.announce(call.db, DELETED_TOPIC, id)
+      call.describe({ targets: [auditTarget(row)] })
+    },
+
+    start: outsideTransaction(async ({ id }: { id: string }, call: Call) => {
+      const row = await found(call, id)
+      checkHost(row, hosts)
+      call.describe({ targets: [auditTarget(row)] })
+      if (row.status === "RUNNING" && fleet.find(id)) return shown(row)
+      return shown(await lifecycle.launch(row, await envOf(box, row)))
+    }),
+
+    stop: outsideTransaction(async ({ id }: { id: string }, call: Call) => {
+      const row = await found(call, id)
+      checkHost(row, hosts)
+      call.describe({ targets: [auditTarget(row)] })
+      await fleet.turn(id, async () => {
+        const live = fleet.find(id)
+        await fleet.stop(id)
+        await lifecycle.recordStop(row, null, live)
+      })
+      return shown(await found(call, id))
+    }),
+
+    /** What could not be delivered is not stored either: the delivery is part of the transaction. */
+    setSshKeys: async ({ id, ssh_keys }: { id: string; ssh_keys: readonly string[] }, call: Call) => {
+      const keys = readPublicKeys(ssh_keys)
+      const row = await found(call, id, "lock")
+      checkHost(row, hosts)
+      const changes = { ssh_keys: keys, updated_at: call.now }
+      const changed = await computerStore(call.db).update(row.organization_id, id, changes)
+      const live = fleet.find(id)
+      if (live) await deliverOver(live.guest, row.ssh_keys, keys)
+      call.describe({ targets: [auditTarget(row)] })
+      return shown(changed ?? row)
+    },
+  }
+}
+
+/** Puts the old list back where only half of the new one arrived. */
+const deliverOver = async (
+  guest: Parameters<typeof deliverKeys>[0],
+  old: readonly string[],
+  keys: readonly string[],
+): Promise<void> => {
+  try {
+    await deliverKeys(guest, keys)
+  } catch (error) {
+    await deliverKeys(guest, old).catch(() => undefined)
+    throw fault("ssh_keys_not_delivered", undefined, { internal: error })
+  }
+}
+
+export const computerHandlers = implement(areas.computers, (needs: ComputerHandlerNeeds) => {
+  const make = makeWith(needs)
+  const shown = (row: ComputerRow) => toComputer(row, needs.fleet.find(row.id)?.lastUsedMs)
+  return {
+    ...useHandlers(needs),
+    ...lifeHandlers(needs, shown),
+
+    async create({ name, ...input }, call) {
+      const row = await make(checkName(name), input, call)
+      if (!row) throw fault("name_taken", { resource: "computer", name })
+      return shown(row)
+    },
+
+    async getOrCreate({ name, ...input }, call) {
+      const owner = ownerOf(call)
+      const store = computerStore(call.db)
+      const known = await store.findByName(owner, checkName(name))
+      if (known) return reply(200, shown(known))
+      const made = await make(name, input, call)
+      if (made) return reply(201, shown(made))
+      // Somebody was faster.
+      const other = await store.findByName(owner, name)
+      if (!other) throw fault("service_unavailable")
+      return reply(200, shown(other))
+    },
+
+    async list(input, call) {
+      const { rows, total } = await computerStore(call.db).list(ownerOf(call), pageOf(input))
+      return { computers: rows.map(shown), total }
+    },
+
+    get: async ({ id }, call) => shown(await found(call, id)),
+  }
+})

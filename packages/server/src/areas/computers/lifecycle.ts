@@ -1,0 +1,109 @@
+/** How computers start and stop: what runs, and what is on record of it. */
+import type { Hosts } from "../../core/hosts/hosts.ts"
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import type { Env } from "../../core/workloads/env.ts"
+import type { Fleet } from "../../core/workloads/fleet.ts"
+import type { EndReason, Live } from "../../core/workloads/workload.ts"
+import type { Clock } from "../../kernel/clock.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import { Fault, fault } from "../../kernel/fault.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import { type ComputerItem, envOf, toItem } from "./items.ts"
+import { createRecords, eventOf } from "./records.ts"
+import { deliverKeys } from "./ssh-keys.ts"
+import { type ComputerRow, computerStore, hostedComputers } from "./store.ts"
+
+export interface LifecycleNeeds {
+  readonly database: Database
+  readonly platformEvents: PlatformEvents
+  readonly runtime: RuntimePort
+  readonly hosts: Hosts
+  readonly clock: Clock
+  readonly log: Logger
+  readonly box: SecretBox
+  readonly fleet: () => Fleet<ComputerItem>
+}
+
+/** What `status_reason` says of one that stopped without having been asked to. */
+const reasons: Readonly<Record<EndReason, string | null>> = {
+  deadline: null,
+  idle: "nobody used it for auto_stop_seconds",
+  out_of_memory: "it ran out of memory",
+  died: "it ended by itself",
+}
+
+export const createLifecycle = (needs: LifecycleNeeds) => {
+  const { database, platformEvents, runtime, hosts, clock, log, box } = needs
+  const { recordStop, recordStart, recordFailure } = createRecords(needs)
+  const now = () => new Date(clock.now())
+
+  const settle = async (row: ComputerRow, live: Live<ComputerItem>): Promise<ComputerRow> => {
+    const started = await recordStart(row)
+    // As they are now: they may have been replaced while it started.
+    await deliverKeys(live.guest, started.ssh_keys).catch(error =>
+      log.warn({ err: error, computer: row.id }, "a computer runs without its ssh keys"),
+    )
+    return started
+  }
+
+  /** Starts it. Rejects with why it does not start, which is then on record. */
+  const launch = async (row: ComputerRow, env: Env, room?: Disposable): Promise<ComputerRow> => {
+    let started: ComputerRow | undefined
+    let failure: unknown
+    const live = await needs.fleet().launch(toItem(row, env, runtime.capabilities), {
+      ...(room && { room }),
+      timeoutMs: null,
+      async settle(live) {
+        started = await settle(row, live)
+      },
+      async fail(error) {
+        failure = error
+        if (!(error instanceof Fault)) log.warn({ err: error, computer: row.id }, "a computer does not start")
+        await recordFailure(row)
+      },
+    })
+    if (live && started) return started
+    const owner = { organizationId: row.organization_id, ownerId: row.owner_id }
+    const found = await computerStore(database.db).find(owner, row.id)
+    if (live && found) return found
+    throw failure instanceof Fault ? failure : fault("host_unavailable", undefined, { internal: failure })
+  }
+
+  /** Whoever asked is not waiting: what went wrong is on record. */
+  const launchSoon = (row: ComputerRow, env: Env, room?: Disposable): void =>
+    void launch(row, env, room).catch(error =>
+      log.debug({ err: error, computer: row.id }, "a computer did not start"),
+    )
+
+  return {
+    recordStop,
+    launch,
+    launchSoon,
+
+    async onEnd(live: Live<ComputerItem>, reason: EndReason): Promise<void> {
+      const { spec, organizationId } = live.item
+      await recordStop({ id: spec.id, organization_id: organizationId }, reasons[reason], live)
+    },
+
+    /** Starts what should run here and does not. */
+    async recover(): Promise<void> {
+      for (const row of await hostedComputers(database.db).shouldRun(hosts.id)) {
+        if (!needs.fleet().find(row.id)) launchSoon(row, await envOf(box, row))
+        else if (row.host_lost) await recordStart(row)
+      }
+    },
+
+    /** Says of computers whose hosts are gone that they do not run. */
+    async lose(hostIds: readonly string[]): Promise<void> {
+      if (hostIds.length === 0) return
+      await database.transaction(async tx => {
+        const lost = await hostedComputers(tx).lose(hostIds, now())
+        await platformEvents.emit(tx, ...lost.map(row => eventOf("computer.stopped", row)))
+      })
+    },
+  }
+}
+
+export type Lifecycle = ReturnType<typeof createLifecycle>

@@ -1,0 +1,73 @@
+/** What a request for a computer means here. */
+import { type areas, type Input, workloadLimits } from "@svc/contract"
+import {
+  checkEnv,
+  checkIsolation,
+  checkLabels,
+  checkRuns,
+  checkShape,
+  GB,
+  MB,
+} from "../../core/workloads/shape.ts"
+import { fault } from "../../kernel/fault.ts"
+import type { RuntimeCapabilities, WorkloadSpec } from "../../ports/runtime/port.ts"
+import { readPublicKeys } from "./ssh-keys.ts"
+
+export type CreateInput = Omit<Input<(typeof areas.computers.specs)["create"]>, "name">
+
+/** A request with everything filled in. */
+export interface Plan {
+  readonly vcpus: number
+  readonly memory_mb: number
+  readonly disk_gb: number
+  readonly image: string
+  readonly ssh_keys: readonly string[]
+  readonly labels: Readonly<Record<string, string>>
+  readonly auto_stop_seconds: number
+}
+
+const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+const PROCESSES_MAX = 4_096
+
+export const checkName = (name: string): string => {
+  if (!DNS_LABEL.test(name))
+    throw fault("invalid_name", {
+      reason: "it is not a DNS label of at most 63 lower-case letters, digits and hyphens",
+    })
+  return name
+}
+
+export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): Plan => {
+  checkRuns(capabilities)
+  const { vcpus = 1, memory_mb = 1024, disk_gb = 10, labels = {} } = input
+  checkShape({ vcpus, memory_mb, disk_gb }, workloadLimits.compute, ({ max, unit }) =>
+    fault("invalid_resource_shape", { reason: `at most ${max} ${unit} are allowed` }),
+  )
+  checkIsolation(input.isolation, capabilities)
+  if (!capabilities.persistentDisks)
+    throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
+  checkEnv(input.env)
+  checkLabels(labels)
+  return {
+    ...{ vcpus, memory_mb, disk_gb, labels },
+    image: input.image ?? "host",
+    ssh_keys: readPublicKeys(input.ssh_keys ?? []),
+    auto_stop_seconds: input.auto_stop_seconds ?? 0,
+  }
+}
+
+export const specOf = (
+  of: Pick<Plan, "vcpus" | "memory_mb" | "disk_gb"> & { readonly id: string; readonly name: string },
+  capabilities: RuntimeCapabilities,
+): WorkloadSpec => ({
+  id: of.id,
+  hostname: of.name,
+  root: { kind: "host" },
+  disk: { kind: "persistent", bytes: of.disk_gb * GB },
+  vcpus: of.vcpus,
+  memoryBytes: of.memory_mb * MB,
+  processesMax: PROCESSES_MAX,
+  network:
+    capabilities.network === "filtered" ? { mode: "filtered", allow: null, deny: [] } : { mode: "none" },
+  mounts: [],
+})

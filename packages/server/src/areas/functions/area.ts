@@ -1,0 +1,141 @@
+import { fileURLToPath } from "node:url"
+import { areas } from "@svc/contract"
+import type { AreaState } from "../../kernel/area.ts"
+import { implement } from "../../kernel/implement.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import { defineArea, type Services } from "../../services.ts"
+import { createAsyncInvocations } from "./async-invocations.ts"
+import { createFunctionCaller } from "./caller.ts"
+import { openCodeFolders } from "./code-folders.ts"
+import { createDirectory, FUNCTION_TOPIC } from "./directory.ts"
+import { createFleet } from "./fleet.ts"
+import { type FunctionHandlerNeeds, functionHandlers } from "./handlers.ts"
+import { type InvocationHandlerNeeds, invocationHandlers } from "./invocation-handlers.ts"
+import { createInvoker } from "./invoker.ts"
+import { PRUNE_EVERY_MS, pruneFunctions } from "./pruning.ts"
+import { createRecorder } from "./recorder.ts"
+import { createRuntimes } from "./runtimes.ts"
+import { createStarter } from "./starter.ts"
+import { functionStore } from "./store.ts"
+import { type UrlHandlerNeeds, urlHandlers } from "./url-handlers.ts"
+
+const handlers = implement(
+  areas.functions,
+  (needs: FunctionHandlerNeeds & InvocationHandlerNeeds & UrlHandlerNeeds) => ({
+    ...functionHandlers(needs),
+    ...invocationHandlers(needs),
+    ...urlHandlers(needs),
+  }),
+)
+
+const NEEDS = [
+  ...(["database", "changes", "clock", "log", "jobs", "box", "meters", "metrics", "baseUrl"] as const),
+  ...(["objects", "functions", "runtime", "hosts", "retryDelayFactor", "functionsDir"] as const),
+] as const
+
+type Needs = Pick<Services, (typeof NEEDS)[number]>
+
+const KEEP_EVERY_MS = 5_000
+/** Functions of one installation that keep instances while nothing is invoked. */
+const KEPT_MAX = 100
+const CODE_UNUSED_MS = 3_600_000
+
+const open = async (needs: Needs) => {
+  const { database, changes, clock, log, hosts, meters, box } = needs
+  const { db } = database
+  const folders = await openCodeFolders(needs.functionsDir, clock.now)
+  const recorder = createRecorder(db, log)
+  const runtimes = createRuntimes(needs.runtime)
+  const fleet = createFleet({
+    ...{ folders, clock, log, starter: createStarter({ ...needs, folders }) },
+    print: ({ organizationId, functionId }, { invocationId, atMs, stream, message }) =>
+      recorder.line({
+        ...{ organization_id: organizationId, function_id: functionId },
+        ...{ invocation_id: invocationId, at: new Date(atMs), stream, message },
+      }),
+    loaded: ({ functionId, version }, problem) =>
+      void functionStore(db)
+        .noteLoaded(functionId, version, problem)
+        .catch(error => log.error({ err: error }, "the state of a function could not be written")),
+  })
+  hosts.onPressure(fleet.giveUp)
+  changes.subscribe(FUNCTION_TOPIC, id => {
+    if (id !== undefined) fleet.forget(id)
+  })
+  const invoker = createInvoker({ db, box, clock, meters, fleet, recorder, runtimes })
+  return { folders, recorder, runtimes, fleet, invoker, directory: createDirectory(db, changes) }
+}
+
+const stateOf = async (runtime: RuntimePort): Promise<AreaState> => {
+  const { ok, reason } = await runtime.health()
+  if (runtime.capabilities.driver === "none")
+    return {
+      status: "not_configured",
+      reason: reason ?? "nothing here runs workloads",
+      setting: "SVC_RUNTIME",
+    }
+  if (!ok) return { status: "degraded", reason: "instances cannot be started at the moment" }
+  const { isolation, limits, network } = runtime.capabilities
+  return { status: "available", capabilities: { isolation, limits, network } }
+}
+
+export const functionsArea = defineArea({
+  name: "functions",
+  title: "Functions",
+  needs: NEEDS,
+  migrations: { schema: "functions", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  async start(services) {
+    const { database, clock, jobs, log, metrics, runtime, baseUrl } = services
+    const opened = await open(services)
+    const { fleet, folders, recorder, invoker, directory } = opened
+    const { capabilities } = runtime
+    const asynchronous = createAsyncInvocations({ ...services, invoker })
+    services.functions.provide(createFunctionCaller(directory, invoker))
+    jobs.schedule({
+      name: "functions.prune",
+      every: PRUNE_EVERY_MS,
+      run: () => pruneFunctions(database.db, clock.now()),
+    })
+    const keep = async () => {
+      const rows = await functionStore(database.db).listWarm(KEPT_MAX)
+      fleet.keep(
+        await Promise.all(
+          rows.map(async row => ({ spec: await invoker.specOf(row), instances: row.min_instances })),
+        ),
+      )
+    }
+    const keepOrLog = () =>
+      keep().catch(error => log.error({ err: error }, "instances of functions could not be kept"))
+    const ticking = [
+      clock.every(KEEP_EVERY_MS, keepOrLog),
+      clock.every(CODE_UNUSED_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),
+    ]
+    metrics.collect(() => {
+      const { instances, queued } = fleet.counts()
+      return [
+        gauge("svc_function_instances", "Instances of functions in this process.", instances),
+        gauge("svc_function_invocations_waiting", "Invocations that wait for an instance.", queued),
+      ]
+    })
+    return {
+      operations: handlers({
+        ...{ ...services, ...opened, asynchronous, baseUrl, deployed: keepOrLog },
+        installation: {
+          ...{ baseUrl, isolation: capabilities.isolation },
+          network: capabilities.network === "none" ? "none" : "public",
+        },
+      }),
+      state: () => stateOf(runtime),
+      async [Symbol.asyncDispose]() {
+        for (const tick of ticking) tick[Symbol.dispose]()
+        await fleet[Symbol.asyncDispose]()
+        await recorder[Symbol.asyncDispose]()
+      },
+    }
+  },
+})
+
+const gauge = (name: string, help: string, value: number) => ({
+  ...{ name, help, type: "gauge" as const },
+  samples: [{ value }],
+})

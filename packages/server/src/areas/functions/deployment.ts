@@ -1,0 +1,158 @@
+import {
+  acceptedMask,
+  admits,
+  type areas,
+  FUNCTION_ENV_BYTES_MAX,
+  FUNCTION_MEMORY_MB_DEFAULT,
+  FUNCTION_TIMEOUT_SECONDS_DEFAULT,
+  FUNCTION_VCPUS_DEFAULT,
+  type Input,
+} from "@svc/contract"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import type { Call } from "../../kernel/call.ts"
+import { fault } from "../../kernel/fault.ts"
+import type { Offer } from "../../kernel/offer.ts"
+import type { ObjectReader } from "../../services.ts"
+import { type Code, type CodeFile, fromBase64Zip, fromFiles, fromZip, packCode } from "./code.ts"
+import { envContext } from "./invoker.ts"
+import type { LanguageRuntime, Runtimes } from "./runtimes.ts"
+import { type DeployedRow, functionStore } from "./store.ts"
+
+export type DeployInput = Omit<Input<(typeof areas.functions.specs)["update"]>, "id">
+
+export interface DeploymentNeeds {
+  readonly box: SecretBox
+  readonly objects: Offer<ObjectReader>
+  readonly runtimes: Runtimes
+}
+
+const ZIP_BYTES_MAX = 64 * 2 ** 20
+
+const readObject = async (
+  objects: Offer<ObjectReader>,
+  { bucket, key }: { bucket: string; key: string },
+  call: Call,
+): Promise<Buffer> => {
+  if (!admits(call.principal.held, acceptedMask("storage:read")))
+    throw fault("missing_scope", { scopes: "storage:read" })
+  const reader = objects.current()
+  if (!reader) throw fault("not_implemented", { reason: "the storage area does not run here" })
+  const body = await reader.read(call.project?.id ?? "", bucket, key)
+  if (!body) throw fault("object_not_found", { key })
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > ZIP_BYTES_MAX)
+      throw fault("invalid_function_code", { reason: `the archive has more than ${ZIP_BYTES_MAX} bytes` })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const SOURCES = ["code", "code_zip", "files", "storage"] as const
+
+const readFiles = async (
+  { objects }: DeploymentNeeds,
+  input: DeployInput,
+  language: LanguageRuntime,
+  call: Call,
+): Promise<CodeFile[] | undefined> => {
+  const given = SOURCES.filter(source => input[source] !== undefined)
+  if (given.length > 1) throw fault("invalid_function_code", { reason: `send one of ${given.join(" and ")}` })
+  if (input.code !== undefined) return fromFiles({ [language.mainFile]: input.code })
+  if (input.code_zip !== undefined) return fromBase64Zip(input.code_zip)
+  if (input.files !== undefined) return fromFiles(input.files)
+  if (input.storage !== undefined) return fromZip(await readObject(objects, input.storage, call))
+  return undefined
+}
+
+const sealEnv = async (
+  box: SecretBox,
+  functionId: string,
+  env: Readonly<Record<string, string>>,
+  call: Call,
+): Promise<{ env: string | null; env_names: string[] }> => {
+  const names = Object.keys(env).sort()
+  const bytes = Object.entries(env).reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+    0,
+  )
+  if (bytes > FUNCTION_ENV_BYTES_MAX)
+    throw fault("invalid_parameter", { reason: `env: more than ${FUNCTION_ENV_BYTES_MAX} bytes` })
+  if (Object.values(env).some(value => value.includes("\0")))
+    throw fault("invalid_parameter", { reason: "env: values cannot hold null characters" })
+  if (names.length === 0) return { env: null, env_names: [] }
+  const sealed = await box.seal(call.organization.id, envContext(functionId), JSON.stringify(env))
+  return { env: sealed, env_names: names }
+}
+
+/** The columns of the next version: what is given, else what the one before has, else the defaults. */
+const configColumns = async (
+  { box }: DeploymentNeeds,
+  functionId: string,
+  input: DeployInput,
+  before: DeployedRow | undefined,
+  call: Call,
+) => ({
+  ...(input.env || !before
+    ? await sealEnv(box, functionId, input.env ?? {}, call)
+    : { env: before.env, env_names: before.env_names }),
+  runtime: input.runtime ?? before?.runtime ?? "nodejs",
+  handler: input.handler ?? before?.handler ?? "index.handler",
+  memory_mb: input.memory_mb ?? before?.memory_mb ?? FUNCTION_MEMORY_MB_DEFAULT,
+  timeout_seconds: input.timeout_seconds ?? before?.timeout_seconds ?? FUNCTION_TIMEOUT_SECONDS_DEFAULT,
+  vcpus: input.vcpus ?? before?.vcpus ?? FUNCTION_VCPUS_DEFAULT,
+  concurrency: input.concurrency ?? before?.concurrency ?? 1,
+  min_instances: input.min_instances ?? before?.min_instances ?? 0,
+})
+
+/** Texts are kept in columns that hold neither. */
+const checkTexts = ({ name, runtime, description, labels = {} }: DeployInput) => {
+  const texts = [name, runtime, description, ...Object.entries(labels).flat()]
+  if (texts.some(text => text !== undefined && (text.includes("\0") || !text.isWellFormed())))
+    throw fault("invalid_parameter", { reason: "names and labels cannot hold null characters" })
+}
+
+export interface Deployment {
+  /** Undefined: the code stays. */
+  readonly code: Code | undefined
+  readonly columns: Awaited<ReturnType<typeof configColumns>>
+  readonly language: LanguageRuntime
+}
+
+/** Reads and checks what is to be deployed, before anything is written. */
+export const readDeployment = async (
+  needs: DeploymentNeeds,
+  functionId: string,
+  input: DeployInput,
+  before: DeployedRow | undefined,
+  call: Call,
+): Promise<Deployment> => {
+  checkTexts(input)
+  const columns = await configColumns(needs, functionId, input, before, call)
+  const language = await needs.runtimes.find(columns.runtime)
+  if (input.image !== undefined)
+    throw fault("invalid_parameter", { reason: "image: only the runtime container starts from one" })
+  const files = await readFiles(needs, input, language, call)
+  if (!files && !before) throw fault("missing_parameter", { field: "code" })
+  return { code: files && (await packCode(files)), columns, language }
+}
+
+/** Writes code and version; the function's row names it afterwards. */
+export const writeVersion = async (
+  call: Call,
+  functionId: string,
+  version: number,
+  { code, columns }: Deployment,
+  before: DeployedRow | undefined,
+): Promise<void> => {
+  const store = functionStore(call.db)
+  if (code) await store.insertCode(call.organization.id, code, call.now)
+  await store.insertVersion({
+    ...columns,
+    ...{ organization_id: call.organization.id, function_id: functionId, version },
+    code_sha256: code?.sha256 ?? before?.code_sha256 ?? "",
+    created_at: call.now,
+  })
+}

@@ -1,0 +1,148 @@
+import { FUNCTION_VERSIONS_KEPT, FUNCTIONS_MAX, page, pageOf } from "@svc/contract"
+import type { Call } from "../../kernel/call.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import { isUniqueViolation } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import { isUuid, newId } from "../../kernel/id.ts"
+import { type DeployInput, type DeploymentNeeds, readDeployment, writeVersion } from "./deployment.ts"
+import { columnOf, FUNCTION_TOPIC } from "./directory.ts"
+import { type Installation, toFunction, toVersion } from "./payloads.ts"
+import { languageOf } from "./runtimes.ts"
+import { type DeployedRow, functionStore, type Owner } from "./store.ts"
+
+export interface FunctionHandlerNeeds extends DeploymentNeeds {
+  readonly changes: Changes
+  readonly installation: Installation
+  /** A function was deployed, which may want instances at once. */
+  readonly deployed: () => Promise<void>
+}
+
+export const ownerOf = ({ organization, owner }: Call): Owner => ({
+  organizationId: organization.id,
+  projectId: owner,
+})
+
+/** Throws `function_not_found`. */
+export const foundFunction = async (
+  call: Call,
+  ref: string,
+  how: "find" | "lock" = "find",
+): Promise<DeployedRow> => {
+  const row = ref.includes("\0")
+    ? undefined
+    : await functionStore(call.db)[how](ownerOf(call), columnOf(ref), ref)
+  if (!row) throw fault("function_not_found", { id: ref.slice(0, 64) })
+  return row
+}
+
+export const auditTarget = ({ id, name }: Pick<DeployedRow, "id" | "name">) => ({
+  type: "function",
+  id,
+  name,
+})
+
+/** A word of our paths. */
+const RESERVED: ReadonlySet<string> = new Set(["public"])
+
+const checkName = (name: string) => {
+  if (isUuid(name) || RESERVED.has(name))
+    throw fault("invalid_name", { reason: `a function cannot be called ${name}` })
+}
+
+const nameTaken = (error: unknown, name: string): unknown =>
+  isUniqueViolation(error, "functions_name") ? fault("name_taken", { resource: "function", name }) : error
+
+export const functionHandlers = (needs: FunctionHandlerNeeds) => {
+  const { changes, runtimes, installation, deployed } = needs
+
+  const versionOf = async (runtime: string): Promise<string> =>
+    (await runtimes.of(languageOf(runtime)))?.version ?? runtime
+  const show = async (row: DeployedRow) => toFunction(row, await versionOf(row.runtime), installation)
+
+  const announce = async (call: Call, id: string) => {
+    await changes.announce(call.db, FUNCTION_TOPIC, id)
+    call.committed(() => {
+      changes.applied(FUNCTION_TOPIC, id)
+      return deployed()
+    })
+  }
+
+  const create = async ({ name, ...input }: DeployInput & { name: string }, call: Call) => {
+    checkName(name)
+    const store = functionStore(call.db)
+    const owner = ownerOf(call)
+    if ((await store.count(owner)) >= FUNCTIONS_MAX)
+      throw fault("plan_limit_reached", { limit: FUNCTIONS_MAX, resources: "functions" })
+    const id = newId()
+    const deployment = await readDeployment(needs, id, { name, ...input }, undefined, call)
+    await store
+      .insert({
+        ...{ id, organization_id: owner.organizationId, project_id: owner.projectId, name, version: 1 },
+        ...{ description: input.description ?? "", labels: JSON.stringify(input.labels ?? {}) },
+        ...{ is_public: input.public ?? false, status: "ACTIVE", invocation_count: 0 },
+        ...{ created_at: call.now, updated_at: call.now },
+      })
+      .catch(error => {
+        throw nameTaken(error, name)
+      })
+    await writeVersion(call, id, 1, deployment, undefined)
+    await announce(call, id)
+    call.describe({ targets: [auditTarget({ id, name })] })
+    return show(await foundFunction(call, id))
+  }
+
+  const update = async ({ id: ref, ...input }: DeployInput & { id: string }, call: Call) => {
+    if (input.name !== undefined) checkName(input.name)
+    const before = await foundFunction(call, ref, "lock")
+    const store = functionStore(call.db)
+    const deployment = await readDeployment(needs, before.id, input, before, call)
+    const version = before.version + 1
+    await writeVersion(call, before.id, version, deployment, before)
+    const name = input.name ?? before.name
+    await store
+      .update(before, {
+        ...{ name, version, status: "ACTIVE", status_reason: null, updated_at: call.now },
+        ...(input.description !== undefined && { description: input.description }),
+        ...(input.labels && { labels: JSON.stringify(input.labels) }),
+        ...(input.public !== undefined && { is_public: input.public }),
+      })
+      .catch(error => {
+        throw nameTaken(error, name)
+      })
+    await store.dropVersions(before, version - FUNCTION_VERSIONS_KEPT)
+    await announce(call, before.id)
+    call.describe({ targets: [auditTarget({ id: before.id, name })] })
+    return show(await foundFunction(call, before.id))
+  }
+
+  return {
+    create,
+    update,
+
+    async list(input: { limit?: number; offset?: number }, call: Call) {
+      const { rows, total } = await functionStore(call.db).list(ownerOf(call), pageOf(input))
+      return page({ rows: await Promise.all(rows.map(show)), total }, input)
+    },
+
+    async get({ id }: { id: string }, call: Call) {
+      return show(await foundFunction(call, id))
+    },
+
+    async delete({ id: ref }: { id: string }, call: Call) {
+      const row = await foundFunction(call, ref, "lock")
+      await functionStore(call.db).delete(row)
+      await announce(call, row.id)
+      call.describe({ targets: [auditTarget(row)] })
+      return { id: row.id, deleted: true }
+    },
+
+    async versions({ id, ...input }: { id: string; limit?: number; offset?: number }, call: Call) {
+      const row = await foundFunction(call, id)
+      const { rows, total } = await functionStore(call.db).listVersions(row, pageOf(input))
+      const shown = await Promise.all(
+        rows.map(async one => toVersion(one, await versionOf(one.runtime), row.version)),
+      )
+      return page({ rows: shown, total }, input)
+    },
+  }
+}

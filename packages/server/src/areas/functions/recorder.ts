@@ -1,0 +1,63 @@
+import type { Db } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import { type EndedInvocation, type NewLog, writeRecords } from "./invocation-store.ts"
+
+/** Writes invocations and what they printed, many at once. A crash loses what gathered in the last moment. */
+export interface Recorder extends AsyncDisposable {
+  invocation(row: EndedInvocation): void
+  line(line: NewLog): void
+  /** Resolves once all that was given so far is stored. */
+  flush(): Promise<void>
+}
+
+const GATHER_MS = 200
+/** Beyond, what comes is dropped and counted: the database is slower than the functions, or away. */
+const ROWS_MAX = 20_000
+const LINES_MAX = 50_000
+const BATCH_MAX = 2_000
+
+export const createRecorder = (db: Db, log: Logger): Recorder => {
+  const rows: EndedInvocation[] = []
+  const lines: NewLog[] = []
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> = Promise.resolve()
+  let dropped = 0
+
+  const write = async () => {
+    while (rows.length + lines.length > 0) {
+      const someRows = rows.splice(0, BATCH_MAX)
+      const someLines = lines.splice(0, BATCH_MAX)
+      try {
+        await writeRecords(db, someRows, someLines)
+      } catch (error) {
+        log.error({ err: error, invocations: someRows.length }, "records of functions are lost")
+      }
+    }
+    if (dropped > 0) log.warn({ dropped }, "more was invoked and printed than could be recorded")
+    dropped = 0
+  }
+  const flush = (): Promise<void> => {
+    clearTimeout(timer)
+    timer = undefined
+    writing = writing.then(write)
+    return writing
+  }
+  const plan = () => {
+    timer ??= setTimeout(flush, GATHER_MS).unref()
+  }
+
+  return {
+    invocation(row) {
+      if (rows.length < ROWS_MAX) rows.push(row)
+      else dropped += 1
+      plan()
+    },
+    line(line) {
+      if (lines.length < LINES_MAX) lines.push(line)
+      else dropped += 1
+      plan()
+    },
+    flush,
+    [Symbol.asyncDispose]: flush,
+  }
+}

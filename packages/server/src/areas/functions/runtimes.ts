@@ -1,0 +1,124 @@
+import { execFile } from "node:child_process"
+import { access } from "node:fs/promises"
+import { dirname } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { fault } from "../../kernel/fault.ts"
+import type { Mount, RuntimePort } from "../../ports/runtime/port.ts"
+
+const HARNESS = "/opt/svc/harness"
+const NODE = "/opt/svc/node"
+
+export type RuntimeName = "nodejs" | "python3"
+
+/** What runs functions of a language here. */
+export interface LanguageRuntime {
+  readonly name: RuntimeName
+  /** `nodejs24.11.0`, `python3.11.2`. */
+  readonly version: string
+  /** Where inline code lies. */
+  readonly mainFile: string
+  readonly mounts: readonly Mount[]
+  /** The program and arguments of a harness that may use so much memory. */
+  readonly command: (memoryMb: number) => readonly string[]
+}
+
+export interface Runtimes {
+  /** Throws `invalid_parameter` for an unknown name and `not_implemented` for what this host lacks. */
+  find(name: string): Promise<LanguageRuntime>
+  /** Undefined where the host does not have it. */
+  of(name: RuntimeName): Promise<LanguageRuntime | undefined>
+  /** Throws `not_implemented` where nothing can run it any more. */
+  start(name: RuntimeName): Promise<LanguageRuntime>
+}
+
+const harnessMount: Mount = {
+  source: fileURLToPath(new URL("harness", import.meta.url)),
+  target: HARNESS,
+}
+
+/** Of a workload's memory, what is left to JavaScript's own values; the rest is the engine's. */
+const HEAP_SHARE = 0.75
+
+const nodejs: LanguageRuntime = {
+  name: "nodejs",
+  version: `nodejs${process.versions.node}`,
+  mainFile: "index.js",
+  mounts: [harnessMount, { source: dirname(process.execPath), target: NODE }],
+  command: memoryMb => [
+    `${NODE}/node`,
+    `--max-old-space-size=${Math.floor(memoryMb * HEAP_SHARE)}`,
+    // Inline code says by its syntax which kind of module it is.
+    "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",
+    "--disable-warning=ExperimentalWarning",
+    `${HARNESS}/node.mjs`,
+  ],
+}
+
+/** Workloads see the host's /usr, and no other place where an interpreter may lie. */
+const PYTHONS = ["/usr/bin/python3", "/usr/local/bin/python3"]
+
+const run = promisify(execFile)
+
+const findPython = async (): Promise<LanguageRuntime | undefined> => {
+  for (const program of PYTHONS) {
+    try {
+      await access(program)
+      const { stdout } = await run(program, ["-c", "import platform; print(platform.python_version())"])
+      return {
+        name: "python3",
+        version: `python${stdout.trim()}`,
+        mainFile: "index.py",
+        mounts: [harnessMount],
+        command: () => [program, "-B", "-X", "utf8", `${HARNESS}/python.py`],
+      }
+    } catch {
+      // The next one may work.
+    }
+  }
+  return undefined
+}
+
+const ABSENT: Readonly<Record<string, string>> = {
+  container: "functions from images need a runtime driver that starts images; none is configured",
+  wasm: "this installation has no engine for WebAssembly",
+}
+
+/** `nodejs20` and `python3.12` name a language whose version is the host's to choose. */
+const NODE_NAME = /^node(?:js)?(?:\d{1,2}(?:\.x)?)?$/
+const PYTHON_NAME = /^python(?:3(?:\.\d{1,2})?)?$/
+
+export const createRuntimes = ({ capabilities }: Pick<RuntimePort, "capabilities">): Runtimes => {
+  const checkHost = () => {
+    if (capabilities.driver === "none")
+      throw fault("not_implemented", { reason: capabilities.reasons[0] ?? "nothing here runs workloads" })
+  }
+  let python: Promise<LanguageRuntime | undefined> | undefined
+  const of: Runtimes["of"] = async name => {
+    if (name === "nodejs") return nodejs
+    python ??= findPython()
+    return python
+  }
+  return {
+    of,
+    async start(name) {
+      checkHost()
+      const found = await of(name)
+      if (!found) throw fault("not_implemented", { reason: `this host has no ${name} any more` })
+      return found
+    },
+    async find(name) {
+      checkHost()
+      const reason = ABSENT[name]
+      if (reason !== undefined) throw fault("not_implemented", { reason })
+      if (NODE_NAME.test(name)) return nodejs
+      if (!PYTHON_NAME.test(name))
+        throw fault("invalid_parameter", { reason: "runtime: nodejs and python3 are known" })
+      const found = await of("python3")
+      if (!found) throw fault("not_implemented", { reason: "this host has no python3 in /usr/bin" })
+      return found
+    },
+  }
+}
+
+export const languageOf = (name: string): RuntimeName => (name.startsWith("node") ? "nodejs" : "python3")

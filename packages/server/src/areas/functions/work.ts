@@ -1,0 +1,44 @@
+/** What is asked of instances, and what comes of it. */
+import type { FunctionError } from "./frames.ts"
+import type { LanguageRuntime } from "./runtimes.ts"
+
+/** What one instance is asked to do. */
+export interface Work {
+  readonly invocationId: string
+  /** What the harness gets beside id and deadline. */
+  readonly frame: object
+  readonly timeoutMs: number
+}
+
+export interface Answer {
+  readonly status: "success" | "error" | "timeout"
+  readonly result: unknown
+  /** Of a request; not checked yet. */
+  readonly reply: unknown
+  readonly error: FunctionError | null
+  readonly durationMs: number
+  readonly maxMemoryMb: number | null
+  readonly responseBytes: number
+}
+
+/** All that an instance is made from. */
+export interface FunctionSpec {
+  readonly functionId: string
+  readonly organizationId: string
+  readonly version: number
+  readonly language: LanguageRuntime
+  readonly handler: string
+  readonly codeSha256: string
+  readonly memoryMb: number
+  readonly vcpus: number
+  readonly concurrency: number
+  readonly readCode: () => Promise<Buffer>
+  readonly openEnv: () => Promise<Readonly<Record<string, string>>>
+}
+
+export interface Outcome extends Answer {
+  readonly queueMs: number
+  readonly coldStart: boolean
+  /** Null when it was not this invocation that began an instance. */
+  readonly initMs: number | null
+}

@@ -1,0 +1,118 @@
+import { fileURLToPath } from "node:url"
+import { SANDBOX_KEPT_HOURS } from "@svc/contract"
+import { createFleet, type Fleet } from "../../core/workloads/fleet.ts"
+import { meterDisks } from "../../core/workloads/usage.ts"
+import type { AreaState } from "../../kernel/area.ts"
+import { defineArea, type Services } from "../../services.ts"
+import { DELETED_TOPIC, sandboxHandlers } from "./handlers.ts"
+import type { SandboxItem } from "./items.ts"
+import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import { hostedSandboxes } from "./store.ts"
+import { createWarmPool, type WarmPool } from "./warm-pool.ts"
+
+const PRUNE_EVERY_MS = 3_600_000
+const LOSE_EVERY_MS = 5_000
+
+type Needs = Pick<
+  Services,
+  "database" | "changes" | "clock" | "log" | "runtime" | "hosts" | "meters" | "jobs"
+>
+
+/** What happens to sandboxes beside calls. */
+const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Lifecycle): Disposable => {
+  const { database, changes, clock, log, hosts, meters, jobs } = needs
+  const hosted = hostedSandboxes(database.db)
+  const logged = (act: () => Promise<void>, what: string) => () =>
+    act().catch(error => log.error({ err: error }, what))
+  jobs.schedule({
+    name: "sandboxes.prune",
+    every: PRUNE_EVERY_MS,
+    run: () => hosted.prune(new Date(clock.now() - SANDBOX_KEPT_HOURS * PRUNE_EVERY_MS)),
+  })
+  hosts.keep(() => hosted.persistentIds(hosts.id))
+  hosts.onLapse(() => lifecycle.rejoin(fleet.ids()))
+  changes.subscribe(DELETED_TOPIC, id => {
+    if (id === undefined || !fleet.itemOf(id)) return
+    fleet
+      .turn(id, () => fleet.destroy(id))
+      .catch(error => log.error({ err: error, sandbox: id }, "a deleted sandbox is not removed"))
+  })
+  const opened = new DisposableStack()
+  opened.use(
+    clock.every(
+      LOSE_EVERY_MS,
+      logged(
+        async () => lifecycle.lose(await hosts.gone(), ["ephemeral", "persistent"]),
+        "sandboxes of hosts that are gone still count as running",
+      ),
+    ),
+  )
+  opened.use(
+    meterDisks({
+      ...{ clock, meters, read: () => hosted.disks(hosts.id) },
+      failed: error => log.error({ err: error }, "disks of sandboxes are not counted"),
+    }),
+  )
+  return opened
+}
+
+export const sandboxesArea = defineArea({
+  name: "sandboxes",
+  title: "Sandboxes",
+  needs: [
+    "database",
+    "changes",
+    "clock",
+    "log",
+    "jobs",
+    "box",
+    "meters",
+    "platformEvents",
+    "runtime",
+    "hosts",
+    "sandboxPoolMax",
+  ],
+  migrations: { schema: "sandboxes", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  async start(services) {
+    const { runtime, hosts, clock, log, meters, sandboxPoolMax } = services
+    await using opened = new AsyncDisposableStack()
+    const pool = opened.use(createWarmPool({ runtime, hosts, clock, log, membersMax: sandboxPoolMax }))
+    const lifecycle: Lifecycle = createLifecycle({ ...services, fleet: () => fleet })
+    const fleet: Fleet<SandboxItem> = opened.use(
+      createFleet({ runtime, hosts, clock, log, meters, onEnd: lifecycle.onEnd }),
+    )
+    await lifecycle.recover()
+    opened.use(watchSandboxes(services, fleet, lifecycle))
+
+    const resources = opened.move()
+    return {
+      operations: sandboxHandlers({ ...services, fleet, pool, lifecycle }),
+      state: () => stateOf(services, fleet, pool),
+      async [Symbol.asyncDispose]() {
+        await resources.disposeAsync()
+        // Their workloads end with this process, and nothing of them is kept.
+        await lifecycle
+          .lose([hosts.id], ["ephemeral"])
+          .catch(error =>
+            log.warn({ err: error }, "that sandboxes have ended is on record at the next start"),
+          )
+      },
+    }
+  },
+})
+
+const stateOf = async (
+  { runtime, hosts }: Pick<Services, "runtime" | "hosts">,
+  fleet: Fleet<SandboxItem>,
+  pool: WarmPool,
+): Promise<AreaState> => {
+  const { memoryReservedBytes, workloads } = hosts.use()
+  const capabilities = {
+    ...runtime.capabilities,
+    ...{ running: fleet.ids().length, warm: pool.size() },
+    host: { ...hosts.capacity, memoryReservedBytes, workloads },
+  }
+  const health = await runtime.health()
+  if (health.ok) return { status: "available", capabilities }
+  return { status: "degraded", reason: health.reason ?? "workloads cannot be started", capabilities }
+}

@@ -1,0 +1,157 @@
+import { hostname } from "node:os"
+import type { Clock } from "../../kernel/clock.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import { hostIdOf } from "./identity.ts"
+import { hostStore } from "./store.ts"
+
+/** What all workloads of this host may be promised together. */
+export interface Capacity {
+  readonly memoryBytes: number
+  readonly workloadsMax: number
+}
+
+export interface HostUse {
+  readonly memoryReservedBytes: number
+  readonly workloads: number
+}
+
+export interface Room {
+  readonly memoryBytes: number
+  /** For what is given up when there is no room: it takes none from others like it. */
+  readonly spare?: true
+}
+
+/**
+ * The machines that run workloads, of which this process is one, and what room is left here. Every workload is placed
+ * on the host that takes the request.
+ */
+export interface Hosts {
+  readonly id: string
+  readonly capacity: Capacity
+  use(): HostUse
+  /** Room for one workload until it is disposed of. Throws `no_host_capacity`. */
+  reserve(need: Room): Disposable
+  /** Is asked to give up room that nobody uses when there is no other; gives whether it gave up any. */
+  onPressure(giveUp: () => boolean): void
+  /** Names, when all areas have started, the workloads whose disks must stay. All others of before are removed. */
+  keep(ids: () => Promise<readonly string[]>): void
+  /** Other hosts that have not been heard of for half a minute: what ran there has ended, or counts as ended. */
+  gone(): Promise<readonly string[]>
+  /** Acts when others had taken this host for gone. */
+  onLapse(act: () => Promise<void>): void
+}
+
+const GONE_MS = 30_000
+const HEARTBEAT_EVERY_MS = 5_000
+
+export interface HostNeeds {
+  readonly runtime: RuntimePort
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Logger
+  readonly dataDir: string
+  readonly capacity: Capacity
+}
+
+const createCapacity = (capacity: Capacity) => {
+  const yielding: (() => boolean)[] = []
+  let memoryReservedBytes = 0
+  let workloads = 0
+
+  const fits = (memoryBytes: number) =>
+    workloads < capacity.workloadsMax && memoryReservedBytes + memoryBytes <= capacity.memoryBytes
+
+  return {
+    use: (): HostUse => ({ memoryReservedBytes, workloads }),
+    onPressure: (giveUp: () => boolean) => void yielding.push(giveUp),
+    reserve({ memoryBytes, spare }: Room): Disposable {
+      while (!fits(memoryBytes)) {
+        if (spare || !yielding.some(giveUp => giveUp())) throw fault("no_host_capacity")
+      }
+      memoryReservedBytes += memoryBytes
+      workloads += 1
+      let held = true
+      return {
+        [Symbol.dispose]() {
+          if (!held) return
+          held = false
+          memoryReservedBytes -= memoryBytes
+          workloads -= 1
+        },
+      }
+    },
+  }
+}
+
+/** What a former life of this host left, to be removed once the areas have said what must stay. */
+const createLeftovers = async ({ runtime, log }: Pick<HostNeeds, "runtime" | "log">) => {
+  const found = await runtime.list().catch(error => {
+    log.error({ err: error }, "what workloads are left on this host is not known")
+    return []
+  })
+  const keepers: (() => Promise<readonly string[]>)[] = []
+
+  return {
+    keep: (ids: () => Promise<readonly string[]>) => void keepers.push(ids),
+    async remove() {
+      if (found.length === 0) return
+      const kept = new Set((await Promise.all(keepers.map(ids => ids()))).flat())
+      for (const id of found.filter(id => !kept.has(id))) {
+        await runtime
+          .destroy(id)
+          .catch(error => log.error({ err: error, workload: id }, "a workload that was left is not removed"))
+      }
+    },
+  }
+}
+
+export const createHosts = async (needs: HostNeeds) => {
+  const { runtime, database, clock, log, capacity } = needs
+  const id = hostIdOf(needs.dataDir)
+  const store = hostStore(database.db)
+  const room = createCapacity(capacity)
+  const leftovers = await createLeftovers(needs)
+  const lapses: (() => Promise<void>)[] = []
+
+  const columns = () => {
+    const { memoryReservedBytes, workloads } = room.use()
+    return { memory_reserved_bytes: memoryReservedBytes, workloads, seen_at: new Date(clock.now()) }
+  }
+  await store.put({
+    ...{ id, name: hostname(), started_at: new Date(clock.now()), ...columns() },
+    ...{ driver: runtime.capabilities.driver, isolation: runtime.capabilities.isolation },
+    ...{ memory_bytes: capacity.memoryBytes, workloads_max: capacity.workloadsMax },
+    lost_at: null,
+  })
+
+  const beat = async () => {
+    const nowMs = clock.now()
+    const wasLost = await store.see(id, columns())
+    await store.lose(id, new Date(nowMs - GONE_MS), new Date(nowMs))
+    if (wasLost) for (const act of lapses) await act()
+  }
+  const beating = clock.every(HEARTBEAT_EVERY_MS, () =>
+    beat().catch(error => log.error({ err: error }, "this host could not tell that it is there")),
+  )
+
+  const hosts: Hosts = {
+    ...{ id, capacity, use: room.use, reserve: room.reserve, onPressure: room.onPressure },
+    keep: leftovers.keep,
+    gone: () => store.gone(id),
+    onLapse: act => void lapses.push(act),
+  }
+  return {
+    hosts,
+    /** Begins to remove what is left of before. Call it when all areas have started. */
+    removeLeftovers(): AsyncDisposable {
+      const removing = leftovers
+        .remove()
+        .catch(error => log.error({ err: error }, "left workloads are not removed"))
+      return { [Symbol.asyncDispose]: () => removing }
+    },
+    [Symbol.dispose]: () => beating[Symbol.dispose](),
+  }
+}

@@ -1,0 +1,195 @@
+import type { Clock } from "../../kernel/clock.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import type { Hosts } from "../hosts/hosts.ts"
+import type { BackgroundMeters } from "../meters/meters.ts"
+import { createLauncher } from "./launcher.ts"
+import { meterTime } from "./usage.ts"
+import type { EndReason, LaunchOptions, Live, Started, Workload } from "./workload.ts"
+
+/**
+ * The workloads of an area that run in this process: who they are, who uses them, and when they end. Memory has what is
+ * true now; the area's rows have what should be.
+ */
+export interface Fleet<Item extends Workload> extends AsyncDisposable {
+  /** One that runs; waits for one that is starting. Undefined when neither is so, or it does not start. */
+  ready(id: string): Live<Item> | undefined | Promise<Live<Item> | undefined>
+  /** One that runs now. */
+  find(id: string): Live<Item> | undefined
+  /** The item of one that runs or is starting. */
+  itemOf(id: string): Item | undefined
+  isEnding(id: string): boolean
+  ids(): readonly string[]
+  /** Runs `work` alone among all that is done to this workload. */
+  turn<Result>(id: string, work: () => Promise<Result>): Promise<Result>
+  /**
+   * Starts it in its turn, then `settle` puts that on record in the same turn. Calls that use it wait until then.
+   * Resolves to undefined, after `fail`, when it does not start.
+   */
+  launch(item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined>
+  /** Takes over one that runs. */
+  adopt(item: Item, started: Started, expiresAtMs: number | null): Live<Item>
+  /** Keeps it from being idle until disposed of. */
+  hold(live: Live<Item>): Disposable
+  /** In a turn: ends it, without telling `onEnd`. */
+  stop(id: string): Promise<void>
+  /** In a turn: ends it and removes its disk, without telling `onEnd`. */
+  destroy(id: string): Promise<void>
+}
+
+export interface FleetNeeds<Item extends Workload> {
+  readonly runtime: RuntimePort
+  readonly hosts: Hosts
+  readonly clock: Clock
+  readonly log: Logger
+  readonly meters: BackgroundMeters
+  /** In its turn, when it has ended without being asked to; its processes are gone. Repeated until it succeeds. */
+  readonly onEnd: (live: Live<Item>, reason: EndReason) => Promise<void>
+}
+
+/** Deadlines are kept to this. */
+const LOOK_EVERY_MS = 250
+const METER_EVERY_MS = 60_000
+/** How long programs have to end by themselves. */
+const STOP_GRACE_MS = 2_000
+
+/** What keeps nothing has nothing to finish. */
+const graceOf = ({ spec }: Workload): number => (spec.disk.kind === "persistent" ? STOP_GRACE_MS : 0)
+
+const dueOf = <Item extends Workload>(live: Live<Item>, nowMs: number): EndReason | undefined => {
+  if (live.expiresAtMs !== null && nowMs >= live.expiresAtMs) return "deadline"
+  const { idleMs } = live.item
+  const isIdle = idleMs > 0 && live.holds === 0 && nowMs - live.lastUsedMs >= idleMs
+  return isIdle ? "idle" : undefined
+}
+
+const createTurns = () => {
+  const last = new Map<string, Promise<unknown>>()
+  return <Result>(id: string, work: () => Promise<Result>): Promise<Result> => {
+    const mine = (last.get(id) ?? Promise.resolve()).then(work)
+    const settled = mine
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(id) === settled) last.delete(id)
+      })
+    last.set(id, settled)
+    return mine
+  }
+}
+
+export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fleet<Item> => {
+  const { runtime, hosts, clock, log, meters } = needs
+  const running = new Map<string, { readonly live: Live<Item>; readonly room: Disposable }>()
+  const ending = new Map<string, { readonly live: Live<Item>; readonly reason: EndReason }>()
+  const turn = createTurns()
+  let closing = false
+
+  const meter = (live: Live<Item>) => {
+    const nowMs = clock.now()
+    meterTime(meters, live.item, live.meteredMs, nowMs)
+    live.meteredMs = nowMs
+  }
+
+  const forget = (id: string) => {
+    const known = running.get(id)
+    if (!known) return
+    running.delete(id)
+    meter(known.live)
+    known.room[Symbol.dispose]()
+  }
+
+  /** Its processes go first, so that what the row says of its end is true. */
+  const end = (live: Live<Item>, reason: EndReason): Promise<void> => {
+    const { id } = live.item.spec
+    ending.set(id, { live, reason })
+    return turn(id, async () => {
+      if (ending.get(id)?.live !== live) return
+      await runtime.stop(id, graceOf(live.item))
+      forget(id)
+      await needs.onEnd(live, reason)
+      ending.delete(id)
+    }).catch(error => log.error({ err: error, workload: id }, "the end of a workload is not on record yet"))
+  }
+
+  const adopt = (item: Item, { guest, room }: Started, expiresAtMs: number | null): Live<Item> => {
+    const nowMs = clock.now()
+    const live: Live<Item> = {
+      ...{ item, guest, startedMs: nowMs, expiresAtMs, lastUsedMs: nowMs, holds: 0, meteredMs: nowMs },
+      reading: { cpuMs: 0, atMs: nowMs },
+    }
+    running.set(item.spec.id, { live, room })
+    void guest.ended.then(how => {
+      if (closing || running.get(item.spec.id)?.live !== live || ending.has(item.spec.id)) return
+      return end(live, how === "out_of_memory" ? "out_of_memory" : "died")
+    })
+    return live
+  }
+  const launcher = createLauncher({
+    runtime,
+    hosts,
+    clock,
+    log,
+    turn,
+    adopt,
+    forget,
+    find: id => running.get(id)?.live,
+  })
+
+  const look = async () => {
+    const nowMs = clock.now()
+    const due = [...running.values()].flatMap(({ live }) => {
+      const reason = ending.has(live.item.spec.id) ? undefined : dueOf(live, nowMs)
+      return reason ? [end(live, reason)] : []
+    })
+    await Promise.all(due)
+  }
+  const retry = () =>
+    Promise.all([...ending.values()].map(({ live, reason }) => end(live, reason))).then(() => undefined)
+  const timers = [
+    clock.every(LOOK_EVERY_MS, look),
+    clock.every(20 * LOOK_EVERY_MS, retry),
+    clock.every(METER_EVERY_MS, () => {
+      for (const { live } of running.values()) meter(live)
+    }),
+  ]
+
+  return {
+    find: id => (ending.has(id) ? undefined : running.get(id)?.live),
+    ready: id => (ending.has(id) ? undefined : (running.get(id)?.live ?? launcher.waitFor(id))),
+    itemOf: id => running.get(id)?.live.item ?? launcher.itemOf(id),
+    isEnding: id => ending.has(id),
+    ids: () => [...running.keys()],
+    turn,
+    launch: launcher.launch,
+    adopt,
+    hold(live) {
+      live.holds += 1
+      return {
+        [Symbol.dispose]() {
+          live.holds -= 1
+          live.lastUsedMs = clock.now()
+        },
+      }
+    },
+    async stop(id) {
+      ending.delete(id)
+      const item = running.get(id)?.live.item
+      // Out of sight first: nobody begins to use what is about to end.
+      forget(id)
+      await runtime.stop(id, item ? graceOf(item) : 0)
+    },
+    async destroy(id) {
+      ending.delete(id)
+      forget(id)
+      await runtime.destroy(id)
+    },
+    async [Symbol.asyncDispose]() {
+      closing = true
+      for (const timer of timers) timer[Symbol.dispose]()
+      await launcher[Symbol.asyncDispose]()
+      const stops = [...running].map(([id, { live }]) => runtime.stop(id, graceOf(live.item)))
+      await Promise.allSettled(stops)
+      for (const id of [...running.keys()]) forget(id)
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from "../../kernel/clock.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import type { Hosts } from "../hosts/hosts.ts"
+import type { LaunchOptions, Live, Started, Workload } from "./workload.ts"
+
+interface LauncherNeeds<Item extends Workload> {
+  readonly runtime: RuntimePort
+  readonly hosts: Hosts
+  readonly clock: Clock
+  readonly log: Logger
+  readonly turn: <Result>(id: string, work: () => Promise<Result>) => Promise<Result>
+  readonly adopt: (item: Item, started: Started, expiresAtMs: number | null) => Live<Item>
+  readonly forget: (id: string) => void
+  readonly find: (id: string) => Live<Item> | undefined
+}
+
+/** More at once would only make each slower. */
+const STARTS_MAX = 8
+
+const createGate = (most: number) => {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (running >= most) await new Promise<void>(resolve => waiting.push(resolve))
+    else running += 1
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next) next()
+      else running -= 1
+    }
+  }
+}
+
+/** Starts workloads, and lets callers wait for those that are on their way. */
+export const createLauncher = <Item extends Workload>(needs: LauncherNeeds<Item>) => {
+  const { runtime, hosts, clock, turn, adopt, forget } = needs
+  const starting = new Map<string, { item: Item; promise: Promise<Live<Item> | undefined> }>()
+  const gate = createGate(STARTS_MAX)
+
+  const start = async (item: Item, { room, timeoutMs }: LaunchOptions<Item>): Promise<Live<Item>> => {
+    const { spec } = item
+    const place = room ?? hosts.reserve({ memoryBytes: spec.memoryBytes })
+    try {
+      const guest = await gate(() => runtime.start(spec))
+      return adopt(item, { guest, room: place }, timeoutMs === null ? null : clock.now() + timeoutMs)
+    } catch (error) {
+      place[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  const perform = async (item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined> => {
+    const { id } = item.spec
+    const known = needs.find(id)
+    if (known) return known
+    try {
+      const live = await start(item, options)
+      await options.settle(live)
+      return live
+    } catch (error) {
+      forget(id)
+      await runtime.stop(id, 0).catch(() => undefined)
+      await options
+        .fail(error)
+        .catch(failed =>
+          needs.log.error({ err: failed, workload: id }, "it is not on record that a workload did not start"),
+        )
+      return undefined
+    }
+  }
+
+  return {
+    launch(item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined> {
+      const { id } = item.spec
+      const promise = turn(id, () => perform(item, options)).finally(() => {
+        if (starting.get(id)?.promise === promise) starting.delete(id)
+      })
+      starting.set(id, { item, promise })
+      return promise
+    },
+    waitFor: (id: string) => starting.get(id)?.promise,
+    itemOf: (id: string) => starting.get(id)?.item,
+    async [Symbol.asyncDispose]() {
+      await Promise.allSettled([...starting.values()].map(({ promise }) => promise))
+    },
+  }
+}

@@ -1,0 +1,30 @@
+/** What callers are told when a workload cannot serve them. */
+import { fault } from "../../kernel/fault.ts"
+import { PortError } from "../../ports/port-error.ts"
+
+/** The fault of a command that could not be run. `ended` is the one of a workload that has ended meanwhile. */
+export const commandFault = (error: unknown, ended: () => Error | undefined): unknown => {
+  if (!(error instanceof PortError)) return error
+  if (error.kind === "refused")
+    return fault("invalid_parameter", { reason: "the program or the working directory does not exist" })
+  return ended() ?? fault("service_unavailable", undefined, { internal: error })
+}
+
+const WAIT_MS_MAX = 30_000
+
+/** Waits for a start, but not for ever, and not for a caller who went away. */
+export const awaitStart = async <Result>(
+  starting: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result | undefined> => {
+  const over = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => over.resolve(undefined), WAIT_MS_MAX)
+  const abandon = () => over.resolve(undefined)
+  signal.addEventListener("abort", abandon, { once: true })
+  try {
+    return await Promise.race([starting, over.promise])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener("abort", abandon)
+  }
+}

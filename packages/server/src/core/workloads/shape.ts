@@ -1,0 +1,65 @@
+/** What sandboxes and computers may ask of a host. */
+import { type Bounds, WORKLOAD_ENV_BYTES_MAX, WORKLOAD_ENV_MAX, WORKLOAD_LABELS_MAX } from "@svc/contract"
+import { fault } from "../../kernel/fault.ts"
+import { type Isolation, isolations, type RuntimeCapabilities } from "../../ports/runtime/port.ts"
+
+export const MB = 2 ** 20
+export const GB = 2 ** 30
+
+export interface Shape {
+  readonly vcpus: number
+  readonly memory_mb: number
+  readonly disk_gb: number
+}
+
+const units = { vcpus: "vCPUs", memory_mb: "MB of memory", disk_gb: "GB of disk" } as const
+
+/** Throws `invalid_resource_shape` for what is below its bounds, and for what is above them `tooMuch`. */
+export const checkShape = (
+  shape: Shape,
+  bounds: Readonly<Record<keyof Shape, Bounds>>,
+  tooMuch: (what: { readonly max: number; readonly unit: string; readonly field: keyof Shape }) => Error,
+): void => {
+  for (const field of ["vcpus", "memory_mb", "disk_gb"] as const) {
+    const { min = 0, max } = bounds[field]
+    const value = shape[field]
+    const unit = units[field]
+    if (value < min) throw fault("invalid_resource_shape", { reason: `at least ${min} ${unit} are needed` })
+    if (max !== null && value > max) throw tooMuch({ max, unit, field })
+  }
+}
+
+/** Refuses where nothing runs workloads. */
+export const checkRuns = ({ driver, reasons }: RuntimeCapabilities): void => {
+  if (driver === "none")
+    throw fault("service_unavailable", { reason: reasons[0] ?? "nothing runs workloads here" })
+}
+
+/** Refuses to be weaker than what is demanded. */
+export const checkIsolation = (demanded: Isolation | undefined, { isolation }: RuntimeCapabilities): void => {
+  if (demanded === undefined || isolations.indexOf(isolation) >= isolations.indexOf(demanded)) return
+  throw fault("isolation_tier_unavailable", { isolation: demanded })
+}
+
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/
+const LABEL_LENGTH_MAX = 128
+
+export const checkEnv = (env: Readonly<Record<string, string>> = {}): void => {
+  const entries = Object.entries(env)
+  if (entries.length > WORKLOAD_ENV_MAX)
+    throw fault("invalid_parameter", { reason: `env has more than ${WORKLOAD_ENV_MAX} variables` })
+  const wrong = entries.find(([name]) => !VARIABLE.test(name))
+  if (wrong)
+    throw fault("invalid_parameter", { reason: `env names no variable with ${wrong[0].slice(0, 64)}` })
+  const bytes = entries.reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0)
+  if (bytes > WORKLOAD_ENV_BYTES_MAX)
+    throw fault("invalid_parameter", { reason: `env has more than ${WORKLOAD_ENV_BYTES_MAX} bytes` })
+}
+
+export const checkLabels = (labels: Readonly<Record<string, string>> = {}): void => {
+  const names = Object.keys(labels)
+  if (names.length > WORKLOAD_LABELS_MAX)
+    throw fault("invalid_parameter", { reason: `there are more than ${WORKLOAD_LABELS_MAX} labels` })
+  if (names.some(name => name.length === 0 || name.length > LABEL_LENGTH_MAX))
+    throw fault("invalid_parameter", { reason: `a label's name has 1 to ${LABEL_LENGTH_MAX} characters` })
+}

@@ -1,0 +1,44 @@
+/** Workloads as those see them who run them. */
+import type { Guest, WorkloadSpec } from "../../ports/runtime/port.ts"
+
+/** What an area runs, as far as running it goes. */
+export interface Workload {
+  readonly spec: WorkloadSpec
+  readonly organizationId: string
+  readonly ownerId: string
+  readonly projectId: string | null
+  /** It ends when nobody used it for so long; 0: never. */
+  readonly idleMs: number
+}
+
+/** Why a workload ended without having been asked to. */
+export type EndReason = "deadline" | "idle" | "out_of_memory" | "died"
+
+/** One that runs in this process. */
+export interface Live<Item extends Workload> {
+  readonly item: Item
+  readonly guest: Guest
+  readonly startedMs: number
+  expiresAtMs: number | null
+  lastUsedMs: number
+  /** Calls that use it now. */
+  holds: number
+  /** Up to when its time is counted. */
+  meteredMs: number
+  /** The last reading, for shares of processor time. */
+  reading: { readonly cpuMs: number; readonly atMs: number }
+}
+
+/** A workload that runs already, with its place on the host. */
+export interface Started {
+  readonly guest: Guest
+  readonly room: Disposable
+}
+
+export interface LaunchOptions<Item extends Workload> {
+  /** Its place, when it has one already. */
+  readonly room?: Disposable
+  readonly timeoutMs: number | null
+  readonly settle: (live: Live<Item>) => Promise<void>
+  readonly fail: (error: unknown) => Promise<void>
+}

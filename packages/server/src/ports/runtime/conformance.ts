@@ -1,0 +1,29 @@
+/** The promises of `port.ts` as tests. Every driver passes all of them. */
+import { after, before, describe } from "node:test"
+import { commandTests } from "./conformance/commands.ts"
+import { escapeTests } from "./conformance/escapes.ts"
+import { exhaustionTests } from "./conformance/exhaustion.ts"
+import { fileTests } from "./conformance/files.ts"
+import type { Subject } from "./conformance/fixture.ts"
+import { lifeTests } from "./conformance/life.ts"
+import type { RuntimePort } from "./port.ts"
+
+const suites = { lifeTests, commandTests, fileTests, exhaustionTests, escapeTests }
+
+/** `open` gives a driver that is used by all tests and closed after them. */
+export const runtimeConformance = (driver: string, open: () => Promise<RuntimePort>): void => {
+  describe(`${driver} keeps the promises of the runtime port`, () => {
+    let runtime: RuntimePort | undefined
+    const subject: Subject = {
+      get runtime() {
+        if (!runtime) throw new Error("the driver is not open")
+        return runtime
+      },
+    }
+    before(async () => {
+      runtime = await open()
+    })
+    after(() => runtime?.[Symbol.asyncDispose]())
+    for (const register of Object.values(suites)) register(subject)
+  })
+}

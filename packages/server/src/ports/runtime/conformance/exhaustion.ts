@@ -1,0 +1,136 @@
+/** Who uses too much hurts himself, and neither the platform nor his neighbours. */
+import assert from "node:assert/strict"
+import { once } from "node:events"
+import { test } from "node:test"
+import { MiB, perl, persistent, processesWith, run, type Subject, shell, startIn, until } from "./fixture.ts"
+
+const ROUNDS = 20
+
+const processTests = (subject: Subject): void => {
+  test("a fork bomb stays within its processes, the neighbour works, and a stop ends it", async t => {
+    if (!subject.runtime.capabilities.limits.processes) return t.skip("the driver cannot limit processes")
+    const { guest, spec } = await startIn(t, subject, { processesMax: 40 })
+    const { guest: neighbour } = await startIn(t, subject)
+    const marker = `bomb${Math.floor(Math.random() * 1e9)}`
+    const bomb = `$SIG{TERM} = "IGNORE"; $0 = "${marker}"; while (1) { fork; }`
+    await guest.exec({ argv: ["perl", "-e", bomb, marker] })
+    const count = () => subject.runtime.stats(spec.id).then(({ processes }) => processes)
+    await until("it has what it may have", async () => (await count()) >= 40)
+    for (let n = 0; n < ROUNDS; n += 1) {
+      assert.ok((await count()) <= 41)
+      assert.equal((await shell(neighbour, "echo well")).stdout, "well\n")
+    }
+    await subject.runtime.stop(spec.id, 100)
+    await guest.ended
+    assert.deepEqual(await processesWith(marker), [])
+  })
+
+  test("a command that forks without end is gone with all its children after one SIGKILL", async t => {
+    const { guest } = await startIn(t, subject, { processesMax: 30 })
+    const marker = `rabbit${Math.floor(Math.random() * 1e9)}`
+    const bomb = `$0 = "${marker}"; $| = 1; print "x"; while (1) { fork; setpgrp; select undef, undef, undef, 0.05 }`
+    const command = await guest.exec({ argv: ["perl", "-e", bomb, marker] })
+    await once(command.stdout, "data")
+    await until("there are some", async () => (await processesWith(marker)).length > 20)
+    command.kill("SIGKILL")
+    await until("they are gone", async () => (await processesWith(marker)).length === 0)
+    assert.equal((await shell(guest, "echo well")).stdout, "well\n")
+  })
+}
+
+const memoryTests = (subject: Subject): void => {
+  test("a command that takes too much memory is killed and counted, and its workload goes on", async t => {
+    if (!subject.runtime.capabilities.limits.memory) return t.skip("the driver cannot limit memory")
+    const { guest, spec } = await startIn(t, subject, { memoryBytes: 64 * MiB })
+    const { guest: neighbour } = await startIn(t, subject, { memoryBytes: 64 * MiB })
+    const hog = await perl(guest, "my @a; push @a, 'x' x 1_000_000 while 1")
+    assert.equal(hog.signal, "SIGKILL")
+    assert.ok((await subject.runtime.stats(spec.id)).outOfMemoryKills >= 1)
+    assert.equal((await shell(guest, "echo alive")).stdout, "alive\n")
+    assert.equal((await shell(neighbour, "echo well")).stdout, "well\n")
+  })
+
+  test("files in memory count as memory, wherever they are, and leave the neighbour alone", async t => {
+    if (!subject.runtime.capabilities.limits.memory) return t.skip("the driver cannot limit memory")
+    const { guest } = await startIn(t, subject, {
+      memoryBytes: 64 * MiB,
+      disk: { kind: "memory", bytes: 1024 * MiB },
+    })
+    const { guest: neighbour } = await startIn(t, subject)
+    const fill = "for d in /workspace /dev/shm /run /tmp; do head -c 200000000 /dev/zero >$d/fill; done"
+    const hasRoom = await shell(guest, fill).then(
+      ({ code }) => code === 0,
+      async () => (await guest.ended) !== "out_of_memory",
+    )
+    assert.equal(hasRoom, false)
+    assert.equal((await shell(neighbour, "echo well")).stdout, "well\n")
+  })
+}
+
+const diskTests = (subject: Subject): void => {
+  test("a disk takes what it holds and no more, in bytes and in files, and can be emptied again", async t => {
+    if (!subject.runtime.capabilities.limits.disk) return t.skip("the driver cannot limit disks")
+    const { guest } = await startIn(t, subject, { ...persistent, memoryBytes: 512 * MiB })
+    const full = await shell(guest, "head -c 200000000 /dev/zero >/workspace/fill")
+    assert.match(full.stderr, /No space left/)
+    assert.match((await shell(guest, "head -c 9000000 /dev/zero >/tmp/more")).stderr, /No space left/)
+    assert.equal(
+      (await shell(guest, "rm fill && head -c 9000000 /dev/zero >/tmp/more && echo room")).stdout,
+      "room\n",
+    )
+    const many = await perl(guest, 'for (1 .. 3_000_000) { open my $f, ">", "f$_" or die "$_ $!"; }')
+    assert.match(many.stderr, /No space left/)
+  })
+
+  test("nobody fills what is not his disk", async t => {
+    const { guest } = await startIn(t, subject)
+    const places = "/ /usr /bin /proc /dev /dev/pts /.svc /.svc/etc"
+    const tried = await shell(guest, `for d in ${places}; do : >$d/fill && echo $d; done; mkdir /new`, {
+      user: "root",
+    })
+    assert.equal(tried.stdout, "")
+  })
+}
+
+const processorTests = (subject: Subject): void => {
+  test("who wants all processors gets his share of them", async t => {
+    if (!subject.runtime.capabilities.limits.cpu) return t.skip("the driver cannot limit processor time")
+    const { guest, spec } = await startIn(t, subject, { vcpus: 0.2 })
+    for (let n = 0; n < 4; n += 1) await guest.exec({ argv: ["/bin/sh", "-c", "while :; do :; done"] })
+    const [before, startedAt] = [(await subject.runtime.stats(spec.id)).cpuMs, performance.now()]
+    await until("it has worked", async () => (await subject.runtime.stats(spec.id)).cpuMs > before + 300)
+    const used = (await subject.runtime.stats(spec.id)).cpuMs - before
+    const share = used / (performance.now() - startedAt)
+    assert.ok(share < 0.35, `used ${share} processors`)
+  })
+}
+
+const floodTests = (subject: Subject): void => {
+  test("floods of output and of agents' answers stay bounded in the platform, and others are served meanwhile", async t => {
+    const { guest } = await startIn(t, subject)
+    const { guest: neighbour } = await startIn(t, subject)
+    const floods = await Promise.all(
+      Array.from({ length: 20 }, () => guest.exec({ argv: ["/bin/sh", "-c", "yes & yes >&2"] })),
+    )
+    await until("all of them are full", () =>
+      floods.every(({ stdout, stderr }) => stdout.readableLength > 65_536 && stderr.readableLength > 65_536),
+    )
+    for (let n = 0; n < ROUNDS; n += 1) {
+      assert.equal((await run(neighbour, { argv: ["echo", "well"] })).stdout, "well\n")
+      assert.equal((await run(guest, { argv: ["echo", "too"] })).stdout, "too\n")
+    }
+    const held = floods.reduce(
+      (sum, { stdout, stderr }) => sum + stdout.readableLength + stderr.readableLength,
+      0,
+    )
+    assert.ok(held < 40 * 400_000, `${held} bytes are held`)
+  })
+}
+
+export const exhaustionTests = (subject: Subject): void => {
+  processTests(subject)
+  memoryTests(subject)
+  diskTests(subject)
+  processorTests(subject)
+  floodTests(subject)
+}

@@ -1,0 +1,115 @@
+/**
+ * The system calls that commands of a workload do without: those that reach parts of the kernel that no namespace
+ * divides, or that only serve to get out. A classic BPF program over struct seccomp_data (seccomp(2)).
+ */
+
+interface Machine {
+  /** AUDIT_ARCH_* of linux/audit.h. */
+  readonly audit: number
+  /** By asm/unistd.h. */
+  readonly denied: readonly number[]
+  readonly socket: number
+  readonly clone: number
+}
+
+const ALLOW = 0x7fff_0000
+const KILL_PROCESS = 0x8000_0000
+const errno = (number: number) => 0x0005_0000 | number
+const EPERM = 1
+const ENOSYS = 38
+const EAFNOSUPPORT = 97
+
+/** Those of after 2019, which all machines number alike. */
+const commonDenied = [
+  // io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick
+  ...[425, 426, 427, 428, 429, 430, 431, 432, 433],
+  // pidfd_getfd mount_setattr quotactl_fd memfd_secret open_tree_attr
+  ...[438, 442, 443, 447, 467],
+]
+const CLONE3 = 435
+/** CLONE_NEW* of linux/sched.h, but for CLONE_NEWTIME, which clone(2) does not know. */
+const NAMESPACE_FLAGS = 0x7e02_0000
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. AF_VSOCK, for one, leads to the machine's own host past all namespaces. */
+const families = [1, 2, 10, 16]
+
+const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
+  x64: {
+    audit: 0xc000_003e,
+    socket: 41,
+    clone: 56,
+    denied: [
+      // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname iopl ioperm
+      ...[165, 166, 155, 167, 168, 169, 170, 171, 172, 173],
+      // create_module init_module delete_module get_kernel_syms query_module quotactl nfsservctl acct settimeofday
+      ...[174, 175, 176, 177, 178, 179, 180, 163, 164],
+      // clock_settime clock_adjtime adjtimex kexec_load kexec_file_load finit_module syslog uselib ustat _sysctl
+      ...[227, 305, 159, 246, 320, 313, 103, 134, 136, 156],
+      // add_key request_key keyctl unshare setns perf_event_open bpf userfaultfd lookup_dcookie open_by_handle_at
+      ...[248, 249, 250, 272, 308, 298, 321, 323, 212, 304],
+      // name_to_handle_at fanotify_init modify_ldt move_pages migrate_pages mbind set_mempolicy vmsplice vhangup
+      ...[303, 300, 154, 279, 256, 237, 238, 278, 153],
+    ],
+  },
+  arm64: {
+    audit: 0xc000_00b7,
+    socket: 198,
+    clone: 220,
+    denied: [
+      // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname quotactl nfsservctl acct settimeofday
+      ...[40, 39, 41, 224, 225, 142, 161, 162, 60, 42, 89, 170],
+      // init_module delete_module finit_module clock_settime clock_adjtime adjtimex kexec_load kexec_file_load syslog
+      ...[105, 106, 273, 112, 266, 171, 104, 294, 116],
+      // add_key request_key keyctl unshare setns perf_event_open bpf userfaultfd lookup_dcookie open_by_handle_at
+      ...[217, 218, 219, 97, 268, 241, 280, 282, 18, 265],
+      // name_to_handle_at fanotify_init move_pages migrate_pages mbind set_mempolicy vmsplice vhangup
+      ...[264, 262, 239, 238, 235, 237, 75, 58],
+    ],
+  },
+}
+
+/** BPF_LD | BPF_W | BPF_ABS; BPF_JMP | BPF_JEQ, JGE and JSET | BPF_K; BPF_RET | BPF_K. */
+const [LOAD, EQUAL, AT_LEAST, ANY_OF, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]
+/** Offsets in struct seccomp_data: nr, arch, the low half of the first argument (both machines are little-endian). */
+const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT] = [0, 4, 16]
+
+const instruction = (code: number, value: number, whenTrue = 0, whenFalse = 0): Buffer => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeUInt16LE(code, 0)
+  bytes.writeUInt8(whenTrue, 2)
+  bytes.writeUInt8(whenFalse, 3)
+  bytes.writeUInt32LE(value >>> 0, 4)
+  return bytes
+}
+
+const give = (action: number) => instruction(RETURN, action)
+/** Each of these is a step of its own: when it does not apply, it skips what it would give. */
+const when = (code: number, value: number, action: number) => [instruction(code, value, 0, 1), give(action)]
+
+/** Undefined where we know no numbers: a filter with wrong ones would be worse than none. */
+export const seccompFilter = (architecture: NodeJS.Architecture): Buffer | undefined => {
+  const machine = machines[architecture]
+  if (!machine) return undefined
+  const { audit, denied, socket, clone } = machine
+  const onFirstArgument = (call: number, steps: readonly Buffer[]) => [
+    instruction(EQUAL, call, 0, steps.length + 1),
+    instruction(LOAD, FIRST_ARGUMENT),
+    ...steps,
+  ]
+  return Buffer.concat([
+    instruction(LOAD, ARCHITECTURE),
+    instruction(EQUAL, audit, 1, 0),
+    give(KILL_PROCESS),
+    instruction(LOAD, NUMBER),
+    // The x32 numbers of x86-64.
+    ...when(AT_LEAST, 0x4000_0000, errno(ENOSYS)),
+    // Its flags lie in memory, where no filter sees them; libraries go back to clone.
+    ...when(EQUAL, CLONE3, errno(ENOSYS)),
+    ...[...denied, ...commonDenied].flatMap(call => when(EQUAL, call, errno(EPERM))),
+    ...onFirstArgument(clone, [...when(ANY_OF, NAMESPACE_FLAGS, errno(EPERM)), give(ALLOW)]),
+    ...onFirstArgument(socket, [
+      ...families.flatMap(family => when(EQUAL, family, ALLOW)),
+      give(errno(EAFNOSUPPORT)),
+    ]),
+    give(ALLOW),
+  ])
+}

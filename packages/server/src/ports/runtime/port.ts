@@ -1,0 +1,195 @@
+import type { Duplex, Readable, Writable } from "node:stream"
+
+/**
+ * Where code of tenants runs: a workload is one root filesystem with processes in it, kept from the machine, the
+ * platform and its neighbours as well as the driver can. The port knows workloads only: names, tenants, deadlines and
+ * prices are the areas'.
+ *
+ * Promises, tested by `conformance.ts` over every driver:
+ *
+ * - Life: `start` resolves once commands can run. A workload ends with the platform's process, whatever ends that;
+ *   its disk stays until `destroy`. `stop` ends every process in it, also those that ignore signals or left their
+ *   parents. Both may be repeated.
+ * - Disk: what was written is there after stop and start, and after a crash of the platform; `destroy` frees it. A
+ *   workload whose `disk.kind` is `memory` has none: it begins empty at each start.
+ * - Limits: what `capabilities.limits` names is enforced on the workload as a whole. Who exceeds memory is killed,
+ *   processor time is shared out, a full disk and too many processes are errors inside.
+ * - Network: exactly what `spec.network` says. `start` refuses what the driver cannot enforce.
+ * - Files: paths are resolved inside the workload and never follow a link out of the roots that the call names.
+ * - Bounds: streams have back-pressure both ways; whatever a workload sends, the platform holds a bounded part of it.
+ * - Errors: `PortError`s: `missing` when the workload does not exist, `refused` when the call cannot succeed,
+ *   `unavailable` when it may later.
+ */
+export interface RuntimePort extends AsyncDisposable {
+  readonly capabilities: RuntimeCapabilities
+  health(): Promise<{ readonly ok: boolean; readonly reason?: string }>
+  /** Makes the workload's disk. Does nothing when it is there. */
+  create(spec: WorkloadSpec): Promise<void>
+  /** Creates it if needed and starts it. Gives the running one when it runs already. */
+  start(spec: WorkloadSpec): Promise<Guest>
+  /** The running workload; undefined when it does not run. */
+  running(id: string): Guest | undefined
+  /** Ends every process in it: SIGTERM, then SIGKILL after the grace. Does nothing when it does not run. */
+  stop(id: string, graceMs: number): Promise<void>
+  /** Stops it and removes all that it left on the host. Does nothing when it is not there. */
+  destroy(id: string): Promise<void>
+  /** All workloads that have something on the host, running or not: what remains after a crash is found by this. */
+  list(): Promise<readonly string[]>
+  stats(id: string): Promise<WorkloadStats>
+}
+
+/** How a workload is kept from its host, weakest first. */
+export const isolations = ["process", "container", "gvisor", "microvm-emulated", "microvm"] as const
+export type Isolation = (typeof isolations)[number]
+
+export interface RuntimeCapabilities {
+  /** process, bubblewrap, gvisor, qemu, docker, kubernetes. */
+  readonly driver: string
+  readonly isolation: Isolation
+  /** What the host lets us enforce on a workload as a whole. */
+  readonly limits: {
+    readonly memory: boolean
+    readonly cpu: boolean
+    readonly processes: boolean
+    readonly disk: boolean
+  }
+  /** `none`: workloads have loopback alone, and a spec that asks for more is refused. */
+  readonly network: "none" | "filtered"
+  /** Whether disks can outlive a stop. */
+  readonly persistentDisks: boolean
+  readonly freeze: boolean
+  /** Whether root in a workload is somebody else than its user; where not, each may do what the other may. */
+  readonly separatesRoot: boolean
+  /** Kinds of root filesystem it can start from. */
+  readonly roots: readonly RootKind[]
+  /** What is weaker here than the driver could be and why, for the operator; empty when nothing is. */
+  readonly reasons: readonly string[]
+}
+
+/** `host`: the machine's own programs, read-only. `image`: an unpacked OCI image. */
+export type RootKind = "host" | "image"
+
+export type Root =
+  | { readonly kind: "host" }
+  /** `directory` holds the unpacked filesystem, which is never written to. */
+  | { readonly kind: "image"; readonly directory: string }
+
+/** A directory of the host that a workload sees, read-only, as it is: also what is added to it after the start. */
+export interface Mount {
+  readonly source: string
+  /** Absolute; made when the root has no such directory. */
+  readonly target: string
+}
+
+export type NetworkPolicy =
+  /** Loopback alone. */
+  | { readonly mode: "none" }
+  /** Public addresses alone, and of them those that are allowed; null: all. */
+  | { readonly mode: "filtered"; readonly allow: readonly string[] | null; readonly deny: readonly string[] }
+
+/** All that a driver must know of a workload; the same at each start of one id, but for limits, env and mounts. */
+export interface WorkloadSpec {
+  /** UUID. */
+  readonly id: string
+  readonly hostname: string
+  readonly root: Root
+  /** One in memory counts as such, and takes up to three quarters of `memoryBytes`. */
+  readonly disk: { readonly kind: "memory" | "persistent"; readonly bytes: number }
+  /** Processors; 0.5 is half of one. */
+  readonly vcpus: number
+  readonly memoryBytes: number
+  readonly processesMax: number
+  readonly network: NetworkPolicy
+  readonly mounts: readonly Mount[]
+}
+
+/** The user in a workload, whose home is /home/user; it is root there under `user: "root"`. */
+export type GuestUser = "user" | "root"
+
+export interface Command {
+  /** Program and arguments; found along PATH. */
+  readonly argv: readonly [string, ...string[]]
+  /** Absolute; /workspace when left out. */
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly user?: GuestUser
+  /** A terminal of this size instead of pipes; all output then comes on stdout. */
+  readonly terminal?: TerminalSize
+}
+
+export interface TerminalSize {
+  readonly columns: number
+  readonly rows: number
+}
+
+export interface Exit {
+  /** Null when a signal ended it. */
+  readonly code: number | null
+  /** SIGKILL, SIGTERM…; null when it ended by itself. */
+  readonly signal: string | null
+}
+
+/** A command that runs. It and all it started end with `kill`, and when the workload ends. */
+export interface GuestProcess {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** Resolves when the command has ended; rejects with `unavailable` when the workload ended under it. */
+  readonly exited: Promise<Exit>
+  /** To the whole process group. */
+  kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT" | "SIGHUP"): void
+  resize(size: TerminalSize): void
+}
+
+export interface FileStat {
+  readonly sizeBytes: number
+  /** Permission bits. */
+  readonly mode: number
+  readonly modifiedAt: Date
+}
+
+/**
+ * Why a file call was `refused`: the `cause` of its PortError is `{ reason }`. `outside`: the path, or a link on it, leaves
+ * the roots; `not_a_file`: a directory or device is there, or a file where a directory is needed.
+ */
+export type FileRefusal = "outside" | "not_a_file" | "no_space"
+
+/** Absolute directories; empty: the whole filesystem. */
+export type Roots = readonly string[]
+
+/** A running workload. */
+export interface Guest {
+  readonly id: string
+  /** Resolves when it ended, with what the driver knows of the reason. */
+  readonly ended: Promise<"stopped" | "out_of_memory" | "died">
+  /** Rejects with `refused` when the program or directory does not exist. */
+  exec(command: Command): Promise<GuestProcess>
+  /** A regular file. Rejects with `missing`, or `refused` when the path leaves the roots or is no file. */
+  readFile(path: string, roots: Roots): Promise<{ readonly stat: FileStat; readonly bytes: Readable }>
+  /** Writes beside and renames, so nobody reads half a file; makes the directories above. */
+  writeFile(path: string, bytes: Readable | Buffer, options: WriteOptions): Promise<void>
+  /** A connection to a port on the workload's loopback; rejects with `unavailable` when nobody listens. */
+  connect(port: number): Promise<Duplex>
+  /** Stops all its processes where they are, and lets them go on. Only where `capabilities.freeze`. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+}
+
+export interface WriteOptions {
+  readonly roots: Roots
+  readonly mode?: number
+  readonly user?: GuestUser
+}
+
+export interface WorkloadStats {
+  /** Processor time used since the start, in milliseconds. */
+  readonly cpuMs: number
+  readonly memoryBytes: number
+  readonly memoryPeakBytes: number
+  /** Processes that were killed because the workload exceeded its memory. */
+  readonly outOfMemoryKills: number
+  readonly processes: number
+  readonly diskBytes: number
+  /** Null when there is no network. */
+  readonly network: { readonly receivedBytes: number; readonly sentBytes: number } | null
+}

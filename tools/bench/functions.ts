@@ -1,0 +1,110 @@
+/** Functions: first calls with and without a prepared process, and warm ones, beside Node's own HTTP server. */
+import { spawn } from "node:child_process"
+import { performance } from "node:perf_hooks"
+import { setTimeout as delay } from "node:timers/promises"
+import { createSvc, type Svc } from "@svc/sdk"
+import { load } from "./load.ts"
+import { apiKeyOf, median, PORT } from "./platform.ts"
+
+const RUNS = Number(process.env.BENCH_FUNCTION_RUNS ?? 10)
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
+const BARE_PORT = 14_811
+/** Longer than a harness takes to be prepared for the next start. */
+const PREPARED_MS = 1_500
+const CODE = "export const handler = async event => ({ value: event.key })"
+
+const bareStart = async (): Promise<{ ms: number; stop: () => void }> => {
+  const from = performance.now()
+  const child = spawn(process.execPath, ["tools/bench/bare.ts", String(BARE_PORT)], { stdio: "inherit" })
+  const url = `http://127.0.0.1:${BARE_PORT}/`
+  for (;;) {
+    const reply = await fetch(url, { method: "POST", body: '{"key":"a"}' }).catch(() => undefined)
+    if (reply?.ok) return { ms: performance.now() - from, stop: () => child.kill() }
+    await delay(1)
+  }
+}
+
+/** From the request to the reply of a function that was never called. */
+const firstCall = async (svc: Svc, memory_mb: number, vcpus: number, runtime: string): Promise<number> => {
+  const code =
+    runtime === "nodejs" ? CODE : 'def handler(event, context):\n  return {"value": event["key"]}\n'
+  const { id } = await svc.functions.create({
+    name: `f${crypto.randomUUID()}`,
+    runtime,
+    code,
+    memory_mb,
+    vcpus,
+  })
+  const from = performance.now()
+  const answer = await svc.functions.invoke({ id, payload: { key: "a" } })
+  const ms = performance.now() - from
+  if (answer.status !== "success") throw new Error(`a function failed: ${JSON.stringify(answer)}`)
+  await svc.functions.delete({ id })
+  return ms
+}
+
+const spread = (values: readonly number[]): string =>
+  `${median(values).toFixed(0)} ms (${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)})`
+
+/** `shapeOf` names the shape of each run: a shape that is new finds nothing prepared. */
+const firstCalls = async (
+  svc: Svc,
+  shapeOf: (run: number) => [number, number],
+  runtime: string,
+  restMs: number,
+) => {
+  const values: number[] = []
+  for (let run = 0; run < RUNS; run++) {
+    values.push(await firstCall(svc, ...shapeOf(run), runtime))
+    await delay(restMs)
+  }
+  return spread(values)
+}
+
+const warm = async (svc: Svc, apiKey: string, concurrency: number, connections: number): Promise<string> => {
+  const name = `warm${concurrency}`
+  await svc.functions.create({ name, runtime: "nodejs", code: CODE, concurrency, vcpus: 1 })
+  const url = `http://127.0.0.1:${PORT}/v1/functions/${name}/invoke`
+  const target = { url, headers: { authorization: `Bearer ${apiKey}` }, body: { key: "a" } }
+  await load(target, connections, 2)
+  const { requestsPerSecond, p50Ms, p99Ms } = await load(target, connections, SECONDS)
+  await svc.functions.delete({ id: name })
+  return `${requestsPerSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
+}
+
+export const functionFigures = async (dataDir: string): Promise<Record<string, string | number>> => {
+  const apiKey = apiKeyOf(dataDir)
+  const svc = createSvc({ apiKey, baseUrl: `http://127.0.0.1:${PORT}` })
+  const starts: number[] = []
+  for (let run = 0; run < RUNS; run++) {
+    const { ms, stop } = await bareStart()
+    starts.push(ms)
+    stop()
+    await delay(100)
+  }
+  const figures: Record<string, string | number> = { "bare node: start to first reply": spread(starts) }
+  await firstCall(svc, 128, 1, "nodejs")
+  await delay(PREPARED_MS)
+  const prepared = () => [128, 1] satisfies [number, number]
+  const fresh = (run: number) => [129 + run, 1] satisfies [number, number]
+  figures["node function, first call, prepared"] = await firstCalls(svc, prepared, "nodejs", PREPARED_MS)
+  figures["node function, first call, nothing prepared"] = await firstCalls(svc, fresh, "nodejs", PREPARED_MS)
+  figures["python function, first call, nothing prepared"] = await firstCalls(
+    svc,
+    fresh,
+    "python3",
+    PREPARED_MS,
+  )
+
+  const bare = await bareStart()
+  const target = { url: `http://127.0.0.1:${BARE_PORT}/`, headers: {}, body: { key: "a" } }
+  for (const connections of [1, 8]) {
+    const { requestsPerSecond, p50Ms, p99Ms } = await load(target, connections, SECONDS)
+    figures[`bare node: ${connections} connections`] =
+      `${requestsPerSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
+  }
+  bare.stop()
+  figures["warm function: 1 connection"] = await warm(svc, apiKey, 1, 1)
+  figures["warm function: 8 connections, 8 at once in one instance"] = await warm(svc, apiKey, 8, 8)
+  return figures
+}
