@@ -89,7 +89,11 @@ const guarantees: Readonly<Record<string, (t: TestContext, template: Template) =
   ) {
     const walDir = makeWalDir(t)
     const archiver = openArchiver(t)
-    const { cluster, follower, client } = await startFollowed(t, template, { archiver, walDir, settings: [] })
+    const { cluster, follower, client } = await startFollowed(t, template, {
+      archiver,
+      walDir,
+      settings: ["wal_keep_size=64MB"],
+    })
     await client.query("INSERT INTO written SELECT repeat(md5(i::text), 20) FROM generate_series(1, 20000) i")
     await cluster.server.stop()
     await inTime("the source is gone", follower.ended)
