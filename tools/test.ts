@@ -10,6 +10,9 @@ import { join } from "node:path"
 import { makeTemplatesDir, startTestServer } from "../packages/server/src/testing/database.ts"
 import { checkLedger } from "./check-ledger.ts"
 
+/** Far beyond what any file takes, also on a machine that does much else: what lasts so long has no end. */
+const HANGS_MS = 1_200_000
+
 const given = process.argv.slice(2)
 const files =
   given.length > 0 ? given : await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
@@ -20,17 +23,21 @@ const templates = await makeTemplatesDir()
 
 const run = async (): Promise<number> => {
   await using server = await startTestServer()
-  const child = spawn(process.execPath, ["--test", "--test-concurrency=2", ...files], {
-    stdio: "inherit",
-    env: {
-      ...process.env,
-      SVC_TEST_SERVER: server.url,
-      SVC_TEST_LEDGER: ledger,
-      SVC_TEST_TEMPLATES: templates,
-      // Every file is a process of its own that loads the whole platform; compiled code is kept between them.
-      NODE_COMPILE_CACHE: join(import.meta.dirname, "../node_modules/.cache/compiled"),
+  const child = spawn(
+    process.execPath,
+    ["--test", "--test-concurrency=2", `--test-timeout=${HANGS_MS}`, ...files],
+    {
+      stdio: "inherit",
+      env: {
+        ...process.env,
+        SVC_TEST_SERVER: server.url,
+        SVC_TEST_LEDGER: ledger,
+        SVC_TEST_TEMPLATES: templates,
+        // Every file is a process of its own that loads the whole platform; compiled code is kept between them.
+        NODE_COMPILE_CACHE: join(import.meta.dirname, "../node_modules/.cache/compiled"),
+      },
     },
-  })
+  )
   // Ctrl-C ends the tests; the server must not outlive them.
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
