@@ -55,8 +55,8 @@ export const settings = {
   runtime: {
     variable: "SVC_RUNTIME",
     otherwise: "auto: the strongest that works on this machine",
-    meaning: "Driver that runs sandboxes, computers and functions: `process`.",
-    parse: word("auto", "process"),
+    meaning: "Driver that runs sandboxes, computers and functions: `gvisor` or `process`.",
+    parse: word("auto", "gvisor", "process"),
   },
   databaseUrl: {
     variable: "SVC_DATABASE_URL",

@@ -6,10 +6,14 @@ import type { RuntimePort } from "./port.ts"
 export interface RuntimeOptions {
   readonly dataDir: string
   readonly log: (line: string) => void
+  /** By name, so that a driver that works with flaws is better than none. */
+  readonly isDemanded: boolean
 }
 
 /** Strongest first. Each throws a PortError that says what it lacks. */
 const drivers = {
+  gvisor: async (options: RuntimeOptions) =>
+    (await import("./drivers/gvisor/driver.ts")).openGvisorRuntime(options),
   process: async (options: RuntimeOptions) =>
     (await import("./drivers/process/driver.ts")).openProcessRuntime(options),
 } satisfies Readonly<Record<string, (options: RuntimeOptions) => Promise<RuntimePort>>>
@@ -25,9 +29,13 @@ const weak: ReadonlySet<RuntimeDriver> = new Set(["process"])
  * every call and tells why.
  */
 export const openRuntime = async (
-  provider: RuntimeOptions & { readonly demand: RuntimeDriver | "auto"; readonly refusesWeak: boolean },
+  provider: Omit<RuntimeOptions, "isDemanded"> & {
+    readonly demand: RuntimeDriver | "auto"
+    readonly refusesWeak: boolean
+  },
 ): Promise<RuntimePort> => {
-  const { demand, refusesWeak, ...options } = provider
+  const { demand, refusesWeak, ...given } = provider
+  const options = { ...given, isDemanded: demand !== "auto" }
   const reasons: string[] = []
   for (const name of demand === "auto" ? runtimeDrivers : [demand]) {
     if (refusesWeak && weak.has(name)) {

@@ -58,6 +58,10 @@ export interface RuntimeCapabilities {
   /** Whether disks can outlive a stop. */
   readonly persistentDisks: boolean
   readonly freeze: boolean
+  /** What ends when a workload exceeds its memory: one of its commands, or all of it. */
+  readonly outOfMemory: "command" | "workload"
+  /** Whether Ctrl-C and the like, typed into a terminal, are signals. */
+  readonly terminalSignals: boolean
   /** Whether root in a workload is somebody else than its user; where not, each may do what the other may. */
   readonly separatesRoot: boolean
   /** Kinds of root filesystem it can start from. */

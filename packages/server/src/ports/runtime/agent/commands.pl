@@ -123,7 +123,7 @@ sub become {
     Kernel::default_signals();
     Kernel::must('session', 'setsid');
     if ($terminal) {
-        sysopen my $slave, $terminal, 2 or die "terminal: $!\n";
+        sysopen my $slave, $terminal, 2 | Kernel::O_NOCTTY or die "terminal: $!\n";
         ioctl $slave, 0x540e, 0 or die "terminal: $!\n";
         dup_to($slave, $_) for 0 .. 2;
     } else {

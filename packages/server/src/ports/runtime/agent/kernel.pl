@@ -44,6 +44,7 @@ sub O_RDONLY ()    { 0 }
 sub O_WRONLY ()    { 1 }
 sub O_CREAT ()     { 0100 }
 sub O_EXCL ()      { 0200 }
+sub O_NOCTTY ()    { 0400 }
 sub O_NONBLOCK ()  { 04000 }
 sub O_CLOEXEC ()   { 02000000 }
 sub O_PATH ()      { 010000000 }

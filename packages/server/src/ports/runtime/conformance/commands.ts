@@ -17,6 +17,16 @@ const resultTests = (subject: Subject): void => {
     assert.equal((await shell(guest, "pwd")).stdout, "/workspace\n")
   })
 
+  test("programs that look at files see them", async t => {
+    const reason = subject.runtime.capabilities.reasons.find(text => text.includes("`ls`"))
+    if (reason !== undefined) return t.skip(reason)
+    const { guest } = await startIn(t, subject)
+    const script =
+      "echo text >file && ls -l /workspace/file && stat -c '%U %s' file && find /workspace -name file -size -2"
+    const seen = await shell(guest, script)
+    assert.match(seen.stdout, /^-rw-r--r-- 1 user user 5 .*\/workspace\/file\nuser 5\n\/workspace\/file\n$/)
+  })
+
   test("an exit by a signal is told as one", async t => {
     const { guest } = await startIn(t, subject)
     const result = await shell(guest, "kill -TERM $$")
@@ -153,6 +163,7 @@ const signalTests = (subject: Subject): void => {
       "it tells the new size and the line",
       () => said.includes("43 132") && /typed\r\n.*typed/s.test(said),
     )
+    if (!subject.runtime.capabilities.terminalSignals) return command.kill("SIGKILL")
     command.stdin.write("\x03")
     assert.deepEqual(await command.exited, { code: null, signal: "SIGINT" })
   })

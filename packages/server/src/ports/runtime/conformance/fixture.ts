@@ -59,6 +59,11 @@ export const run = async (guest: Guest, command: Command, stdin = ""): Promise<R
 export const shell = (guest: Guest, script: string, given: Partial<Command> = {}): Promise<Ran> =>
   run(guest, { argv: ["/bin/sh", "-c", script], ...given })
 
+/** For scripts: the names in a directory, one to a line. It asks for less than ls does, which not all kernels know. */
+export const LIST = `perl -e 'opendir my $d, shift or exit 1; print map { "$_\\n" } sort grep { !/^\\.\\.?$/ } readdir $d'`
+/** For scripts: owner, group, mode and size of files. */
+export const STAT = `perl -e 'for (@ARGV) { my @s = stat; printf "%d:%d %o %d\\n", @s[4, 5], $s[2] & 07777, $s[7] }'`
+
 /** Perl is in the host's root: a language that reaches system calls. */
 export const perl = (guest: Guest, program: string, given: Partial<Command> = {}): Promise<Ran> =>
   run(guest, { argv: ["perl", "-e", program], ...given })

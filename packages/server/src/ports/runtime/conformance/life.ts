@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers"
 import { test } from "node:test"
 import type { Guest } from "../port.ts"
 import {
+  LIST,
   persistent,
   processesWith,
   rejectsAs,
@@ -111,7 +112,7 @@ const diskTests = (subject: Subject): void => {
     assert.match((await shell(again, "cat /etc/hosts")).stdout, /elsewhere/)
     await subject.runtime.destroy(spec.id)
     const other = await subject.runtime.start(spec)
-    assert.equal((await shell(other, "ls /workspace")).stdout, "")
+    assert.equal((await shell(other, `${LIST} /workspace`)).stdout, "")
   })
 
   test("a disk in memory is empty at each start", async t => {
@@ -119,7 +120,7 @@ const diskTests = (subject: Subject): void => {
     await remember(guest)
     await subject.runtime.stop(spec.id, 0)
     const again = await subject.runtime.start(spec)
-    assert.equal((await shell(again, "ls /workspace")).stdout, "")
+    assert.equal((await shell(again, `${LIST} /workspace`)).stdout, "")
   })
 
   test("a disk can be made before its workload starts, and again", async t => {

@@ -1,10 +1,11 @@
-/** A platform's process to be killed: starts the workloads that its arguments name, and waits. */
+/** A platform's process to be killed: starts workloads with the driver and of the ids that its arguments name, and waits. */
 
 import { specOf } from "../conformance/fixture.ts"
-import { openProcessRuntime } from "../drivers/process/driver.ts"
+import { openRuntime, type RuntimeDriver } from "../index.ts"
 
-const [dataDir = "", marker = "", kept = "", ...others] = process.argv.slice(2)
-const runtime = await openProcessRuntime({ dataDir, log: () => undefined })
+const [driver = "", dataDir = "", marker = "", kept = "", ...others] = process.argv.slice(2)
+const demand = driver as RuntimeDriver
+const runtime = await openRuntime({ dataDir, demand, refusesWeak: false, log: () => undefined })
 for (const id of [kept, ...others]) {
   const kind = id === kept ? "persistent" : "memory"
   const guest = await runtime.start(specOf({ id, disk: { kind, bytes: 32 * 2 ** 20 } }))

@@ -22,6 +22,8 @@ const namespaces: Confinement = {
     network: "none",
     persistentDisks: true,
     freeze: groups.freeze,
+    outOfMemory: "command",
+    terminalSignals: true,
     separatesRoot: ownUsers,
     roots: ["host"],
     reasons: [

@@ -44,11 +44,12 @@ export interface Confinement {
   request(spec: WorkloadSpec, given: { uidBase: number; found: Found }): LaunchRequest
   /** Of the control group, which has what serves the workload too. */
   groupLimits(spec: WorkloadSpec): GroupLimits
-  capabilities(found: Found): RuntimeCapabilities
+  /** `shortcomings` are what `try` found. */
+  capabilities(found: Found, shortcomings: readonly string[]): RuntimeCapabilities
   /** The control group holds processes that are none of the workload's: the agent counts. */
   readonly hasOwnKernel: boolean
-  /** Asks a first workload for more than that it starts; rejects with a PortError that says what it lacks. */
-  try?(client: GuestClient): Promise<void>
+  /** Asks a first workload for more than that it starts. Gives what it lacks, or rejects where nobody could use it. */
+  try?(client: GuestClient): Promise<readonly string[]>
 }
 
 /** Past what systemd gives to containers (systemd UIDS-GIDS: 524288 to 1879048191). */
@@ -231,15 +232,15 @@ export const openLaunched = async (
   const launcher = await openLauncher({ perl, program: confinement.program, directory, log: hear })
   const found = { groups, images, ownUsers }
   const parts: Parts = { launcher, groups, disks, slots, found, rootAt, confinement }
-  const engine = engineOf(parts, confinement.capabilities(found))
   try {
-    await probe(parts)
+    const shortcomings = await probe(parts)
+    return createRuntime(engineOf(parts, confinement.capabilities(found, shortcomings)))
   } catch (error) {
-    await engine[Symbol.asyncDispose]()
+    await launcher[Symbol.asyncDispose]()
+    await groups.close()
     const cause = [error instanceof Error ? error.message : String(error), ...said].join(": ")
     throw new PortError("refused", `${forbidden}: ${cause}`, error)
   }
-  return createRuntime(engine)
 }
 
 /** Opening it tells more than its mode: containers have the file and may not. */
@@ -253,7 +254,7 @@ const mayWrite = async (path: string): Promise<boolean> => {
 }
 
 /** Starts a workload and ends it. Rejects with what this machine does not grant. */
-const probe = async (parts: Parts): Promise<void> => {
+const probe = async (parts: Parts): Promise<readonly string[]> => {
   const booted = await boot(parts, {
     ...{
       id: randomUUID(),
@@ -268,7 +269,7 @@ const probe = async (parts: Parts): Promise<void> => {
   const timer = setTimeout(booted.kill, PROBE_MS_MAX)
   try {
     await client.ready
-    await parts.confinement.try?.(client)
+    return (await parts.confinement.try?.(client)) ?? []
   } finally {
     clearTimeout(timer)
     booted.kill()

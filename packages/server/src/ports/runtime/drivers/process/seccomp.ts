@@ -10,6 +10,8 @@ interface Machine {
   readonly denied: readonly number[]
   readonly socket: number
   readonly clone: number
+  /** Those that send a signal to the process that their first argument names. */
+  readonly kills: readonly number[]
 }
 
 const ALLOW = 0x7fff_0000
@@ -37,6 +39,8 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
     audit: 0xc000_003e,
     socket: 41,
     clone: 56,
+    // kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open
+    kills: [62, 200, 234, 129, 297, 434],
     denied: [
       // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname iopl ioperm
       ...[165, 166, 155, 167, 168, 169, 170, 171, 172, 173],
@@ -54,6 +58,7 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
     audit: 0xc000_00b7,
     socket: 198,
     clone: 220,
+    kills: [129, 130, 131, 138, 240, 434],
     denied: [
       // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname quotactl nfsservctl acct settimeofday
       ...[40, 39, 41, 224, 225, 142, 161, 162, 60, 42, 89, 170],
@@ -89,7 +94,7 @@ const when = (code: number, value: number, action: number) => [instruction(code,
 export const seccompFilter = (architecture: NodeJS.Architecture): Buffer | undefined => {
   const machine = machines[architecture]
   if (!machine) return undefined
-  const { audit, denied, socket, clone } = machine
+  const { audit, denied, socket, clone, kills } = machine
   const onFirstArgument = (call: number, steps: readonly Buffer[]) => [
     instruction(EQUAL, call, 0, steps.length + 1),
     instruction(LOAD, FIRST_ARGUMENT),
@@ -105,6 +110,8 @@ export const seccompFilter = (architecture: NodeJS.Architecture): Buffer | undef
     // Its flags lie in memory, where no filter sees them; libraries go back to clone.
     ...when(EQUAL, CLONE3, errno(ENOSYS)),
     ...[...denied, ...commonDenied].flatMap(call => when(EQUAL, call, errno(EPERM))),
+    // The agent: not all kernels keep the first process from signals of others.
+    ...kills.flatMap(call => onFirstArgument(call, [...when(EQUAL, 1, errno(EPERM)), give(ALLOW)])),
     ...onFirstArgument(clone, [...when(ANY_OF, NAMESPACE_FLAGS, errno(EPERM)), give(ALLOW)]),
     ...onFirstArgument(socket, [
       ...families.flatMap(family => when(EQUAL, family, ALLOW)),
