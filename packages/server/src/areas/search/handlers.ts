@@ -216,7 +216,9 @@ const ingestHandlers = ({ ingest }: SearchHandlerNeeds) => {
       const source = await needSource(call, id)
       if (source.type === "inline")
         throw fault("invalid_parameter", { reason: "documents of an inline source are given, not read" })
-      return start(call, [source])
+      const started = await start(call, [source])
+      if (started.sources.length === 0) throw fault("resource_not_found", { id })
+      return started
     },
 
     async listRuns(input: Input<Operations["listRuns"]>, call: Call) {

@@ -190,6 +190,22 @@ test("a run that was cut off goes on where it was in another process, and one so
   assert.equal((await second.as(secret).search.query({ q: "walnut" })).total, 15)
 })
 
+test("runs asked for while others end are begun or joined, and one of a source that goes finds none", async t => {
+  const p = await platform(t, LOCAL)
+  const acme = await p.client("acme", ...READ_AND_WRITE)
+  const { url, pages } = await site(t)
+  pages.set("/a", page("A", "walnut"))
+  const { id } = await acme.search.upsertSource({ name: "site", type: "url", config: { urls: [`${url}/a`] } })
+  const askers = Array.from({ length: 4 }, async () => {
+    for (let n = 0; n < 25; n++) assert.equal((await acme.search.runIngest()).sources.length, 1)
+  })
+  await Promise.all(askers)
+  const runs = Array.from({ length: 10 }, () => acme.search.runSource({ id }))
+  const [gone, ...told] = await Promise.allSettled([acme.search.deleteSource({ id }), ...runs])
+  assert.equal(gone?.status, "fulfilled")
+  for (const one of told) if (one.status === "rejected") assert.equal(one.reason.status, 404)
+})
+
 test("a source with a schedule is read when its time has come", async t => {
   const p = await platform(t, LOCAL)
   const acme = await p.client("acme", ...READ_AND_WRITE)

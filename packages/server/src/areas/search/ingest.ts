@@ -128,6 +128,7 @@ export const createIngest = (needs: IngestNeeds): Ingest => {
     const started: RunRecord[] = []
     for (const { id, project_id, organization_id } of sources) {
       const run = await runStore(db).begin(project_id, runId, id, now)
+      if (!run) continue
       started.push(run)
       if (!run.isNew) continue
       await sourceStore(db).ran(project_id, id, { last_run_at: now })

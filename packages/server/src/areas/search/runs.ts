@@ -37,6 +37,8 @@ export interface Progress {
   readonly errors: readonly RunError[]
 }
 
+const BEGIN_ATTEMPTS = 3
+
 /** Readings of sources. Every statement of a call names the project first. */
 export const runStore = (db: Db) => {
   const all = (projectId: string) =>
@@ -51,26 +53,27 @@ export const runStore = (db: Db) => {
       .where("status", "in", ["queued", "running"])
 
   return {
-    /** The unfinished run of the source: this one, or the one that there was. */
+    /** The unfinished run of the source: this one, or the one that there was. Undefined when the source is gone. */
     async begin(
       projectId: string,
       id: string,
       sourceId: string,
       now: Date,
-    ): Promise<RunRecord & { isNew: boolean }> {
-      const { numInsertedOrUpdatedRows = 0n } = await db
-        .insertInto("search.runs")
-        .values({
-          ...{ project_id: projectId, id, source_id: sourceId, status: "queued", created_at: now },
-          ...{ cursor: null, errors: "[]", error: null, started_at: null, finished_at: null },
-        })
-        .onConflict(conflict => conflict.doNothing())
-        .executeTakeFirst()
-      const run = await all(projectId)
-        .where("source_id", "=", sourceId)
-        .where("status", "in", ["queued", "running"])
-        .executeTakeFirstOrThrow()
-      return { ...(run as RunRecord), isNew: numInsertedOrUpdatedRows > 0n }
+    ): Promise<(RunRecord & { isNew: boolean }) | undefined> {
+      // One that stood in the way may have finished before it is read.
+      for (let attempt = 0; attempt < BEGIN_ATTEMPTS; attempt++) {
+        const { numAffectedRows = 0n } = await sql`
+          INSERT INTO search.runs (project_id, id, source_id, status, created_at)
+          SELECT project_id, ${id}, id, 'queued', ${now} FROM search.sources
+          WHERE project_id = ${projectId} AND id = ${sourceId} AND deleted_at IS NULL FOR KEY SHARE
+          ON CONFLICT DO NOTHING`.execute(db)
+        const run = await all(projectId)
+          .where("source_id", "=", sourceId)
+          .where("status", "in", ["queued", "running"])
+          .executeTakeFirst()
+        if (run) return { ...(run as RunRecord), isNew: numAffectedRows > 0n }
+      }
+      return undefined
     },
 
     find: async (projectId: string, id: string): Promise<RunRecord[]> =>
