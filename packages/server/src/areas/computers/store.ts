@@ -1,18 +1,14 @@
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely"
+import type { WorkloadOwner } from "../../core/workloads/lookup.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type ComputerRow = Selectable<Tables["computers.computers"]>
 
-/** Whose computers a call may touch: a project's, or the organization's own. */
-export interface Owner {
-  readonly organizationId: string
-  readonly ownerId: string
-}
-
 /** Rows of computers.computers, as callers see and change them. */
 export const computerStore = (db: Db) => {
-  const owned = ({ organizationId, ownerId }: Owner) =>
+  const owned = ({ organizationId, ownerId }: WorkloadOwner) =>
     db
       .selectFrom("computers.computers")
       .where("organization_id", "=", organizationId)
@@ -28,29 +24,18 @@ export const computerStore = (db: Db) => {
         .returningAll()
         .executeTakeFirst(),
 
-    find: (owner: Owner, id: string): Promise<ComputerRow | undefined> =>
+    find: (owner: WorkloadOwner, id: string): Promise<ComputerRow | undefined> =>
       owned(owner).selectAll().where("id", "=", id).executeTakeFirst(),
 
     /** For a change that depends on what is there. */
-    lock: (owner: Owner, id: string): Promise<ComputerRow | undefined> =>
+    lock: (owner: WorkloadOwner, id: string): Promise<ComputerRow | undefined> =>
       owned(owner).selectAll().where("id", "=", id).forNoKeyUpdate().executeTakeFirst(),
 
-    findByName: (owner: Owner, name: string): Promise<ComputerRow | undefined> =>
+    findByName: (owner: WorkloadOwner, name: string): Promise<ComputerRow | undefined> =>
       owned(owner).selectAll().where("name", "=", name).executeTakeFirst(),
 
-    async list(owner: Owner, { limit, offset }: { readonly limit: number; readonly offset: number }) {
-      const rows = await owned(owner)
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await owned(owner)
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
-    },
+    list: (owner: WorkloadOwner, slice: Slice) =>
+      listRows(owned(owner).selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice),
 
     async count(organizationId: string): Promise<number> {
       const { total } = await db
@@ -77,7 +62,10 @@ export const computerStore = (db: Db) => {
       return await chosen.returningAll().executeTakeFirst()
     },
 
-    delete: async ({ organizationId, ownerId }: Owner, id: string): Promise<ComputerRow | undefined> =>
+    delete: async (
+      { organizationId, ownerId }: WorkloadOwner,
+      id: string,
+    ): Promise<ComputerRow | undefined> =>
       await db
         .deleteFrom("computers.computers")
         .where("organization_id", "=", organizationId)

@@ -2,6 +2,7 @@ import type { FunctionLogStream, InvocationStatus } from "@svc/contract"
 import type { Insertable, Selectable, Updateable } from "kysely"
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import { listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { FunctionError } from "./frames.ts"
 
@@ -36,21 +37,11 @@ export const invocationStore = (db: Db) => {
   return {
     async list(
       of: Of,
-      { limit, offset, status }: { limit: number; offset: number; status: InvocationStatus | undefined },
+      { status, ...slice }: Slice & { readonly status: InvocationStatus | undefined },
     ): Promise<{ rows: InvocationRow[]; total: number }> {
       const all = invocations(of)
       const chosen = status === undefined ? all : all.where("status", "=", status)
-      const rows = await chosen
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await chosen
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
+      return await listRows(chosen.selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice)
     },
 
     find: (of: Of, id: string): Promise<InvocationRow | undefined> =>

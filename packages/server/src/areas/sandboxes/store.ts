@@ -1,26 +1,20 @@
 import type { SandboxKind, SandboxStopReason } from "@svc/contract"
 import type { Insertable, Selectable, Updateable } from "kysely"
+import type { WorkloadOwner } from "../../core/workloads/lookup.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type SandboxRow = Selectable<Tables["sandboxes.sandboxes"]>
 
-/** Whose sandboxes a call may touch: a project's, or the organization's own. */
-export interface Owner {
-  readonly organizationId: string
-  readonly ownerId: string
-}
-
-interface Listing {
-  readonly limit: number
-  readonly offset: number
+interface Listing extends Slice {
   readonly status: string | undefined
   readonly kind: SandboxKind | undefined
 }
 
 /** Rows of sandboxes.sandboxes, as callers see and change them. */
 export const sandboxStore = (db: Db) => {
-  const owned = ({ organizationId, ownerId }: Owner) =>
+  const owned = ({ organizationId, ownerId }: WorkloadOwner) =>
     db
       .selectFrom("sandboxes.sandboxes")
       .where("organization_id", "=", organizationId)
@@ -30,24 +24,14 @@ export const sandboxStore = (db: Db) => {
     insert: async (row: Insertable<Tables["sandboxes.sandboxes"]>): Promise<SandboxRow> =>
       await db.insertInto("sandboxes.sandboxes").values(row).returningAll().executeTakeFirstOrThrow(),
 
-    find: (owner: Owner, id: string): Promise<SandboxRow | undefined> =>
+    find: (owner: WorkloadOwner, id: string): Promise<SandboxRow | undefined> =>
       owned(owner).selectAll().where("id", "=", id).executeTakeFirst(),
 
-    async list(owner: Owner, { limit, offset, status, kind }: Listing) {
+    async list(owner: WorkloadOwner, { status, kind, ...slice }: Listing) {
       let chosen = owned(owner)
       if (status !== undefined) chosen = chosen.where("status", "=", status)
       if (kind !== undefined) chosen = chosen.where("kind", "=", kind)
-      const rows = await chosen
-        .selectAll()
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .offset(offset)
-        .execute()
-      const { total } = await chosen
-        .select(({ fn }) => fn.countAll<number>().as("total"))
-        .executeTakeFirstOrThrow()
-      return { rows, total }
+      return await listRows(chosen.selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice)
     },
 
     /** Those that run or have a disk. */
@@ -77,7 +61,7 @@ export const sandboxStore = (db: Db) => {
         .returningAll()
         .executeTakeFirst(),
 
-    delete: async ({ organizationId, ownerId }: Owner, id: string): Promise<SandboxRow | undefined> =>
+    delete: async ({ organizationId, ownerId }: WorkloadOwner, id: string): Promise<SandboxRow | undefined> =>
       await db
         .deleteFrom("sandboxes.sandboxes")
         .where("organization_id", "=", organizationId)

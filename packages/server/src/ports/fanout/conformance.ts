@@ -2,18 +2,10 @@
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { type TestContext, test } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import type { Fanout } from "../../kernel/fanout.ts"
+import { until } from "../../testing/process.ts"
 
 type Heard = readonly string[] | undefined
-
-const WAIT_MS_MAX = 30_000
-
-export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const deadline = Date.now() + WAIT_MS_MAX; !(await holds()); await delay(20)) {
-    assert.ok(Date.now() < deadline, `never came true: ${what}`)
-  }
-}
 
 export const listenTo = (fanout: Fanout, topic: string): Heard[] => {
   const heard: Heard[] = []
