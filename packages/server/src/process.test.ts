@@ -8,6 +8,7 @@ import { type TestContext, test } from "node:test"
 import { createSvc } from "@svc/sdk"
 import pg from "pg"
 import { cloneDatabase, databaseUrl } from "./testing/database.ts"
+import { freePort } from "./testing/ports.ts"
 import {
   dataFolder,
   isRoot,
@@ -90,11 +91,15 @@ test("the base URL is the address taken, or the one that was set, wherever it is
   assert.equal(await docsUrl(url), `${url}/docs/errors/missing_credentials`)
   await own.stop()
 
+  const port = await freePort()
   const fronted = spawnSvc(t, {
-    env: { ...env, SVC_BASE_URL: "https://cloud.example.com/", SVC_PORT: new URL(url).port },
+    env: { ...env, SVC_BASE_URL: "https://cloud.example.com/", SVC_PORT: String(port) },
   })
   assert.equal(await fronted.ready, "https://cloud.example.com")
-  assert.equal(await docsUrl(url), "https://cloud.example.com/docs/errors/missing_credentials")
+  assert.equal(
+    await docsUrl(`http://localhost:${port}`),
+    "https://cloud.example.com/docs/errors/missing_credentials",
+  )
 })
 
 test("an ordinary user can run all of it", {

@@ -60,10 +60,13 @@ const places = [
 
 const DELIVERED_MS_MAX = 10_000
 
-/** Writes the list into a running machine, for its user and for root. Rejects when it cannot be, or not in time. */
+/**
+ * Writes the list into a running machine, for its user and for root. Rejects when it cannot be, or not in time;
+ * when one of the two refuses, only after the other is done, so that what is written next is what stays.
+ */
 export const deliverKeys = async (guest: Guest, keys: readonly string[]): Promise<void> => {
   const bytes = Buffer.from(keys.map(key => `${key}\n`).join(""))
-  const written = Promise.all(
+  const written = Promise.allSettled(
     places.map(({ path, user, roots }) => guest.writeFile(path, bytes, { roots, user, mode: 0o600 })),
   )
   const late = Promise.withResolvers<never>()
@@ -72,7 +75,9 @@ export const deliverKeys = async (guest: Guest, keys: readonly string[]): Promis
     DELIVERED_MS_MAX,
   )
   try {
-    await Promise.race([written, late.promise])
+    const outcomes = await Promise.race([written, late.promise])
+    const refused = outcomes.find(outcome => outcome.status === "rejected")
+    if (refused) throw refused.reason
   } finally {
     clearTimeout(timer)
   }

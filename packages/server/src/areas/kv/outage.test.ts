@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
 import { type Svc, SvcError } from "@svc/sdk"
-import { createRealServer, serverProgram } from "../../ports/kv/drivers/redis/real-server.ts"
+import { createRealServer, serverProgram } from "../../ports/kv/drivers/redis/testing/real-server.ts"
 import { platform } from "../../testing/platform.ts"
 
 const statusOf = async (svc: Svc) =>

@@ -6,7 +6,7 @@ import fc from "fast-check"
 import { PortError } from "../port-error.ts"
 import { kvConformance } from "./conformance.ts"
 import { openRedisKv } from "./drivers/redis/driver.ts"
-import { createRealServer, type RealServer, serverProgram } from "./drivers/redis/real-server.ts"
+import { createRealServer, type RealServer, serverProgram } from "./drivers/redis/testing/real-server.ts"
 import { globMatcher } from "./glob.ts"
 import type { KvPort } from "./port.ts"
 

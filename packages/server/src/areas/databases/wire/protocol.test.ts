@@ -1,10 +1,9 @@
 import assert from "node:assert/strict"
-import { once } from "node:events"
 import { readFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { after, before, describe, test } from "node:test"
 import { atEnd, temporaryDir } from "../../../kernel/db/embedded/testing/directories.ts"
 import { pgVersions } from "../../../ports/engine/port.ts"
+import { freePort } from "../../../testing/ports.ts"
 import { ownCertificate } from "./certificate.ts"
 import { encodeCancel, encodeStartup } from "./startup-packet.ts"
 import { GUEST, startCluster, type TestCluster } from "./testing/cluster.ts"
@@ -30,16 +29,6 @@ const skipMemory = process.platform === "linux" ? false : "memory is read from /
 
 const residentBytes = (pid: number | undefined): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  assert.ok(address !== null && typeof address === "object")
-  return address.port
-}
 
 const collectTypes = async (client: RawClient, count: number): Promise<string> => {
   let types = ""

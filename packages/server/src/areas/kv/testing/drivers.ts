@@ -1,7 +1,7 @@
 /** The behaviour of the area over each driver of its port: on Redis too, where this machine has one. */
 import { after, before, describe, type TestContext, test } from "node:test"
 import { SvcError } from "@svc/sdk"
-import { createRealServer, serverProgram } from "../../../ports/kv/drivers/redis/real-server.ts"
+import { createRealServer, serverProgram } from "../../../ports/kv/drivers/redis/testing/real-server.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
 
 export type Open = (t: TestContext) => Promise<TestPlatform>

@@ -2,9 +2,9 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { freePort } from "../../../../../testing/ports.ts"
 
 /** Undefined when there is one; else why the tests that need it are left out. */
 export const natsIsMissing = (): string | undefined => {
@@ -14,15 +14,6 @@ export const natsIsMissing = (): string | undefined => {
   } catch {
     return "nats-server is not installed"
   }
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  return typeof address === "object" && address ? address.port : 0
 }
 
 export interface NatsServer extends AsyncDisposable {

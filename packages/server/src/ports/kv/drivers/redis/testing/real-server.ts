@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { accessSync, constants } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
-import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
-import { connect } from "./connection.ts"
+import { freePort } from "../../../../../testing/ports.ts"
+import { connect } from "../connection.ts"
 
 const isExecutable = (file: string): boolean => {
   try {
@@ -24,15 +24,6 @@ export const serverProgram: string | undefined = (process.env.PATH ?? "")
   .split(delimiter)
   .flatMap(folder => ["valkey-server", "redis-server"].map(program => join(folder, program)))
   .find(isExecutable)
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
-}
 
 export interface RealServer extends AsyncDisposable {
   /** By its socket. */
