@@ -92,12 +92,24 @@ sub pump {
     my $count = sysread $source->{handle}, my ($bytes), $limit;
     if (!defined $count && ($! == Kernel::EAGAIN || $! == Kernel::EINTR)) {
         end_source($source, 1) if $source->{is_last};
-        return;
+        return 0;
     }
-    return end_source($source) unless $count;
+    if (!$count) {
+        end_source($source);
+        return 0;
+    }
+    errors_first($source->{id}) if $source->{stream} == 1;
     send_frame('data', $source->{id}, pack('C', $source->{stream}) . $bytes);
     $source->{credit} -= $count;
     Loop::no_read($source->{handle}) if $source->{credit} == 0;
+    return 1;
+}
+
+# What a command wrote to its errors before what was just read of its output is sent before it, so that who hears of a
+# result has heard all that led to it.
+sub errors_first {
+    my $errors = $channels{ $_[0] }{sources}{2} or return;
+    1 while $errors->{handle} && $errors->{credit} > 0 && pump($errors);
 }
 
 # Somebody may still write to it: that is read and dropped, or a daemon would die of its first line.

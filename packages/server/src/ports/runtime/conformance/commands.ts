@@ -17,6 +17,25 @@ const resultTests = (subject: Subject): void => {
     assert.equal((await shell(guest, "pwd")).stdout, "/workspace\n")
   })
 
+  test("who hears of a result has heard what was written to the errors before it", async t => {
+    const { guest } = await startIn(t, subject)
+    const script = 'n=0; while read go; do n=$((n + 1)); echo "error $n" >&2; echo "result $n"; done'
+    const process = await guest.exec({ argv: ["/bin/sh", "-c", script] })
+    let errors = ""
+    process.stderr.on("data", chunk => {
+      errors += chunk
+    })
+    const heard: boolean[] = []
+    process.stdout.on("data", () => {
+      heard.push(errors.endsWith(`error ${heard.length + 1}\n`))
+      if (heard.length < 200) process.stdin.write("go\n")
+      else process.stdin.end()
+    })
+    process.stdin.write("go\n")
+    await once(process.stdout, "end")
+    assert.deepEqual(heard, Array(200).fill(true))
+  })
+
   test("programs that look at files see them", async t => {
     const reason = subject.runtime.capabilities.reasons.find(text => text.includes("`ls`"))
     if (reason !== undefined) return t.skip(reason)
