@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { everyScope, platform } from "../../../server/src/testing/platform.ts"
 import { bin, openShell } from "../testing/command.ts"
 
-const TAIL_MS_MAX = 30_000
+const TAIL_MS_MAX = 60_000
 const PUBLISH_EVERY_MS = 300
 
 const messagingWorld = async (t: TestContext) => {

@@ -37,6 +37,8 @@ export const openEndpoint = async (t: TestContext, act: (request: Received, inde
     response.writeHead(status, { "content-type": type, ...answer.headers })
     response.end(body === undefined || typeof body === "string" ? body : JSON.stringify(body))
   })
+  // Longer than any client keeps a connection: none is closed while a request goes out on it.
+  server.keepAliveTimeout = 60_000
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
   t.after(() => {
     server.closeAllConnections()

@@ -104,7 +104,7 @@ test("while news cannot be heard nothing is kept, and what was known is forgotte
   await client.query(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'svc-changes' AND datname = current_database()",
   )
-  const deadline = performance.now() + 5000
+  const deadline = performance.now() + 60_000
   while (changes.listening && performance.now() < deadline) await client.query("SELECT 1")
 
   assert.ok(!changes.listening)
@@ -128,7 +128,7 @@ test("news told in a transaction arrive when it commits, and never when it is ro
   assert.ok(isKept("a"))
 
   await client.query("SELECT pg_notify('svc_changes', 'thing:id of a')")
-  const deadline = performance.now() + 1000
+  const deadline = performance.now() + 60_000
   while (isKept("a")) {
     assert.ok(performance.now() < deadline, "the news did not arrive")
     await client.query("SELECT 1")

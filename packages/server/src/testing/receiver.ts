@@ -145,6 +145,8 @@ export const startReceiver = async (t: TestContext, options: ReceiverOptions = {
       changed()
     })
   })
+  // Longer than any client keeps a connection: none is closed while a request goes out on it.
+  server.keepAliveTimeout = 60_000
   server.listen(options.port ?? 0, host)
   await once(server, "listening")
   t.after(async () => {

@@ -29,7 +29,7 @@ export interface SmtpSink {
   received(count: number): Promise<readonly ReceivedMail[]>
 }
 
-const WAIT_MS_MAX = 20_000
+const WAIT_MS_MAX = 60_000
 
 const refusal = ({ code, text }: { code: number; text: string }): Error =>
   Object.assign(new Error(text), { responseCode: code })

@@ -17,7 +17,7 @@ export interface Wire {
   closed(): Promise<string>
 }
 
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 60_000
 
 const parseHead = (head: string): Omit<WireReply, "body"> => {
   const [statusLine = "", ...lines] = head.split("\r\n")

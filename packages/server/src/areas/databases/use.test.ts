@@ -76,7 +76,10 @@ test("who merely stays connected is cut when the database sleeps; who is in a tr
 
   const idle = await svc.databases.create({ name: "idle", suspend_timeout_seconds: 60 })
   const lounger = await connect(t, uriOf(idle))
-  const cut = new Promise<void>(resolve => lounger.once("end", () => resolve()))
+  let isCut = false
+  lounger.once("end", () => {
+    isCut = true
+  })
   const busy = await svc.databases.create({ name: "busy", suspend_timeout_seconds: 60 })
   await (await connect(t, uriOf(busy))).query("BEGIN")
   const listening = await svc.databases.create({ name: "listening", suspend_timeout_seconds: 60 })
@@ -84,8 +87,10 @@ test("who merely stays connected is cut when the database sleeps; who is in a tr
 
   // The proxy tells once a second what its connections do.
   await delay(1_500)
-  await p.clock.advance(65_000)
-  await cut
+  await eventually("the end of the idle one", async () => {
+    await p.clock.advance(65_000)
+    return isCut
+  })
   assert.equal(await stateOf(idle.id), "idle")
   assert.equal(await stateOf(busy.id), "active")
   assert.equal(await stateOf(listening.id), "active")

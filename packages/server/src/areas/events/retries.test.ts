@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Webhook } from "standardwebhooks"
+import { until } from "../../testing/process.ts"
 import { answer, type Received, startReceiver } from "../../testing/receiver.ts"
 import { deliveryWhen, eventually, eventWorld, subscribe } from "./testing/world.ts"
 
@@ -62,7 +63,11 @@ test("one delivery is sent again by hand: once when it was over, now when it wai
   world.receiver.script(fails, succeeds)
   await world.key.events.publish({ topic_id: world.topicId, event_type: "a" })
   await world.receiver.received(1)
-  const waiting = await deliveryWhen(world, id, "retrying")
+  // The clock stands still: once turned on it might be the schedule that sends it again.
+  const waiting = await until("the failure is on record", async () => {
+    const { data } = await world.key.events.deliveries({ sub_id: id })
+    return data.find(({ status }) => status === "retrying")
+  })
   await world.key.events.retryDelivery({ sub_id: id, delivery_id: waiting.id })
   await world.receiver.received(2)
   assert.equal((await deliveryWhen(world, id, "delivered")).attempts[1]?.trigger, "manual")
@@ -80,6 +85,7 @@ test("410 switches the subscription off at once, and what waits for it is a dead
   await world.receiver.received(3)
   world.receiver.script(answer(410))
   await world.key.events.publish({ topic_id: world.topicId, event_type: "ends" })
+  await world.receiver.received(4)
   const off = await eventually(world, async () => {
     const shown = await world.key.events.getSubscription({ sub_id: id })
     return shown.status === "disabled" && shown
@@ -159,7 +165,8 @@ test("a dead endpoint holds up nobody else's", async t => {
   const world = await eventWorld(t)
   const dead = await startReceiver(t)
   dead.script(() => undefined)
-  await subscribe(world, { config: { url: dead.url } })
+  // Whatever hangs there hangs for as long as the others take.
+  await subscribe(world, { config: { url: dead.url, timeout_seconds: 30 } })
   await subscribe(world)
   const events = Array.from({ length: 100 }, (_, n) => ({ event_type: `n${n}` }))
   for (let n = 0; n < 5; n++) await world.key.events.publish({ topic_id: world.topicId, events })

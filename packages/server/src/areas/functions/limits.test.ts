@@ -27,7 +27,7 @@ test("a heap of JavaScript values that is full is OutOfMemory too", async t => {
   const { id } = await deploy(
     world,
     "export const handler = () => { const all = []; for (;;) all.push({ all, at: all.length + 0.5 }) }",
-    { vcpus: 1, memory_mb: 256, timeout_seconds: 60 },
+    { vcpus: 1, memory_mb: 256, timeout_seconds: 300 },
   )
   assert.equal((await invoke(world, id)).error?.type, "OutOfMemory")
 })
@@ -42,7 +42,7 @@ test("a function that never ends is a timeout, whether it waits, computes or ign
       while (how === "compute") {}
       return "done"
     }`,
-    { timeout_seconds: 1 },
+    { timeout_seconds: 3 },
   )
   for (const how of ["wait", "compute"]) {
     const { status, error } = await invoke(world, id, { how })
@@ -84,7 +84,7 @@ test("code that writes to the platform's channel breaks its own instance and not
       writeSync(4, text.repeat(times))
       return new Promise(() => {})
     }`,
-    { timeout_seconds: 20 },
+    { timeout_seconds: 60 },
   )
   const garbage = [
     { text: "garbage\n" },
@@ -109,7 +109,7 @@ test("output without end is bounded in the log and in memory", async t => {
       if (how === "child") execFileSync("/bin/sh", ["-c", "head -c 3000000 /dev/zero | tr '\\\\0' 'a' >&2"], { stdio: "inherit" })
       return how
     }`,
-    { vcpus: 1, timeout_seconds: 60 },
+    { vcpus: 1, timeout_seconds: 300 },
   )
   for (const how of ["lines", "long", "child"]) assert.equal((await invoke(world, id, { how })).result, how)
   const { data } = await world.svc.functions.logs({ id, limit: 1_000, stream: "stdout" })

@@ -118,9 +118,11 @@ test("running time, memory and disk are counted up to the stop; what has ended i
 
   const counts = await p.database.db
     .selectFrom("core.usage")
-    .select(["metric", "quantity"])
+    // There is a row for each day, and the clock may have passed midnight.
+    .select(({ fn }) => ["metric", fn.sum<number>("quantity").as("quantity")])
     .where("organization_id", "=", organizationId)
     .where("metric", "like", "workload_%")
+    .groupBy("metric")
     .orderBy("metric")
     .execute()
   const rounded = counts.map(({ metric, quantity }) => [metric, Math.round(quantity * 1000) / 1000])

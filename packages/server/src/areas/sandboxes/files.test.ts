@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto"
 import { test } from "node:test"
 import type { Svc } from "@svc/sdk"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
+import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
 
 const read = async (svc: Svc, id: string, path: string): Promise<Buffer> =>
   Buffer.from(await (await svc.sandboxes.readFile({ id, path })).arrayBuffer())
@@ -170,5 +170,9 @@ test("raw bytes stream in and out, and nothing is left of a body that breaks off
     },
   })
   await assert.rejects(svc.sandboxes.putFile({ id, path: "workspace/broken.bin" }, { body: broken }))
-  assert.equal(await run("ls -A /workspace"), "big.bin\n")
+  await eventually(
+    "nothing is left of it",
+    () => run("ls -A /workspace"),
+    names => names === "big.bin\n",
+  )
 })

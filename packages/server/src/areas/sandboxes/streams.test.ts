@@ -37,7 +37,7 @@ test("output comes while the command runs, all of it, and the exit comes last", 
   const flooded = await collect((await svc.sandboxes.streamCommand({ id, command: flood })) as Events)
   assert.deepEqual([flooded.stdout.length, flooded.exit.exit_code], [5_000_000, 0])
 
-  const late = await svc.sandboxes.streamCommand({ id, command: "echo a; sleep 1000", timeout_seconds: 0.3 })
+  const late = await svc.sandboxes.streamCommand({ id, command: "echo a; sleep 1000", timeout_seconds: 3 })
   const ended = await collect(late as Events)
   assert.deepEqual([ended.stdout, ended.exit.exit_code, ended.exit.timed_out], ["a\n", 124, true])
   await assert.rejects(
@@ -55,7 +55,10 @@ test("hanging up kills the command, and the end of the sandbox ends the stream",
   for await (const _ of events) break
   await eventually("the command is gone", sleepers, ({ stdout }) => stdout === "0\n")
 
-  const other = collect((await svc.sandboxes.streamCommand({ id, command: "echo a; sleep 1000" })) as Events)
+  const command = "echo a; touch said; sleep 1000"
+  const other = collect((await svc.sandboxes.streamCommand({ id, command })) as Events)
+  const names = () => svc.sandboxes.runCommand({ id, command: "ls" })
+  await eventually("it has said a", names, ({ stdout }) => stdout === "said\n")
   await svc.sandboxes.delete({ id })
   const { stdout, exit } = await other
   assert.deepEqual([stdout, exit], ["a\n", { error: "the workload ended while the command ran" }])

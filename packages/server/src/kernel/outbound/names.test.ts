@@ -95,8 +95,9 @@ test("a redirect to a name that is private is refused", async t => {
   const options = { dnsServers: [dns.address], mode: "development", baseUrl: "http://cloud.test" } as const
   const outbound = createOutbound({ ...options, outboundAllow: ["127.0.0.2"] })
   t.after(() => outbound[Symbol.asyncDispose]())
-  const open = await startReceiver(t, { host: "127.0.0.2" })
-  const inner = await startReceiver(t, { host: "127.0.0.1", port: open.port })
+  // In this order, for the reason that `start` has.
+  const inner = await startReceiver(t, { host: "127.0.0.1" })
+  const open = await startReceiver(t, { host: "127.0.0.2", port: inner.port })
   dns.answer("inner.test", a("127.0.0.1"))
   for (const target of [
     `http://inner.test:${open.port}/`,

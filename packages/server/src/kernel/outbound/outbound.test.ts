@@ -175,7 +175,7 @@ test("a receiver that closes early, or does not speak HTTP, is broken", async t 
   ]
   for (const [at, script] of wrong.entries()) {
     receiver.script(script)
-    const outcome = await outbound.request({ url: receiver.url, timeoutMs: 5_000 })
+    const outcome = await outbound.request({ url: receiver.url, timeoutMs: 30_000 })
     assert.equal(outcome.kind, "broken", `script ${at}`)
   }
 })
@@ -208,7 +208,7 @@ test("of a gigabyte no more is read than the bound and the buffers", async t => 
 test("a body that is not read holds the receiver back, and ends at the deadline", async t => {
   const { outbound, receiver } = await start(t)
   receiver.script(flood(GIGABYTE))
-  const opened = await outbound.open({ url: receiver.url, timeoutMs: 1_500, responseBytesMax: GIGABYTE })
+  const opened = await outbound.open({ url: receiver.url, timeoutMs: 5_000, responseBytesMax: GIGABYTE })
   assert.equal(opened.kind, "answered")
   await receiver.abandoned()
   assert.ok(receiver.bytesSent < BUFFERED_BYTES_MAX, `${receiver.bytesSent} bytes`)

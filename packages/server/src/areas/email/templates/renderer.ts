@@ -1,7 +1,7 @@
 /** Threads that run templates, started on first use, ended when nobody needs them, replaced when one is broken. */
 import { Worker } from "node:worker_threads"
 import { fault } from "../../../kernel/fault.ts"
-import type { ResultOf, TemplateAnswer, TemplateTask } from "./messages.ts"
+import { READY, type ResultOf, type TemplateAnswer, type TemplateTask } from "./messages.ts"
 
 export interface Renderer extends AsyncDisposable {
   /** Throws `invalid_parameter` with what is wrong with the template. */
@@ -24,6 +24,7 @@ interface Waiting {
 
 interface Thread {
   readonly worker: Worker
+  isReady: boolean
   idleTimer: NodeJS.Timeout | undefined
   current: Waiting | undefined
   deadline: NodeJS.Timeout | undefined
@@ -46,6 +47,13 @@ export const createRenderer = (): Renderer => {
     return thread.worker.terminate()
   }
 
+  /** The time that a thread takes to begin, which is long on a busy machine, is none of the template's. */
+  const watch = (thread: Thread) => {
+    if (!thread.isReady || !thread.current) return
+    thread.deadline = setTimeout(end, TIMEOUT_MS[thread.current.task.kind], thread)
+    thread.deadline.unref()
+  }
+
   const start = (): Thread => {
     const worker = new Worker(WORKER, {
       name: "email-templates",
@@ -53,8 +61,13 @@ export const createRenderer = (): Renderer => {
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX, stackSizeMb: 4 },
     })
     worker.unref()
-    const thread: Thread = { worker, idleTimer: undefined, current: undefined, deadline: undefined }
-    worker.on("message", (answer: TemplateAnswer) => {
+    const none = { idleTimer: undefined, current: undefined, deadline: undefined }
+    const thread: Thread = { worker, isReady: false, ...none }
+    worker.on("message", (answer: TemplateAnswer | typeof READY) => {
+      if (answer === READY) {
+        thread.isReady = true
+        return watch(thread)
+      }
       finish(thread, answer)
       dispatch()
     })
@@ -71,8 +84,7 @@ export const createRenderer = (): Renderer => {
   const give = (thread: Thread, next: Waiting) => {
     clearTimeout(thread.idleTimer)
     thread.current = next
-    thread.deadline = setTimeout(end, TIMEOUT_MS[next.task.kind], thread)
-    thread.deadline.unref()
+    watch(thread)
     thread.worker.postMessage(next.task)
   }
 

@@ -2,7 +2,7 @@
 import { parentPort } from "node:worker_threads"
 import { Liquid, LiquidError, type Template } from "liquidjs"
 import { LRUCache } from "lru-cache"
-import type { ResultOf, Sources, TemplateAnswer, TemplateTask } from "./messages.ts"
+import { READY, type ResultOf, type Sources, type TemplateAnswer, type TemplateTask } from "./messages.ts"
 
 const RENDER_MS_MAX = 2_000
 /** Liquid's own measure: about the characters and items that a rendering makes. */
@@ -109,3 +109,4 @@ parentPort?.on("message", async (task: TemplateTask) => {
     parentPort?.postMessage({ problem: problemOf(error) } satisfies TemplateAnswer)
   }
 })
+parentPort?.postMessage(READY)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 
-const WAIT_MS_MAX = 20_000
+const WAIT_MS_MAX = 60_000
 const EVERY_MS = 25
 
 /** What `look` gives, once it gives something. */

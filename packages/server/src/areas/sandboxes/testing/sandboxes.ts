@@ -24,13 +24,13 @@ export const runningSandbox = async (svc: Svc, input: CreateInput = {}) => {
   return id
 }
 
-/** Waits for what other processes do, for ten seconds at most. */
+/** Waits for what other processes do, for a minute at most. */
 export const eventually = async <Value>(
   what: string,
   look: () => Promise<Value>,
   holds: (value: Value) => boolean,
 ): Promise<Value> => {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   for (;;) {
     const value = await look()
     if (holds(value)) return value

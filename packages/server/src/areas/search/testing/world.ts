@@ -14,9 +14,9 @@ export const inline = async (svc: Svc, name = "handbook") =>
 export const foundIds = async (svc: Svc, q: string, rest: Record<string, unknown> = {}) =>
   (await svc.search.query({ q, ...rest })).hits.map(({ id }) => id).sort()
 
-/** Waits until the run has ended, for twenty seconds at most. */
+/** Waits until the run has ended, for a minute at most. */
 export const ended = async (svc: Svc, id: string) => {
-  const deadline = Date.now() + 20_000
+  const deadline = Date.now() + 60_000
   for (;;) {
     const run = await svc.search.getRun({ id })
     if (run.status === "succeeded" || run.status === "failed") return run

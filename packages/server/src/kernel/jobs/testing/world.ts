@@ -78,7 +78,7 @@ export const world = async (t: TestContext): Promise<World> => {
   }
 }
 
-const UNTIL_MS_MAX = 30_000
+const UNTIL_MS_MAX = 120_000
 
 /** Waits for what cannot be waited for otherwise. */
 export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {

@@ -211,6 +211,8 @@ export const startFakeProvider = async (t: TestContext, provider: GitProviderNam
     if (status !== undefined) write(response, { status, headers: headers ?? {} })
     else write(response, answerTo(request, Buffer.concat(chunks).toString()))
   })
+  // Longer than any client keeps a connection: none is closed while a request goes out on it.
+  server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -81,7 +81,7 @@ export const rejectsAs = async (
   })
 }
 
-const UNTIL_MS_MAX = 20_000
+const UNTIL_MS_MAX = 60_000
 
 export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
   const deadline = performance.now() + UNTIL_MS_MAX

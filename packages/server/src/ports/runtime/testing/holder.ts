@@ -9,8 +9,13 @@ const runtime = await openRuntime({ dataDir, demand, refusesWeak: false, log: ()
 for (const id of [kept, ...others]) {
   const kind = id === kept ? "persistent" : "memory"
   const guest = await runtime.start(specOf({ id, disk: { kind, bytes: 32 * 2 ** 20 } }))
-  const deaf = `trap "" TERM HUP INT; echo kept >/workspace/file; while :; do sleep 1000${marker}; done`
-  await guest.exec({ argv: ["/bin/sh", "-c", `(setsid sh -c '${deaf}' &) ; ${deaf}`] })
+  const deaf = `trap "" TERM HUP INT; echo kept >/workspace/file; echo up; while :; do sleep 1000${marker}; done`
+  const { stdout } = await guest.exec({ argv: ["/bin/sh", "-c", `(setsid sh -c '${deaf}' &) ; ${deaf}`] })
+  let said = ""
+  for await (const part of stdout) {
+    said += part
+    if (said === "up\nup\n") break
+  }
   // The last one cannot even see that its platform is gone.
   if (id === others.at(-1) && runtime.capabilities.freeze) await guest.freeze()
 }

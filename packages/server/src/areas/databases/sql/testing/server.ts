@@ -65,6 +65,8 @@ export const serveSql = async (
       response.writeHead(status).end(JSON.stringify(body))
     }
   })
+  // Longer than any client keeps a connection: none is closed while a request goes out on it.
+  server.keepAliveTimeout = 60_000
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
   t.after(() => {
     server.closeAllConnections()

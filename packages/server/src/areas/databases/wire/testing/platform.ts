@@ -13,9 +13,9 @@ import type { WireActivity, WireCall, WireTarget } from "../messages.ts"
 import { openWire, type Wire, type WireNeeds } from "../wire.ts"
 import { PASSWORD, type TestCluster } from "./cluster.ts"
 
-/** Waits until a fact holds, for at most fifteen seconds. */
+/** Waits until a fact holds, for at most a minute. */
 export const until = async (what: string, holds: () => unknown): Promise<void> => {
-  const deadline = performance.now() + 15_000
+  const deadline = performance.now() + 60_000
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`never came true: ${what}`)
     await delay(10)

@@ -35,9 +35,9 @@ export const temporaryDir = (t: TestContext, { mode = 0o755, uid = -1 } = {}): s
   return directory
 }
 
-/** Waits until a fact holds, for at most ten seconds. */
+/** Waits until a fact holds, for at most a minute. */
 export const until = async (what: string, holds: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 60_000
   while (!holds()) {
     if (performance.now() > deadline) throw new Error(`never came true: ${what}`)
     await delay(2)

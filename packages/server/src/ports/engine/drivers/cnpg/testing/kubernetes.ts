@@ -210,6 +210,8 @@ export const startFakeKubernetes = async (namespace: string): Promise<FakeKubern
     if (request.method === "GET" && asked.name === undefined) return answerList(store, asked, response)
     answerOther(store, asked, request, response).catch(() => refuse(response, 500))
   })
+  // Longer than any client keeps a connection: none is closed while a request goes out on it.
+  server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   const endWatches = () => {

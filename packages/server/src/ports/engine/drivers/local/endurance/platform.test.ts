@@ -80,9 +80,10 @@ const startDoomed = async (
   const lines: string[] = []
   child.stderr?.on("data", data => lines.push(String(data)))
   listen(child, known)
-  const exited = once(child, "exit")
+  // What it told may still be on the way when it has ended.
+  const exited = Promise.all([once(child, "exit"), once(child, "disconnect")])
   const wanted = known.deeds + afterDeeds
-  const deadline = performance.now() + 60_000
+  const deadline = performance.now() + 300_000
   const transfers = known.acknowledged.length
   const isBusy = () =>
     known.deeds >= wanted && known.underWay !== undefined && known.acknowledged.length > transfers

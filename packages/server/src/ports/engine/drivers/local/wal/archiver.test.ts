@@ -3,6 +3,8 @@ import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import type { Worker } from "node:worker_threads"
+import { postgresProcessesOf } from "../../../../../kernel/db/embedded/processes.ts"
+import { until } from "../../../../../kernel/db/embedded/testing/directories.ts"
 import { pgVersions } from "../../../port.ts"
 import { readControlFile } from "../control-file.ts"
 import { findGaps, latestTimeline, readArchive } from "./archive.ts"
@@ -22,6 +24,8 @@ import {
 const lose = async ({ server, dataDir }: Cluster) => {
   process.kill(server.pid, "SIGKILL")
   await server.exited
+  // Its children notice a little later, and write until then.
+  await until("no process of it is left", () => postgresProcessesOf(dataDir).length === 0)
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
 }
 

@@ -103,6 +103,8 @@ export const startFakeVault = async (
   let port = 0
   const start = async () => {
     server = tls ? createTlsServer(tls, listener) : createServer(listener)
+    // Longer than any client keeps a connection: none is closed while a request goes out on it.
+    server.keepAliveTimeout = 60_000
     server.listen(port, "127.0.0.1")
     await once(server, "listening")
     port = (server.address() as AddressInfo).port

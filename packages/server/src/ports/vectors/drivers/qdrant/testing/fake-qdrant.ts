@@ -145,6 +145,8 @@ export const startFakeQdrant = async (key: string): Promise<FakeQdrant> => {
     const [status, result] = await answer(request)
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ result }))
   })
+  // Longer than any client keeps a connection: none is closed while a request goes out on it.
+  server.keepAliveTimeout = 60_000
   await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve))
 
   return {

@@ -9,7 +9,7 @@ import type { FollowerState } from "../messages.ts"
 import { type Cluster, copyOf, prepareRecovery, startCluster, type Template } from "./cluster.ts"
 
 export const SYNCHRONOUS = "synchronous_standby_names=svc_wal"
-const WAIT_MS = 20_000
+const WAIT_MS = 60_000
 
 export const openArchiver = (t: TestContext, lines: string[] = []): Archiver => {
   const archiver = createArchiver(line => void lines.push(line))
