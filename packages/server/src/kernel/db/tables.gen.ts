@@ -28,6 +28,7 @@ export interface Tables {
     updated_at: Date
     started_at: Date | null
     stopped_at: Date | null
+    image_digest: string | null
   }
   "core.api_keys": {
     id: string
@@ -647,6 +648,8 @@ export interface Tables {
     concurrency: number
     min_instances: number
     created_at: Date
+    image: string | null
+    image_digest: string | null
   }
   "integrations.credentials": {
     organization_id: string
@@ -897,7 +900,7 @@ export interface Tables {
     env: string | null
     env_names: string[]
     labels: ColumnType<unknown, string>
-    cwd: string
+    cwd: string | null
     guest_user: string
     network: ColumnType<unknown, string>
     isolation: string
@@ -909,6 +912,8 @@ export interface Tables {
     updated_at: Date
     started_at: Date | null
     stopped_at: Date | null
+    image_digest: string | null
+    ports: Generated<number[]>
   }
   "search.documents": {
     project_id: string

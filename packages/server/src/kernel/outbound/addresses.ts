@@ -6,7 +6,7 @@ import { parseCidrs } from "../edges/client-address.ts"
  * IPv4 that is not the public Internet: the IANA special-purpose address registry, multicast, and what clouds put into
  * public ranges.
  */
-const SPECIAL_IPV4 = [
+export const SPECIAL_IPV4 = [
   "0.0.0.0/8", // This network (RFC 791); Linux takes 0.0.0.0 for this machine.
   "10.0.0.0/8", // Private (RFC 1918).
   "100.64.0.0/10", // Carrier-grade NAT (RFC 6598); Alibaba's metadata service, 100.100.100.200.

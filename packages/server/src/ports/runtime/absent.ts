@@ -9,7 +9,7 @@ export const createAbsentRuntime = (reason: string): RuntimePort => {
   return {
     capabilities: {
       ...{ driver: "none", isolation: "process", network: "none", persistentDisks: false, freeze: false },
-      outOfMemory: "workload",
+      ...{ overheadBytes: 0, outOfMemory: "workload" },
       terminalSignals: false,
       limits: { memory: false, cpu: false, processes: false, disk: false },
       separatesRoot: false,

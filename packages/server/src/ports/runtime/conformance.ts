@@ -5,10 +5,11 @@ import { escapeTests } from "./conformance/escapes.ts"
 import { exhaustionTests } from "./conformance/exhaustion.ts"
 import { fileTests } from "./conformance/files.ts"
 import type { Subject } from "./conformance/fixture.ts"
+import { imageTests } from "./conformance/images.ts"
 import { lifeTests } from "./conformance/life.ts"
 import type { RuntimePort } from "./port.ts"
 
-const suites = { lifeTests, commandTests, fileTests, exhaustionTests, escapeTests }
+const suites = { lifeTests, commandTests, fileTests, exhaustionTests, escapeTests, imageTests }
 
 /** `open` gives a driver that is used by all tests and closed after them. */
 export const runtimeConformance = (driver: string, open: () => Promise<RuntimePort>): void => {

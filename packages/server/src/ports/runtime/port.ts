@@ -53,6 +53,8 @@ export interface RuntimeCapabilities {
     readonly processes: boolean
     readonly disk: boolean
   }
+  /** Memory that each running workload takes beside its own `memoryBytes`. */
+  readonly overheadBytes: number
   /** `none`: workloads have loopback alone, and a spec that asks for more is refused. */
   readonly network: "none" | "filtered"
   /** Whether disks can outlive a stop. */
@@ -89,7 +91,15 @@ export type NetworkPolicy =
   /** Loopback alone. */
   | { readonly mode: "none" }
   /** Public addresses alone, and of them those that are allowed; null: all. */
-  | { readonly mode: "filtered"; readonly allow: readonly string[] | null; readonly deny: readonly string[] }
+  | {
+      readonly mode: "filtered"
+      /** CIDRs, and domains: `example.com`, or `*.example.com` for all below it. */
+      readonly allow: readonly string[] | null
+      /** CIDRs. */
+      readonly deny: readonly string[]
+      /** Its own, in 10.0.0.0/8; left out: any. */
+      readonly address?: string
+    }
 
 /** All that a driver must know of a workload; the same at each start of one id, but for limits, env and mounts. */
 export interface WorkloadSpec {
@@ -154,7 +164,7 @@ export interface FileStat {
 
 /**
  * Why a file call was `refused`: the `cause` of its PortError is `{ reason }`. `outside`: the path, or a link on it, leaves
- * the roots; `not_a_file`: a directory or device is there, or a file where a directory is needed.
+ * the roots; `not_a_file`: a directory or device is there, a file where a directory is needed, or the name is too long.
  */
 export type FileRefusal = "outside" | "not_a_file" | "no_space"
 

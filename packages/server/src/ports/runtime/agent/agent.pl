@@ -22,6 +22,8 @@ sub CHANNELS_MAX () { 256 }
 
 # The processes have one user alone, who is root and the other one by turns.
 our $has_one_user = 0;
+# The kernel serves this workload alone, and counts what it alone does.
+our $has_own_kernel = 0;
 # A seccomp filter for commands, as the kernel takes it.
 our $filter = '';
 

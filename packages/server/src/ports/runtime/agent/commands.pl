@@ -253,6 +253,12 @@ sub usage {
     return ($milliseconds, $bytes, $count);
 }
 
+# By all that the kernel counts (proc_vmstat(5)).
+sub out_of_memory_kills {
+    open my $file, '<', '/proc/vmstat' or return 0;
+    return (map { /^oom_kill (\d+)/ ? $1 : () } <$file>)[0] // 0;
+}
+
 sub stop_all {
     my ($grace) = @_;
     $is_stopping = 1;

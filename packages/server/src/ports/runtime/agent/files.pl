@@ -25,8 +25,8 @@ sub is_within {
     return grep { index("$real/", "$_/") == 0 } map { s{/+$}{}r } @roots;
 }
 
-# ENOTDIR, EISDIR, ENXIO, ENOSPC, EDQUOT
-my %reasons = (20 => 'not_a_file', 21 => 'not_a_file', 6 => 'not_a_file', 28 => 'no_space', 122 => 'no_space');
+# ENOTDIR, EISDIR, ENXIO, ENAMETOOLONG, ENOSPC, EDQUOT
+my %reasons = (20 => 'not_a_file', 21 => 'not_a_file', 6 => 'not_a_file', 36 => 'not_a_file', 28 => 'no_space', 122 => 'no_space');
 
 sub refuse {
     my ($id, $path) = @_;
@@ -107,7 +107,8 @@ sub usage {
     my ($id) = @_;
     my $found = Kernel::filled('disk', 'statfs', 120, '/workspace');
     my (undef, $block_size, $blocks, $free) = unpack 'q4', $found;
-    Agent::send_frame('exited', $id, pack 'Q>4', ($blocks - $free) * $block_size, Commands::usage());
+    my @killed = $Agent::has_own_kernel ? Commands::out_of_memory_kills() : ();
+    Agent::send_frame('exited', $id, pack 'Q>*', ($blocks - $free) * $block_size, Commands::usage(), @killed);
     Agent::drop($id);
 }
 

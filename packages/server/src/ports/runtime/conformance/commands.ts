@@ -3,7 +3,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { buffer, text } from "node:stream/consumers"
 import { test } from "node:test"
-import { processesWith, rejectsAs, run, type Subject, shell, startIn, until } from "./fixture.ts"
+import { processesWith, rejectsAs, run, type Subject, shell, startIn, tooMuchFor, until } from "./fixture.ts"
 
 const resultTests = (subject: Subject): void => {
   test("a command gets its arguments, environment and directory to the letter, and its streams stay apart", async t => {
@@ -75,6 +75,8 @@ const resultTests = (subject: Subject): void => {
   })
 
   test("fifty commands at once each get their own answer", async t => {
+    const tooMuch = tooMuchFor(subject)
+    if (tooMuch !== undefined) return t.skip(tooMuch)
     const { guest } = await startIn(t, subject, { processesMax: 200 })
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => run(guest, { argv: ["cat"] }, `number ${n}`)),
@@ -98,6 +100,8 @@ const streamTests = (subject: Subject): void => {
   })
 
   test("a command that nobody listens to waits, and the platform holds a bounded part of what it says", async t => {
+    const tooMuch = tooMuchFor(subject)
+    if (tooMuch !== undefined) return t.skip(tooMuch)
     const { guest } = await startIn(t, subject)
     const command = await guest.exec({
       argv: ["/bin/sh", "-c", "dd if=/dev/zero bs=64k count=1600 && echo ended >&2"],
@@ -121,6 +125,8 @@ const streamTests = (subject: Subject): void => {
   })
 
   test("a daemon that keeps a command's output open holds up neither its end nor its streams", async t => {
+    const tooMuch = tooMuchFor(subject)
+    if (tooMuch !== undefined) return t.skip(tooMuch)
     const { guest } = await startIn(t, subject)
     const daemon =
       "(while :; do echo tick; echo tick >&2; sleep 0.02; echo x >>/workspace/ticks; done) & echo started"

@@ -70,6 +70,7 @@ const neighbourTests = (subject: Subject): void => {
   })
 
   test("the agent cannot be read, traced, stopped or ended", async t => {
+    const { separatesRoot } = subject.runtime.capabilities
     const { guest, spec } = await startIn(t, subject)
     const attacks = [
       ...[
@@ -82,7 +83,9 @@ const neighbourTests = (subject: Subject): void => {
       ],
       ...[`${LIST} /proc/1/root/`, `${LIST} /proc/1/cwd/`, "kill -9 1 && sleep 0.3 && ! kill -0 1"],
       // Where a kernel is its own, what lies where in it is nobody else's.
-      ...(sharesKernel(subject) ? ["cat /proc/1/maps", `${LIST} /proc/1/fd`] : []),
+      ...(sharesKernel(subject) ? ["cat /proc/1/maps"] : []),
+      // Where all are one user, numbers show that lead nowhere.
+      ...(sharesKernel(subject) && separatesRoot ? [`${LIST} /proc/1/fd`] : []),
     ]
     for (const user of users) {
       assert.deepEqual(await successes(guest, user, attacks), [])

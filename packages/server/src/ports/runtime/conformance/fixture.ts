@@ -14,6 +14,12 @@ export interface Subject {
 
 export const MiB = 2 ** 20
 
+/** Why a test that starts hundreds of programs, or moves as many megabytes, is left out; undefined when it is not. */
+export const tooMuchFor = ({ runtime }: Subject): string | undefined =>
+  runtime.capabilities.isolation === "microvm-emulated"
+    ? "emulated guests take too long for as much as this"
+    : undefined
+
 export const specOf = (given: Partial<WorkloadSpec> = {}): WorkloadSpec => ({
   id: randomUUID(),
   hostname: "box",

@@ -14,6 +14,8 @@ export interface GuestUsage {
   readonly cpuMs: number
   readonly memoryBytes: number
   readonly processes: number
+  /** Only where its kernel serves the workload alone. */
+  readonly outOfMemoryKills?: number
 }
 
 export interface GuestClient {
@@ -179,10 +181,10 @@ export const createGuestClient = (stream: { input: Writable; output: Readable })
     async usage() {
       const channel = open(words("usage"), { outputs: [], exits: true, closesWhenUnwanted: false })
       const said = await channel.exited
-      const [diskBytes = 0, cpuMs = 0, memoryBytes = 0, processes = 0] = [0, 8, 16, 24].map(at =>
-        Number(said.readBigUInt64BE(at)),
-      )
-      return { diskBytes, cpuMs, memoryBytes, processes }
+      const numbers = Array.from({ length: said.length / 8 }, (_, at) => Number(said.readBigUInt64BE(8 * at)))
+      const [diskBytes = 0, cpuMs = 0, memoryBytes = 0, processes = 0, outOfMemoryKills] = numbers
+      const used = { diskBytes, cpuMs, memoryBytes, processes }
+      return outOfMemoryKills === undefined ? used : { ...used, outOfMemoryKills }
     },
     stop: graceMs => write(frameOf(frameTypes.stop, 0, numbers(graceMs))),
   }

@@ -5,7 +5,12 @@ import { openRuntime, type RuntimeDriver } from "../index.ts"
 
 const [driver = "", dataDir = "", marker = "", kept = "", ...others] = process.argv.slice(2)
 const demand = driver as RuntimeDriver
-const runtime = await openRuntime({ dataDir, demand, refusesWeak: false, log: () => undefined })
+const { SVC_DOCKER_HOST: dockerHost, SVC_QEMU_KERNEL: qemuKernel } = process.env
+const runtime = await openRuntime({
+  ...{ dataDir, demand, refusesWeak: false, log: () => undefined },
+  ...(dockerHost !== undefined && { dockerHost }),
+  ...(qemuKernel !== undefined && { qemuKernel }),
+})
 for (const id of [kept, ...others]) {
   const kind = id === kept ? "persistent" : "memory"
   const guest = await runtime.start(specOf({ id, disk: { kind, bytes: 32 * 2 ** 20 } }))

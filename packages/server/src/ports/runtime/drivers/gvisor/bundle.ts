@@ -11,8 +11,11 @@ const NOFILE_MAX = 65_536
 /** Past the killer's usual choices, so that a workload dies of its own memory before others do. */
 const OOM_SCORE = 500
 
-/** Paths are those in the root that the launcher makes. `filter` is the agent's, for commands. */
-export const bundleOf = (spec: WorkloadSpec, given: { uidBase: number; filter: Buffer | undefined }) => {
+/** Paths are those in the root that the launcher makes. `agent` starts it there; `filter` is its own, for commands. */
+export const bundleOf = (
+  spec: WorkloadSpec,
+  given: { uidBase: number; agent: readonly string[]; filter: Buffer | undefined },
+) => {
   const users = [{ containerID: 0, hostID: given.uidBase, size: UIDS_EACH }]
   const memory = (destination: string, bytes: number) => ({
     ...{ destination, type: "tmpfs", source: "svc" },
@@ -22,7 +25,7 @@ export const bundleOf = (spec: WorkloadSpec, given: { uidBase: number; filter: B
     ociVersion: "1.0.2",
     process: {
       user: { uid: 0, gid: 0 },
-      args: ["/usr/bin/perl", "/.svc/agent/init.pl", given.filter?.toString("hex") ?? ""],
+      args: [...given.agent, given.filter?.toString("hex") ?? ""],
       env: ["PATH=/usr/bin:/bin"],
       cwd: "/",
       capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
@@ -46,7 +49,8 @@ export const bundleOf = (spec: WorkloadSpec, given: { uidBase: number; filter: B
       })),
     ],
     linux: {
-      namespaces: ["pid", "mount", "ipc", "uts", "network", "user"].map(type => ({ type })),
+      // That of the network is the launcher's: its devices become those of the sandbox.
+      namespaces: ["pid", "mount", "ipc", "uts", "user"].map(type => ({ type })),
       uidMappings: users,
       gidMappings: users,
     },

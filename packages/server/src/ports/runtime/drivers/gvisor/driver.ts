@@ -3,8 +3,11 @@
  * (https://gvisor.dev/docs/architecture_guide). Their files are served by another process, which has the same users as
  * the workload's disk.
  */
+import { mkdir } from "node:fs/promises"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { PortError } from "../../../port-error.ts"
+import { type AgentKit, makeAgentKit } from "../../agent/kit.ts"
 import { words } from "../../guest/frames.ts"
 import type { RuntimePort, WorkloadSpec } from "../../port.ts"
 import {
@@ -27,10 +30,10 @@ const THREADS_EACH = 32
  * The platform is runsc's own choice: what it takes by default works without more of the machine. Files are shared with
  * the machine, or what was written would be in the sandbox's memory when a crash ends it.
  */
-const argumentsOf = ({ id }: WorkloadSpec): readonly string[] => [
+const argumentsOf = ({ id, network }: WorkloadSpec): readonly string[] => [
   ...[
     "--root=/state",
-    "--network=none",
+    network.mode === "none" ? "--network=none" : "--network=sandbox",
     "--overlay2=none",
     "--file-access=shared",
     "--ignore-cgroups",
@@ -43,21 +46,32 @@ const argumentsOf = ({ id }: WorkloadSpec): readonly string[] => [
 const tooOld =
   "this runsc is older than the machine's programs: `ls` and `stat` fail in sandboxes (a runsc of 2023 or later helps)"
 
-const sandboxes = (runsc: string, isDemanded: boolean): Confinement => ({
+const sandboxes = (runsc: string, kit: AgentKit, isDemanded: boolean): Confinement => ({
   program: fileURLToPath(new URL("launch.pl", import.meta.url)),
-  hasOwnKernel: true,
+  countsItself: true,
   request: (spec, { uidBase }) => [
     ["runsc", runsc],
     ["arguments", words(...argumentsOf(spec))],
-    ["config", JSON.stringify(bundleOf(spec, { uidBase, filter: seccompFilter(process.arch) }))],
+    ["kit", kit.directory],
+    [
+      "config",
+      JSON.stringify(
+        bundleOf(spec, {
+          uidBase,
+          agent: kit.argv("/.svc/agent", "init.pl"),
+          filter: seccompFilter(process.arch),
+        }),
+      ),
+    ],
   ],
   groupLimits: ({ memoryBytes, vcpus, processesMax }) => ({
     ...{ memoryBytes: memoryBytes + OWN_MEMORY_BYTES, vcpus },
     processesMax: THREADS_EACH * processesMax + OWN_THREADS,
   }),
-  capabilities: ({ groups, images }, shortcomings) => ({
+  capabilities: ({ groups, images, withoutRoots }, shortcomings) => ({
     driver: "gvisor",
     isolation: "gvisor",
+    overheadBytes: OWN_MEMORY_BYTES,
     limits: { ...groups.limits, processes: false, disk: images },
     network: "none",
     persistentDisks: true,
@@ -65,7 +79,7 @@ const sandboxes = (runsc: string, isDemanded: boolean): Confinement => ({
     outOfMemory: "workload",
     terminalSignals: false,
     separatesRoot: true,
-    roots: ["host"],
+    roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     reasons: [
       ...groups.reasons,
       "gVisor counts no processes: a workload that starts far too many ends as a whole",
@@ -73,6 +87,7 @@ const sandboxes = (runsc: string, isDemanded: boolean): Confinement => ({
       ...(images
         ? []
         : ["disks are not kept to their size: that takes root, mkfs.ext4 (e2fsprogs) and loop devices"]),
+      ...(withoutRoots === undefined ? [] : [`workloads cannot begin as images: ${withoutRoots}`]),
       ...shortcomings,
     ],
   }),
@@ -95,5 +110,10 @@ export const openGvisorRuntime = async (
   const runsc = await programIn("runsc")
   if (runsc === undefined) throw new PortError("refused", "runsc is missing: install the package runsc")
   if (!isRoot()) throw new PortError("refused", "sandboxes of gVisor take root here")
-  return openLaunched(options, sandboxes(runsc, options.isDemanded), "runsc starts no sandbox here")
+  const perl = await programIn("perl")
+  if (perl === undefined) throw new PortError("refused", "perl is missing: install the package perl-base")
+  const directory = join(options.dataDir, "workloads")
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const kit = await makeAgentKit(perl, directory)
+  return openLaunched(options, sandboxes(runsc, kit, options.isDemanded), "runsc starts no sandbox here")
 }

@@ -5,10 +5,8 @@ package Sandbox;
 use strict;
 use warnings;
 
-my $driver;
-
 BEGIN {
-    ($driver) = __FILE__ =~ m{^(.*)/} or die 'an absolute path, please';
+    my ($driver) = __FILE__ =~ m{^(.*)/} or die 'an absolute path, please';
     require "$driver/../process/launch.pl";
 }
 
@@ -16,13 +14,6 @@ sub write_file {
     my ($path, $text) = @_;
     Root::empty_file($path);
     Launch::write_file($path, $text);
-}
-
-sub copy {
-    my ($from, $to) = @_;
-    open my $file, '<', $from or die "$from: $!\n";
-    local $/;
-    write_file($to, scalar <$file>);
 }
 
 # The tree that the gofer serves. The machine's kernel keeps it read-only and its disk to its size.
@@ -40,13 +31,19 @@ sub workload {
         Root::show($source, $at, Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV);
         push @targets, $target;
     }
-    Root::plant('workload');
-    Root::tree($asked, $uid);
-    Root::directory($_, 0755, $uid) for qw(dev proc sys .svc/agent);
-    copy("$driver/../../agent/$_", ".svc/agent/$_") for qw(agent.pl kernel.pl loop.pl commands.pl files.pl);
-    copy("$driver/init.pl", '.svc/agent/init.pl');
+    if ($asked->{image}) {
+        Image::tree($asked, $uid);
+        # runsc is told to mount it, and would follow a link.
+        Root::directory('tmp', 01777, $uid);
+    } else {
+        Root::plant('workload');
+        Root::tree($asked, $uid);
+    }
+    Root::directory($_, 0755, $uid) for qw(dev proc sys);
+    my $kit = Root::target('.', '/.svc/agent');
+    Root::show($asked->{kit}, $kit, Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV);
     Root::target('.', $_) for @targets;
-    Root::finish();
+    Root::finish() unless $asked->{image};
     chdir '..' or die "root: $!\n";
 }
 
@@ -55,6 +52,7 @@ sub isolate {
     Launch::write_file($_, '0') for @{ $asked->{group} };
     Kernel::must('namespaces', 'unshare',
         Launch::CLONE_NEWNS | Launch::CLONE_NEWNET | Launch::CLONE_NEWIPC | Launch::CLONE_NEWUTS);
+    Link::begin($asked->{link});
     Root::begin($asked->{root_at});
     Root::empty_file('runsc');
     Root::show($asked->{runsc}, 'runsc', Root::ATTR_RDONLY);

@@ -171,3 +171,25 @@ export const hierarchies = async (
   }
   return { used, reasons }
 }
+
+/**
+ * Tells what the groups count that a process is in, which somebody else made (/proc/<pid>/cgroup, cgroups(7)); undefined
+ * where they are not seen from here.
+ */
+export const countsOf = async (
+  pid: number,
+  root = "/sys/fs/cgroup",
+): Promise<(() => Promise<Partial<GroupStats>>) | undefined> => {
+  const text = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "")
+  const lines = text.split("\n").map(line => line.split(":"))
+  const pathOf = (name: string) => lines.find(([, names]) => names?.split(",").includes(name))?.[2]
+  const isUnified = existsSync(join(root, "cgroup.controllers"))
+  const places = isUnified
+    ? [{ ...v2, directory: join(root, pathOf("") ?? "none") }]
+    : Object.entries(v1).map(([name, part]) => ({
+        ...part,
+        directory: join(root, name, pathOf(name) ?? "none"),
+      }))
+  if (!places.every(({ directory }) => existsSync(directory))) return undefined
+  return async () => Object.assign({}, ...(await Promise.all(places.map(one => one.stats(one.directory)))))
+}

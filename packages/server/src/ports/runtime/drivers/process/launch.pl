@@ -8,7 +8,7 @@ use warnings;
 BEGIN {
     my ($driver) = __FILE__ =~ m{^(.*)/} or die 'an absolute path, please';
     require "$driver/../../agent/agent.pl";
-    require "$driver/root.pl";
+    require "$driver/$_.pl" for qw(../../network/link root image);
 }
 
 sub CLONE_NEWNS ()     { 0x20000 }
@@ -24,6 +24,8 @@ my %workloads;
 my $input = '';
 # Shuts a new process in, which then is the agent; another driver has another way, and starts the agent itself.
 our $isolate = \&isolate;
+# Gets what the children of several launches share.
+our $prepare = sub { };
 
 sub report {
     my $line = "@_\n";
@@ -34,13 +36,6 @@ sub write_file {
     my ($path, $text) = @_;
     open my $file, '>', $path or die "$path: $!\n";
     defined syswrite $file, $text or die "$path: $!\n";
-}
-
-# Loopback is there and down in a new network namespace. SIOCGIFFLAGS, SIOCSIFFLAGS; IFF_UP (netdevice(7))
-sub raise_loopback {
-    socket my $socket, 2, 2, 0 or die "loopback: $!\n";
-    my $request = pack 'a16 s x22', 'lo', 1;
-    ioctl $socket, 0x8914, $request or die "loopback: $!\n";
 }
 
 # Does from outside what the workload's first process cannot do itself, or would wait for: to join control groups takes
@@ -71,10 +66,15 @@ sub begin_helper {
     Kernel::leave(0);
 }
 
-sub enter_cgroup_namespace {
+sub await_groups {
     my ($helper) = @_;
     my $count = sysread $helper->{joined}, my ($told), 1024;
     die $count ? $told : "control groups: no answer\n" unless $count && $told eq 'joined';
+}
+
+sub enter_cgroup_namespace {
+    my ($helper) = @_;
+    await_groups($helper);
     Kernel::must('cgroup namespace', 'unshare', CLONE_NEWCGROUP);
 }
 
@@ -129,7 +129,7 @@ sub isolate {
     my $helper = begin_helper($asked, $has_one_user);
     Kernel::must('namespaces', 'unshare', CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
     Kernel::must('host name', 'sethostname', $asked->{hostname}, length $asked->{hostname});
-    raise_loopback();
+    Link::begin($asked->{link});
     Root::build($asked, $has_one_user ? 0 : $asked->{uid_base});
     set_limit(4, 0, 0);
     set_limit(6, $asked->{processes_max}, $asked->{processes_max}) if $asked->{processes_max};
@@ -158,6 +158,7 @@ sub parse {
 
 sub launch {
     my ($asked) = @_;
+    eval { $prepare->($asked); 1 } or return report('failed', $asked->{ticket}, $@ =~ s/\n//gr);
     # The others are made by the child: of these, several are made at once.
     my $flags = CLONE_NEWPID | SIGCHLD | ($asked->{uid_count} == 1 ? CLONE_NEWUSER : 0);
     my $pid = Kernel::call('clone', $flags, 0, 0, 0, 0);

@@ -7,7 +7,7 @@
 import { execFile } from "node:child_process"
 import { createHash, randomUUID } from "node:crypto"
 import { constants } from "node:fs"
-import { access, chmod, mkdir, open, realpath } from "node:fs/promises"
+import { access, chmod, mkdir, open, realpath, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { rangeExists } from "../../../engine/drivers/local/confine/id-range.ts"
@@ -15,7 +15,9 @@ import { PortError } from "../../../port-error.ts"
 import type { Booted, Engine } from "../../engine.ts"
 import { createGuestClient, type GuestClient } from "../../guest/client.ts"
 import { words } from "../../guest/frames.ts"
-import type { RuntimeCapabilities, RuntimePort, WorkloadSpec } from "../../port.ts"
+import { type FoundNetwork, findNetwork, type NetworkDemand, withoutNetwork } from "../../network/demand.ts"
+import type { Link, WorkloadNetwork } from "../../network/network.ts"
+import type { Root, RuntimeCapabilities, RuntimePort, WorkloadSpec } from "../../port.ts"
 import { createRuntime } from "../../runtime.ts"
 import { createSlots, type Disks, openDisks, type Slots } from "./disks.ts"
 import { type Groups, openGroups } from "./groups.ts"
@@ -25,6 +27,8 @@ import { type Launcher, type LaunchRequest, openLauncher } from "./launcher.ts"
 export interface LaunchedOptions {
   readonly dataDir: string
   readonly log: (line: string) => void
+  /** Left out: workloads have none. */
+  readonly network?: NetworkDemand | undefined
 }
 
 /** What the machine has for it. */
@@ -34,6 +38,8 @@ export interface Found {
   readonly images: boolean
   /** Each workload has users of its own. */
   readonly ownUsers: boolean
+  /** Why workloads cannot begin as images; undefined where they can. */
+  readonly withoutRoots?: string
 }
 
 /** How workloads are shut in. */
@@ -47,15 +53,15 @@ export interface Confinement {
   /** `shortcomings` are what `try` found. */
   capabilities(found: Found, shortcomings: readonly string[]): RuntimeCapabilities
   /** The control group holds processes that are none of the workload's: the agent counts. */
-  readonly hasOwnKernel: boolean
+  readonly countsItself: boolean
   /** Asks a first workload for more than that it starts. Gives what it lacks, or rejects where nobody could use it. */
   try?(client: GuestClient): Promise<readonly string[]>
 }
 
 /** Past what systemd gives to containers (systemd UIDS-GIDS: 524288 to 1879048191). */
-const UID_BASE = 1_900_000_000
+export const UID_BASE = 1_900_000_000
 export const UIDS_EACH = 65_536
-const SLOTS_MAX = 2_048
+export const SLOTS_MAX = 2_048
 /** Of a disk in memory, which counts as the workload's memory; its processes need some too. */
 const MEMORY_DISK_PART = 0.75
 /** For a first workload, on a machine that is busy. */
@@ -85,12 +91,13 @@ interface Parts {
   readonly found: Found
   readonly rootAt: string
   readonly confinement: Confinement
+  readonly network: WorkloadNetwork | undefined
 }
 
 const requestOf = (
   { found, rootAt, confinement }: Parts,
   spec: WorkloadSpec,
-  given: { slot: number; disk: string; joinFiles: readonly string[] },
+  given: { slot: number; disk: string; joinFiles: readonly string[]; link: Link | undefined },
 ): LaunchRequest => {
   const { ownUsers } = found
   const ownBase = UID_BASE + given.slot * UIDS_EACH
@@ -102,6 +109,8 @@ const requestOf = (
     ["uid_count", ownUsers ? String(UIDS_EACH) : "1"],
     ["root_at", rootAt],
     ["disk", given.disk],
+    ...(spec.root.kind === "image" ? [["image", spec.root.directory] as const] : []),
+    ...(given.link ? [["link", given.link.words] as const] : []),
     ...given.joinFiles.map(file => ["group", file] as const),
     ...spec.mounts.map(({ source, target }) => ["mount", words(source, target)] as const),
     ...confinement.request(spec, { uidBase, found }),
@@ -109,11 +118,20 @@ const requestOf = (
 }
 
 /** A folder on the machine's own file system has to be counted. */
-const usedOn = async (source: string): Promise<{ readonly diskBytes?: number }> => {
+export const usedOn = async (source: string): Promise<{ readonly diskBytes?: number }> => {
   const folder = source.startsWith("directory:") ? source.slice("directory:".length) : undefined
   if (folder === undefined) return {}
   const { stdout } = await promisify(execFile)("du", ["-sx", "--block-size=1", folder])
   return { diskBytes: Number.parseInt(stdout, 10) }
+}
+
+const takeLink = async (
+  network: WorkloadNetwork | undefined,
+  { network: policy }: WorkloadSpec,
+): Promise<Link | undefined> => {
+  if (policy.mode === "none") return undefined
+  if (!network) throw new PortError("refused", "there is no network")
+  return await network.take(policy)
 }
 
 const boot = async (parts: Parts, spec: WorkloadSpec): Promise<Booted> => {
@@ -129,9 +147,13 @@ const boot = async (parts: Parts, spec: WorkloadSpec): Promise<Booted> => {
   const leave = () => {
     if (!isKept) slots.free(slot)
   }
+  const link = await takeLink(parts.network, spec).catch(error => {
+    leave()
+    throw error
+  })
   try {
     const group = await groups.create(spec.id, confinement.groupLimits(spec))
-    const request = requestOf(parts, spec, { slot, disk: source, joinFiles: group.joinFiles })
+    const request = requestOf(parts, spec, { slot, disk: source, joinFiles: group.joinFiles, link })
     const { socket, pid, ended } = await launcher.launch(request).catch(async error => {
       await group.remove()
       throw error
@@ -141,6 +163,8 @@ const boot = async (parts: Parts, spec: WorkloadSpec): Promise<Booted> => {
       ended: ended.then(async () => {
         const { outOfMemoryKills = 0 } = await group.stats()
         await group.remove()
+        // Nobody waits for it but who asks for the same address.
+        void link?.[Symbol.asyncDispose]()
         leave()
         return outOfMemoryKills > 0 ? ("out_of_memory" as const) : ("died" as const)
       }),
@@ -156,18 +180,20 @@ const boot = async (parts: Parts, spec: WorkloadSpec): Promise<Booted> => {
       thaw: group.thaw,
       async stats() {
         const { processes, ...counted } = await group.stats()
-        const isTrue = processes !== undefined && !confinement.hasOwnKernel
-        return { ...counted, ...(isTrue ? { processes } : {}), ...(await usedOn(source)), network: null }
+        const isTrue = processes !== undefined && !confinement.countsItself
+        const network = link ? await link.stats() : null
+        return { ...counted, ...(isTrue ? { processes } : {}), ...(await usedOn(source)), network }
       },
     }
   } catch (error) {
+    await link?.[Symbol.asyncDispose]()
     leave()
     throw error
   }
 }
 
 const engineOf = (parts: Parts, capabilities: RuntimeCapabilities): Engine => {
-  const { launcher, groups, disks } = parts
+  const { launcher, groups, disks, network } = parts
   const running = new Set<string>()
   return {
     capabilities,
@@ -187,6 +213,7 @@ const engineOf = (parts: Parts, capabilities: RuntimeCapabilities): Engine => {
     list: async () => [...new Set([...running, ...(await groups.list()), ...(await disks.list())])],
     async [Symbol.asyncDispose]() {
       await launcher[Symbol.asyncDispose]()
+      await network?.[Symbol.asyncDispose]()
       await groups.close()
     },
   }
@@ -201,7 +228,7 @@ const demandPerl = async (): Promise<string> => {
 
 /** `forbidden` begins the sentence that tells why a first workload did not start. */
 export const openLaunched = async (
-  { dataDir, log }: LaunchedOptions,
+  { dataDir, log, network: demand }: LaunchedOptions,
   confinement: Confinement,
   forbidden: string,
 ): Promise<RuntimePort> => {
@@ -231,10 +258,21 @@ export const openLaunched = async (
   }
   const launcher = await openLauncher({ perl, program: confinement.program, directory, log: hear })
   const found = { groups, images, ownUsers }
-  const parts: Parts = { launcher, groups, disks, slots, found, rootAt, confinement }
+  const alone: Parts = { launcher, groups, disks, slots, found, rootAt, confinement, network: undefined }
   try {
-    const shortcomings = await probe(parts)
-    return createRuntime(engineOf(parts, confinement.capabilities(found, shortcomings)))
+    const shortcomings = await probe(alone, { kind: "host" })
+    const { network, reasons } = await networkFor(alone, { demand, perl, log })
+    const parts = { ...alone, network }
+    const withoutRoots = await probeImage(alone, directory)
+    const all = { ...found, ...(withoutRoots !== undefined && { withoutRoots }) }
+    const capabilities = confinement.capabilities(all, shortcomings)
+    return createRuntime(
+      engineOf(parts, {
+        ...capabilities,
+        network: network ? "filtered" : "none",
+        reasons: [...capabilities.reasons, ...reasons],
+      }),
+    )
   } catch (error) {
     await launcher[Symbol.asyncDispose]()
     await groups.close()
@@ -244,7 +282,7 @@ export const openLaunched = async (
 }
 
 /** Opening it tells more than its mode: containers have the file and may not. */
-const mayWrite = async (path: string): Promise<boolean> => {
+export const mayWrite = async (path: string): Promise<boolean> => {
   try {
     await (await open(path, "r+")).close()
     return true
@@ -253,23 +291,51 @@ const mayWrite = async (path: string): Promise<boolean> => {
   }
 }
 
+/** One that a first workload could be given. Rejects where it is demanded and there is none. */
+const networkFor = async (
+  parts: Parts,
+  given: { demand: NetworkDemand | undefined; perl: string; log: (line: string) => void },
+): Promise<FoundNetwork> => {
+  const { demand, perl, log } = given
+  const nft = await programIn("nft")
+  const found = await findNetwork(demand, { perl, nft, isRoot: parts.found.ownUsers }, log)
+  if (!found.network) return found
+  try {
+    await probe({ ...parts, network: found.network }, { kind: "host" })
+    return found
+  } catch (error) {
+    await found.network[Symbol.asyncDispose]()
+    return withoutNetwork(demand, error)
+  }
+}
+
+/** Starts a workload from an empty image and ends it; gives why that does not go. */
+const probeImage = async (parts: Parts, directory: string): Promise<string | undefined> => {
+  const image = join(directory, "probe")
+  try {
+    await mkdir(image, { recursive: true, mode: 0o755 })
+    await probe(parts, { kind: "image", directory: image })
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  } finally {
+    await rm(image, { recursive: true, force: true })
+  }
+}
+
 /** Starts a workload and ends it. Rejects with what this machine does not grant. */
-const probe = async (parts: Parts): Promise<readonly string[]> => {
+const probe = async (parts: Parts, root: Root): Promise<readonly string[]> => {
   const booted = await boot(parts, {
-    ...{
-      id: randomUUID(),
-      hostname: "probe",
-      root: { kind: "host" },
-      disk: { kind: "memory", bytes: 2 ** 20 },
-    },
-    ...{ vcpus: 1, memoryBytes: 2 ** 25, processesMax: 8, network: { mode: "none" }, mounts: [] },
+    ...{ id: randomUUID(), hostname: "probe", root, disk: { kind: "memory", bytes: 2 ** 20 } },
+    ...{ vcpus: 1, memoryBytes: 2 ** 25, processesMax: 8, mounts: [] },
+    network: parts.network ? { mode: "filtered", allow: [], deny: [] } : { mode: "none" },
   })
   const client = createGuestClient(booted.stream)
   // What it says to a workload that ends is that this has ended.
   const timer = setTimeout(booted.kill, PROBE_MS_MAX)
   try {
     await client.ready
-    return (await parts.confinement.try?.(client)) ?? []
+    return (root.kind === "host" && (await parts.confinement.try?.(client))) || []
   } finally {
     clearTimeout(timer)
     booted.kill()

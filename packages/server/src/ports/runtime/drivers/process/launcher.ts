@@ -15,8 +15,8 @@ export interface Launched {
   readonly socket: Socket
   /** Of the workload's first process, as this machine counts. */
   readonly pid: number
-  /** Resolves when it has ended, and with it all others of the workload. */
-  readonly ended: Promise<void>
+  /** Resolves when it has ended, and with it all others of the workload: its exit code, 0 when a signal ended it. */
+  readonly ended: Promise<number>
 }
 
 /** Names and values; a name may come more than once. */
@@ -29,7 +29,7 @@ export interface Launcher extends AsyncDisposable {
 interface Pending {
   readonly started: PromiseWithResolvers<number>
   readonly arrived: PromiseWithResolvers<Socket>
-  readonly ended: PromiseWithResolvers<void>
+  readonly ended: PromiseWithResolvers<number>
 }
 
 const SOCKET_NAME = "guests.sock"
@@ -76,7 +76,7 @@ export const openLauncher = async (options: {
     const launch = pending.get(ticket)
     if (what === "started") launch?.started.resolve(Number(rest[0]))
     else if (what === "failed") launch?.started.reject(new PortError("unavailable", rest.join(" ")))
-    else if (what === "ended") launch?.ended.resolve()
+    else if (what === "ended") launch?.ended.resolve(Number(rest[0]))
   }
 
   const begin = (): ChildProcess => {
@@ -91,7 +91,7 @@ export const openLauncher = async (options: {
       .on("close", () => {
         for (const launch of pending.values()) {
           launch.started.reject(new PortError("unavailable", "the launcher has ended"))
-          launch.ended.resolve()
+          launch.ended.resolve(0)
         }
       })
     return child
@@ -114,11 +114,12 @@ export const openLauncher = async (options: {
       }
       for (const { promise } of [launch.started, launch.arrived]) promise.catch(() => undefined)
       pending.set(ticket, launch)
-      const ended = launch.ended.promise.then(() => {
+      const ended = launch.ended.promise.then(code => {
         pending.delete(ticket)
         const silent = new PortError("unavailable", "the workload ended before its agent spoke")
         // What it said may still be on its way.
         setTimeout(() => launch.arrived.reject(silent), LAST_WORDS_MS).unref()
+        return code
       })
       const timer = setTimeout(
         () => launch.arrived.reject(new PortError("unavailable", "the workload did not start in time")),
@@ -130,7 +131,7 @@ export const openLauncher = async (options: {
         const socket = await launch.arrived.promise
         return { socket, pid, ended }
       } catch (error) {
-        launch.ended.resolve()
+        launch.ended.resolve(0)
         throw error
       } finally {
         clearTimeout(timer)

@@ -31,9 +31,9 @@ my %below = (
     'etc/ssl' => 0755,
 );
 my %users_own = map { $_ => 1 } qw(workspace home/user);
-my @hidden_files = qw(kcore keys key-users kmsg kallsyms kpagecount kpagecgroup kpageflags sched_debug sysrq-trigger
+our @hidden_files = qw(kcore keys key-users kmsg kallsyms kpagecount kpagecgroup kpageflags sched_debug sysrq-trigger
     timer_list config.gz modules vmallocinfo slabinfo vmcore iomem ioports);
-my @hidden_directories = qw(acpi asound scsi driver bus fs irq tty dynamic_debug pressure);
+our @hidden_directories = qw(acpi asound scsi driver bus fs irq tty dynamic_debug pressure);
 
 my %etc = (
     passwd => "root:x:0:0:root:/root:/bin/bash\nuser:x:1000:1000:user:/home/user:/bin/bash\n"
@@ -41,7 +41,7 @@ my %etc = (
     group => "root:x:0:\ntty:x:5:\nuser:x:1000:\nnogroup:x:65534:\n",
     shadow => "root:*:19000:0:99999:7:::\nuser:*:19000:0:99999:7:::\n",
     'nsswitch.conf' => "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n",
-    'resolv.conf' => '',
+    'resolv.conf' => Link::RESOLV_CONF,
     shells => "/bin/sh\n/bin/bash\n",
     'ld.so.conf' => "include /etc/ld.so.conf.d/*.conf\n",
     profile => "umask 022\n[ -n \"\$PS1\" ] && PS1='\\u\@\\h:\\w\\\$ '\n",
@@ -102,14 +102,14 @@ sub target {
 sub build {
     my ($asked, $uid) = @_;
     begin($asked->{root_at});
-    tree($asked, $uid);
+    $asked->{image} ? Image::tree($asked, $uid) : tree($asked, $uid);
     devices($uid);
-    proc($uid);
+    proc($uid, $asked->{image} ? '../empty' : '.svc/empty');
     for (@{ $asked->{mount} }) {
         my ($source, $target) = unpack 'N/a* N/a*', $_;
         show($source, target('.', $target), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV);
     }
-    finish();
+    finish() unless $asked->{image};
     enter();
 }
 
@@ -148,7 +148,7 @@ sub enter {
 }
 
 # /usr is the machine's, and so is what old systems keep beside it.
-sub programs {
+sub usr {
     directory('usr', 0755, 0);
     show('/usr', 'usr', ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV);
     for my $name (qw(bin sbin lib lib32 lib64 libx32)) {
@@ -159,6 +159,10 @@ sub programs {
             show("/$name", $name, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV);
         }
     }
+}
+
+sub programs {
+    usr();
     for my $name (qw(alternatives ssl/certs ld.so.conf.d)) {
         next unless -d "/etc/$name";
         (my $flat = $name) =~ tr{/}{-};
@@ -185,18 +189,25 @@ sub devices {
     Kernel::must('devices', 'mount', 'svc', 'dev', '', MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, '');
 }
 
-sub disk {
-    my ($asked, $uid) = @_;
+sub mount_disk {
+    my ($asked, $target) = @_;
     my ($kind, $of) = split /:/, $asked->{disk}, 2;
     if ($kind eq 'memory') {
-        mount('svc', '.svc/disk', 'tmpfs', MS_NOSUID | MS_NODEV, "size=$of,mode=755");
+        mount('svc', $target, 'tmpfs', MS_NOSUID | MS_NODEV, "size=$of,mode=755");
     } elsif ($kind eq 'file') {
         my ($device, $open) = loop_device($of);
-        mount($device, '.svc/disk', 'ext4', MS_NOSUID | MS_NODEV, '');
+        mount($device, $target, 'ext4', MS_NOSUID | MS_NODEV, '');
         close $open;
+    } elsif ($kind eq 'device') {
+        mount($of, $target, 'ext4', MS_NOSUID | MS_NODEV, '');
     } else {
-        show($of, '.svc/disk', ATTR_NOSUID | ATTR_NODEV);
+        show($of, $target, ATTR_NOSUID | ATTR_NODEV);
     }
+}
+
+sub disk {
+    my ($asked, $uid) = @_;
+    mount_disk($asked, '.svc/disk');
     for my $name (sort keys %disk) {
         directory(".svc/disk/$name", $disk{$name}, $uid + ($users_own{$name} ? user_id() : 0));
         directory($name, 0755, $uid);
@@ -213,11 +224,13 @@ sub disk {
 
 sub user_id { $Agent::has_one_user ? 0 : Commands::USER_ID }
 
+sub hosts { "127.0.0.1 localhost $_[0]\n::1 localhost ip6-localhost\n" }
+
 sub etc {
     my ($hostname, $uid) = @_;
     return if -l 'etc/hostname' || -e 'etc/hostname';
     first_text("etc/$_", $etc{$_}, $uid) for sort keys %etc;
-    first_text('etc/hosts', "127.0.0.1 localhost $hostname\n::1 localhost ip6-localhost\n", $uid);
+    first_text('etc/hosts', hosts($hostname), $uid);
     symlink '../usr/lib/os-release', 'etc/os-release';
     symlink '../proc/self/mounts', 'etc/mtab';
     symlink '/.svc/etc/ld.so.cache', 'etc/ld.so.cache';
@@ -245,14 +258,21 @@ sub loop_device {
     die "loop devices: none is free\n";
 }
 
-sub proc {
+# Of the processes that are there; another driver's have one that is mounted already.
+our $mount_proc = sub {
     my ($uid) = @_;
-    directory('proc', 0555, $uid);
     mount('svc', 'proc', 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=2,gid=$uid");
     my $is_there = '/proc/sys/net/ipv4/ip_unprivileged_port_start';
     Launch::write_file('proc/sys/net/ipv4/ip_unprivileged_port_start', '0') if -e $is_there;
+};
+
+# `empty` is a directory that stands for those that are hidden.
+sub proc {
+    my ($uid, $empty) = @_;
+    directory('proc', 0555, $uid);
+    $mount_proc->($uid);
     show('dev/null', "proc/$_", 0) for grep { -e "proc/$_" } @hidden_files;
-    show('.svc/empty', "proc/$_", ATTR_RDONLY) for grep { -d "proc/$_" } @hidden_directories;
+    show($empty, "proc/$_", ATTR_RDONLY) for grep { -d "proc/$_" } @hidden_directories;
     show('proc/sys', 'proc/sys', ATTR_RDONLY);
 }
 

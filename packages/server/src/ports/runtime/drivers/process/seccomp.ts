@@ -10,6 +10,7 @@ interface Machine {
   readonly denied: readonly number[]
   readonly socket: number
   readonly clone: number
+  readonly unshare: number
   /** Those that send a signal to the process that their first argument names. */
   readonly kills: readonly number[]
 }
@@ -39,6 +40,7 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
     audit: 0xc000_003e,
     socket: 41,
     clone: 56,
+    unshare: 272,
     // kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open
     kills: [62, 200, 234, 129, 297, 434],
     denied: [
@@ -48,8 +50,8 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
       ...[174, 175, 176, 177, 178, 179, 180, 163, 164],
       // clock_settime clock_adjtime adjtimex kexec_load kexec_file_load finit_module syslog uselib ustat _sysctl
       ...[227, 305, 159, 246, 320, 313, 103, 134, 136, 156],
-      // add_key request_key keyctl unshare setns perf_event_open bpf userfaultfd lookup_dcookie open_by_handle_at
-      ...[248, 249, 250, 272, 308, 298, 321, 323, 212, 304],
+      // add_key request_key keyctl setns perf_event_open bpf userfaultfd lookup_dcookie open_by_handle_at
+      ...[248, 249, 250, 308, 298, 321, 323, 212, 304],
       // name_to_handle_at fanotify_init modify_ldt move_pages migrate_pages mbind set_mempolicy vmsplice vhangup
       ...[303, 300, 154, 279, 256, 237, 238, 278, 153],
     ],
@@ -58,14 +60,15 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
     audit: 0xc000_00b7,
     socket: 198,
     clone: 220,
+    unshare: 97,
     kills: [129, 130, 131, 138, 240, 434],
     denied: [
       // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname quotactl nfsservctl acct settimeofday
       ...[40, 39, 41, 224, 225, 142, 161, 162, 60, 42, 89, 170],
       // init_module delete_module finit_module clock_settime clock_adjtime adjtimex kexec_load kexec_file_load syslog
       ...[105, 106, 273, 112, 266, 171, 104, 294, 116],
-      // add_key request_key keyctl unshare setns perf_event_open bpf userfaultfd lookup_dcookie open_by_handle_at
-      ...[217, 218, 219, 97, 268, 241, 280, 282, 18, 265],
+      // add_key request_key keyctl setns perf_event_open bpf userfaultfd lookup_dcookie open_by_handle_at
+      ...[217, 218, 219, 268, 241, 280, 282, 18, 265],
       // name_to_handle_at fanotify_init move_pages migrate_pages mbind set_mempolicy vmsplice vhangup
       ...[264, 262, 239, 238, 235, 237, 75, 58],
     ],
@@ -90,11 +93,18 @@ const give = (action: number) => instruction(RETURN, action)
 /** Each of these is a step of its own: when it does not apply, it skips what it would give. */
 const when = (code: number, value: number, action: number) => [instruction(code, value, 0, 1), give(action)]
 
-/** Undefined where we know no numbers: a filter with wrong ones would be worse than none. */
-export const seccompFilter = (architecture: NodeJS.Architecture): Buffer | undefined => {
+/**
+ * Undefined where we know no numbers: a filter with wrong ones would be worse than none. `commands` may do nothing that
+ * only serves to get out; an `agent` whose commands have names of their own for its one user makes namespaces for them.
+ */
+export const seccompFilter = (
+  architecture: NodeJS.Architecture,
+  subject: "commands" | "agent" = "commands",
+): Buffer | undefined => {
   const machine = machines[architecture]
   if (!machine) return undefined
-  const { audit, denied, socket, clone, kills } = machine
+  const { audit, socket, clone, kills } = machine
+  const denied = [...machine.denied, ...commonDenied, ...(subject === "agent" ? [] : [machine.unshare])]
   const onFirstArgument = (call: number, steps: readonly Buffer[]) => [
     instruction(EQUAL, call, 0, steps.length + 1),
     instruction(LOAD, FIRST_ARGUMENT),
@@ -109,7 +119,7 @@ export const seccompFilter = (architecture: NodeJS.Architecture): Buffer | undef
     ...when(AT_LEAST, 0x4000_0000, errno(ENOSYS)),
     // Its flags lie in memory, where no filter sees them; libraries go back to clone.
     ...when(EQUAL, CLONE3, errno(ENOSYS)),
-    ...[...denied, ...commonDenied].flatMap(call => when(EQUAL, call, errno(EPERM))),
+    ...denied.flatMap(call => when(EQUAL, call, errno(EPERM))),
     // The agent: not all kernels keep the first process from signals of others.
     ...kills.flatMap(call => onFirstArgument(call, [...when(EQUAL, 1, errno(EPERM)), give(ALLOW)])),
     ...onFirstArgument(clone, [...when(ANY_OF, NAMESPACE_FLAGS, errno(EPERM)), give(ALLOW)]),
