@@ -1,0 +1,91 @@
+/** From names to unpacked images. */
+import { join } from "node:path"
+import { createTurns } from "../../kernel/turns.ts"
+import { openArchive } from "./archive.ts"
+import { ImageError } from "./image-error.ts"
+import { configOf, type Descriptor, type ImageConfig, parseJson } from "./manifest.ts"
+import type { Reference } from "./reference.ts"
+import type { Found, Registry } from "./registry.ts"
+import type { ImageStore } from "./store.ts"
+import type { UnpackLimits } from "./unpack.ts"
+import { unpackInThread } from "./unpacking.ts"
+
+export interface Puller {
+  /** Gives the digest of what is then in the store. */
+  pull(reference: Reference): Promise<string>
+  /** The same of an archive. */
+  unpack(file: string): Promise<string>
+}
+
+/** Unpacking is bound by this machine's disk. */
+const PULLS_AT_ONCE = 4
+const DOWNLOADS_AT_ONCE = 3
+
+export const createPuller = (needs: {
+  store: ImageStore
+  registry: Registry
+  limits: UnpackLimits
+  signal: AbortSignal
+}): Puller => {
+  const { store, registry, limits, signal } = needs
+  const inTurn = createTurns(PULLS_AT_ONCE)
+
+  const unpackInto = async (folder: string, files: readonly string[], config: ImageConfig) => {
+    const root = join(folder, "root")
+    const { workingDir } = config
+    const { bytes, isOpenToAll } = await unpackInThread(
+      { kind: "layers", files, root, workingDir, limits },
+      signal,
+    )
+    return { bytes, config: { ...config, workingDir: isOpenToAll ? workingDir : null } }
+  }
+
+  /** Each layer once, into a file that has its name. */
+  const download = async (reference: Reference, layers: readonly Descriptor[], folder: string) => {
+    const fileOf = ({ digest }: Descriptor) => join(folder, digest.replace(":", "-"))
+    const left = [...new Map(layers.map(layer => [layer.digest, layer])).values()]
+    const failed = new AbortController()
+    const either = AbortSignal.any([signal, failed.signal])
+    const work = async () => {
+      for (let layer = left.shift(); layer; layer = left.shift())
+        await registry.download(reference, layer, fileOf(layer), either)
+    }
+    const workers = Array.from({ length: DOWNLOADS_AT_ONCE }, () =>
+      work().catch(error => {
+        failed.abort()
+        throw error
+      }),
+    )
+    const [outcome] = await Promise.allSettled([Promise.all(workers), Promise.allSettled(workers)])
+    if (outcome.status === "rejected") throw outcome.reason
+    return layers.map(fileOf)
+  }
+
+  const bring = (reference: Reference, { digest, manifest }: Found) =>
+    store.add(digest, folder =>
+      store.temporary(async blobs => {
+        const sum = manifest.layers.reduce((total, { size }) => total + size, 0)
+        if (sum > limits.bytesMax) throw new ImageError("the image is larger than is allowed here")
+        const bytes = await registry.read(reference, manifest.config, signal)
+        const config = configOf(parseJson(bytes, "the image's configuration"))
+        return await unpackInto(folder, await download(reference, manifest.layers, blobs), config)
+      }),
+    )
+
+  return {
+    pull: reference =>
+      inTurn(async () => {
+        const found = await registry.find(reference, signal)
+        if (!store.find(found.digest)) await bring(reference, found)
+        return found.digest
+      }),
+    unpack: file =>
+      inTurn(() =>
+        store.temporary(async folder => {
+          const { digest, config, layers } = await openArchive(file, folder, limits, signal)
+          if (!store.find(digest)) await store.add(digest, made => unpackInto(made, layers, config))
+          return digest
+        }),
+      ),
+  }
+}
