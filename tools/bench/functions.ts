@@ -1,17 +1,23 @@
-/** Functions: first calls with and without a prepared process, and warm ones, beside Node's own HTTP server. */
+/** Functions: first calls with and without a prepared process, and warm ones, beside Node's own HTTP server and workerd. */
 import { spawn } from "node:child_process"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
-import { load } from "./load.ts"
+import { type Load, load } from "./load.ts"
 import { apiKeyOf, median, PORT } from "./platform.ts"
+import { findWorkerd, startWorkerd } from "./workerd.ts"
 
 const RUNS = Number(process.env.BENCH_FUNCTION_RUNS ?? 10)
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const BARE_PORT = 14_811
+const WORKERD_PORT = 14_812
 /** Longer than a harness takes to be prepared for the next start. */
 const PREPARED_MS = 1_500
 const CODE = "export const handler = async event => ({ value: event.key })"
+/** The same as a worker. */
+const FETCH_CODE =
+  "export default { async fetch(request) { const { key } = await request.json(); return Response.json({ value: key }) } }"
+const BODY = { key: "a" }
 
 const bareStart = async (): Promise<{ ms: number; stop: () => void }> => {
   const from = performance.now()
@@ -61,15 +67,42 @@ const firstCalls = async (
   return spread(values)
 }
 
+const told = ({ requestsPerSecond, p50Ms, p99Ms }: Load): string =>
+  `${requestsPerSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
+
+/** A worker behind its public URL, and the same worker under workerd without a platform in front, one after the other. */
+const besideWorkerd = async (svc: Svc): Promise<Record<string, string>> => {
+  const program = findWorkerd()
+  if (program === undefined)
+    return { "beside workerd": "not measured: no workerd on PATH or in node_modules" }
+  const shape = { runtime: "nodejs", concurrency: 8, vcpus: 1, public: true } as const
+  const { id, url } = await svc.functions.create({ name: "worker", code: FETCH_CODE, ...shape })
+  const other = await startWorkerd(program, { code: FETCH_CODE, port: WORKERD_PORT, body: BODY })
+  const figures: Record<string, string> = { "workerd: start to first reply": `${other.ms.toFixed(0)} ms` }
+  const own = { url, headers: {}, body: BODY }
+  const its = { url: `http://127.0.0.1:${WORKERD_PORT}/`, headers: {}, body: BODY }
+  for (const target of [own, its]) await load(target, 8, 2)
+  for (const connections of [1, 8]) {
+    const theirs = await load(its, connections, SECONDS)
+    const ours = await load(own, connections, SECONDS)
+    const ratio = ours.requestsPerSecond / theirs.requestsPerSecond
+    figures[`workerd: ${connections} connections`] = told(theirs)
+    figures[`function's URL: ${connections} connections`] = `${told(ours)}; ${ratio.toFixed(2)} of workerd`
+  }
+  other.stop()
+  await svc.functions.delete({ id })
+  return figures
+}
+
 const warm = async (svc: Svc, apiKey: string, concurrency: number, connections: number): Promise<string> => {
   const name = `warm${concurrency}`
   await svc.functions.create({ name, runtime: "nodejs", code: CODE, concurrency, vcpus: 1 })
   const url = `http://127.0.0.1:${PORT}/v1/functions/${name}/invoke`
   const target = { url, headers: { authorization: `Bearer ${apiKey}` }, body: { key: "a" } }
   await load(target, connections, 2)
-  const { requestsPerSecond, p50Ms, p99Ms } = await load(target, connections, SECONDS)
+  const measured = await load(target, connections, SECONDS)
   await svc.functions.delete({ id: name })
-  return `${requestsPerSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
+  return told(measured)
 }
 
 export const functionFigures = async (dataDir: string): Promise<Record<string, string | number>> => {
@@ -99,12 +132,10 @@ export const functionFigures = async (dataDir: string): Promise<Record<string, s
   const bare = await bareStart()
   const target = { url: `http://127.0.0.1:${BARE_PORT}/`, headers: {}, body: { key: "a" } }
   for (const connections of [1, 8]) {
-    const { requestsPerSecond, p50Ms, p99Ms } = await load(target, connections, SECONDS)
-    figures[`bare node: ${connections} connections`] =
-      `${requestsPerSecond.toFixed(0)}/s, p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`
+    figures[`bare node: ${connections} connections`] = told(await load(target, connections, SECONDS))
   }
   bare.stop()
   figures["warm function: 1 connection"] = await warm(svc, apiKey, 1, 1)
   figures["warm function: 8 connections, 8 at once in one instance"] = await warm(svc, apiKey, 8, 8)
-  return figures
+  return { ...figures, ...(await besideWorkerd(svc)) }
 }

@@ -9,6 +9,8 @@ const { timeout_seconds, memory_mb, vcpus, payload_bytes } = workloadLimits.func
 export const FUNCTION_PAYLOAD_BYTES_MAX = payload_bytes.max
 /** UTF-8 bytes of what a function gives back, as JSON. */
 export const FUNCTION_RESPONSE_BYTES_MAX = payload_bytes.max
+/** Bytes of a reply that a function streams behind its URL; as many as AWS Lambda's. */
+export const FUNCTION_STREAM_BYTES_MAX = 200 * MIB
 export const FUNCTION_TIMEOUT_SECONDS_DEFAULT = timeout_seconds.default
 export const FUNCTION_MEMORY_MB_DEFAULT = memory_mb.default
 export const FUNCTION_VCPUS_DEFAULT = vcpus.default
@@ -20,6 +22,8 @@ export const FUNCTION_RETENTION_DAYS = 7
 /** Of code as it lies in the instance. */
 export const FUNCTION_CODE_BYTES_MAX = 64 * MIB
 export const FUNCTION_FILES_MAX = 5_000
+/** Invocations that one instance may run at once. */
+export const FUNCTION_CONCURRENCY_MAX = 100
 /** UTF-8 bytes of names and values. */
 export const FUNCTION_ENV_BYTES_MAX = 65_536
 /** Kept of one invocation. */
@@ -57,7 +61,9 @@ const Runtime = T.String({
   maxLength: 32,
   description:
     "`nodejs` or `python3`, with or without a version (`nodejs22`, `python3.12`): the version that is there is used, " +
-    "and told as `runtime_version`",
+    "and told as `runtime_version`. `wasm`: a command of WASI preview 1, which reads the event from its standard input " +
+    "and writes the result to its standard output; behind the URL it is a CGI 1.1 program (RFC 3875). `container`: a " +
+    "program of an image that answers HTTP on the port that PORT names; an invocation is a POST of the event to `/`",
 })
 
 export const deployFields = {
@@ -68,10 +74,15 @@ export const deployFields = {
       pattern: "^[A-Za-z0-9_/-]+\\.[A-Za-z0-9_$]+$",
       description:
         "File without its ending, a dot, and what it exports: `index.handler` when left out. A JavaScript module may " +
-        "instead have a default export: a function, or an object with `fetch(request)`",
+        "instead have a default export: a function, or an object with `fetch(request)`. Of WebAssembly the file counts",
     }),
   ),
-  code: T.Optional(T.String({ maxLength: 4 * MIB, description: "The text of `index.js` or `index.py`" })),
+  code: T.Optional(
+    T.String({
+      maxLength: 4 * MIB,
+      description: "The text of `index.js` or `index.py`, or `index.wasm` in base64",
+    }),
+  ),
   code_zip: T.Optional(T.String({ maxLength: ZIP_BASE64_MAX, description: "A zip archive in base64" })),
   files: T.Optional(
     T.Record(T.String({ pattern: FilePath }), T.String({ maxLength: 4 * MIB }), {
@@ -81,10 +92,20 @@ export const deployFields = {
   storage: T.Optional(
     T.Object(
       { bucket: T.String({ minLength: 1, maxLength: 63 }), key: T.String({ minLength: 1, maxLength: 1024 }) },
-      { additionalProperties: false, description: "A zip archive in a bucket of the project" },
+      {
+        additionalProperties: false,
+        description: "A zip archive, or a module of WebAssembly, in a bucket of the project",
+      },
     ),
   ),
-  image: T.Optional(T.String({ minLength: 1, maxLength: 512, description: "For the runtime `container`" })),
+  image: T.Optional(
+    T.String({
+      minLength: 1,
+      maxLength: 512,
+      description:
+        "Of the runtime `container`, such as `ghcr.io/owner/name:tag` or a template of the installation",
+    }),
+  ),
   memory_mb: T.Optional(
     T.Integer({ minimum: 64, maximum: memory_mb.max, description: `${memory_mb.default} when left out` }),
   ),
@@ -107,15 +128,17 @@ export const deployFields = {
   concurrency: T.Optional(
     T.Integer({
       minimum: 1,
-      maximum: 100,
-      description: "Invocations that one instance runs at once; 1 when left out",
+      maximum: FUNCTION_CONCURRENCY_MAX,
+      description: "Invocations that one instance runs at once; 1 when left out, and for `wasm`",
     }),
   ),
   min_instances: T.Optional(
     T.Integer({
       minimum: 0,
       maximum: 5,
-      description: "Instances kept while nothing is invoked; 0 when left out",
+      description:
+        "Instances kept while nothing is invoked; 0 when left out. The plan bounds those of a project, and a host that " +
+        "is full keeps fewer",
     }),
   ),
   public: T.Optional(T.Boolean({ description: "Whether its URL answers without a key" })),
@@ -148,6 +171,10 @@ const versionFields = {
   env_names: T.Array(T.String()),
   concurrency: T.Integer(),
   min_instances: T.Integer(),
+  image: Nullable(T.String()),
+  image_digest: Nullable(
+    T.String({ description: "What the image stood for when the version first started" }),
+  ),
 }
 
 export const FunctionRecord = T.Object({

@@ -31,6 +31,7 @@ const DEPLOY_FAULTS = [
   "object_not_found",
   "name_taken",
   "not_implemented",
+  "plan_limit_reached",
 ] as const
 
 const invokeFields = {
@@ -72,7 +73,7 @@ export const functions = area(
       bodyBytesMax: FUNCTION_DEPLOY_BYTES_MAX,
       allowsNul: true,
       replies: { 201: FunctionRecord },
-      faults: [...DEPLOY_FAULTS, "plan_limit_reached"],
+      faults: DEPLOY_FAULTS,
       example: {
         name: "hello",
         runtime: "nodejs",

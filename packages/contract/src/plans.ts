@@ -25,6 +25,8 @@ export interface Plan {
   /** Live keys; connected apps are counted by themselves against the same number. */
   readonly api_keys: number | null
   readonly custom_domains: number | null
+  /** Instances that the functions of one project keep together while nothing is invoked; the specification has none. */
+  readonly kept_instances: number
   readonly included: IncludedQuotas
 }
 
@@ -46,6 +48,7 @@ export const plans = {
     seats: 1, // specification 8.2
     api_keys: 1, // specification 8.2
     custom_domains: 1, // specification 8.2
+    kept_instances: 1,
     included: freeQuotas,
   },
   chat_plus: {
@@ -56,6 +59,7 @@ export const plans = {
     seats: 1, // specification 8.2
     api_keys: 1, // specification 8.2
     custom_domains: 1, // specification 8.2
+    kept_instances: 1,
     // Specification 8.3 has no such column; 8.1 and 8.2 treat this plan as Free.
     included: freeQuotas,
   },
@@ -67,6 +71,7 @@ export const plans = {
     seats: 2, // specification 8.2
     api_keys: 3, // specification 8.2
     custom_domains: 3, // specification 8.2
+    kept_instances: 2,
     included: {
       storage_gb: 5, // specification 8.3
       email_sends: 5_000, // specification 8.3
@@ -83,6 +88,7 @@ export const plans = {
     seats: 5, // specification 8.2
     api_keys: 5, // specification 8.2
     custom_domains: 10, // specification 8.2
+    kept_instances: 5,
     included: {
       storage_gb: 25, // specification 8.3
       email_sends: 25_000, // specification 8.3
@@ -99,6 +105,7 @@ export const plans = {
     seats: 10, // specification 8.2
     api_keys: 10, // specification 8.2
     custom_domains: null, // specification 8.2
+    kept_instances: 10,
     included: {
       storage_gb: 100, // specification 8.3
       email_sends: 100_000, // specification 8.3
@@ -115,6 +122,7 @@ export const plans = {
     seats: 25, // specification 8.2
     api_keys: 25, // specification 8.2
     custom_domains: null, // specification 8.2
+    kept_instances: 25,
     included: {
       storage_gb: 500, // specification 8.3
       email_sends: 500_000, // specification 8.3
@@ -131,6 +139,7 @@ export const plans = {
     seats: null, // specification 8.2
     api_keys: null, // specification 8.2
     custom_domains: null, // specification 8.2
+    kept_instances: 50,
     // Specification 8.3 has no such column; 8.2 gives this plan everything without limit.
     included: {
       storage_gb: null,

@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
+import { echo, wasmOf } from "../../../server/src/areas/functions/testing/wasm.ts"
 import { everyScope, platform } from "../../../server/src/testing/platform.ts"
 import { bin, openFolder, openShell } from "../testing/command.ts"
 
@@ -47,6 +48,16 @@ test("a folder is deployed with all its files, and one with files that are no te
   const refused = await run(["functions", "deploy", "two", folder])
   assert.equal(refused.code, 2)
   assert.match(refused.err, /no text/)
+})
+
+test("a module of WebAssembly is deployed by its file", async t => {
+  const { run, folder, svc } = await functionsWorld(t)
+  const path = join(folder, "echo.wasm")
+  await writeFile(path, Buffer.from(wasmOf(echo), "base64"))
+  const { code, err } = await run(["functions", "deploy", "echo", path])
+  assert.equal(code, 0, err)
+  const answer = await svc.functions.invoke({ id: "echo", payload: { n: 1 } })
+  assert.deepEqual("result" in answer && answer.result, { n: 1 })
 })
 
 test("what cannot be deployed is told before anything is sent", async t => {

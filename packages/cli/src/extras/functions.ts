@@ -11,7 +11,7 @@ import { type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 
 export const deployFlags: OwnFlags = {
-  runtime: { type: "string", about: "nodejs or python3; by the files when left out" },
+  runtime: { type: "string", about: "nodejs, python3 or wasm; by the files when left out" },
   handler: { type: "string", about: "index.handler when left out" },
   "memory-mb": { type: "string", about: "Memory of an instance" },
   "timeout-seconds": { type: "string", about: "The longest an invocation may take" },
@@ -67,13 +67,16 @@ const readCode = async (path: string): Promise<Code> => {
   if (found.isDirectory()) return readFolder(path)
   const bytes = await readFile(path)
   const ending = extname(path)
+  if (ending === ".wasm") return { code: bytes.toString("base64") }
   if (ending === ".zip") return { code_zip: bytes.toString("base64") }
   if (ending === ".js" || ending === ".py") return { code: bytes.toString() }
   return { files: { [`index${ending}`]: bytes.toString() } }
 }
 
-const runtimeOf = (path: string, { files = {} }: Code): string =>
-  extname(path) === ".py" || "index.py" in files ? "python3" : "nodejs"
+const runtimeOf = (path: string, { files = {} }: Code): string => {
+  if (extname(path) === ".wasm") return "wasm"
+  return extname(path) === ".py" || "index.py" in files ? "python3" : "nodejs"
+}
 
 const textOf = (value: string | true | undefined): string | undefined =>
   typeof value === "string" ? value : undefined

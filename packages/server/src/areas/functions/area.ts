@@ -12,7 +12,8 @@ import { createFleet } from "./fleet.ts"
 import { type FunctionHandlerNeeds, functionHandlers } from "./handlers.ts"
 import { type InvocationHandlerNeeds, invocationHandlers } from "./invocation-handlers.ts"
 import { createInvoker } from "./invoker.ts"
-import { PRUNE_EVERY_MS, pruneFunctions } from "./pruning.ts"
+import { shareOut } from "./keeping.ts"
+import { PRUNE_EVERY_MS, pruneFunctions, removeOrphans } from "./pruning.ts"
 import { createRecorder } from "./recorder.ts"
 import { createRuntimes } from "./runtimes.ts"
 import { createStarter } from "./starter.ts"
@@ -30,7 +31,7 @@ const handlers = implement(
 
 const NEEDS = [
   ...(["database", "changes", "clock", "log", "jobs", "box", "meters", "metrics", "baseUrl"] as const),
-  ...(["objects", "functions", "runtime", "hosts", "retryDelayFactor", "functionsDir"] as const),
+  ...(["objects", "functions", "runtime", "hosts", "images", "retryDelayFactor", "functionsDir"] as const),
 ] as const
 
 type Needs = Pick<Services, (typeof NEEDS)[number]>
@@ -41,7 +42,7 @@ const KEPT_MAX = 100
 const CODE_UNUSED_MS = 3_600_000
 
 const open = async (needs: Needs) => {
-  const { database, changes, clock, log, hosts, meters, box } = needs
+  const { database, changes, clock, log, hosts } = needs
   const { db } = database
   const folders = await openCodeFolders(needs.functionsDir, clock.now)
   const recorder = createRecorder(db, log)
@@ -62,7 +63,8 @@ const open = async (needs: Needs) => {
   changes.subscribe(FUNCTION_TOPIC, id => {
     if (id !== undefined) fleet.forget(id)
   })
-  const invoker = createInvoker({ db, box, clock, meters, fleet, recorder, runtimes })
+  needs.images.keep(functionStore(db).listDigests)
+  const invoker = createInvoker({ ...needs, db, fleet, recorder, runtimes })
   return { folders, recorder, runtimes, fleet, invoker, directory: createDirectory(db, changes) }
 }
 
@@ -85,7 +87,7 @@ export const functionsArea = defineArea({
   needs: NEEDS,
   migrations: { schema: "functions", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {
-    const { database, clock, jobs, log, metrics, runtime, baseUrl } = services
+    const { database, changes, clock, jobs, log, metrics, runtime, hosts, baseUrl } = services
     const opened = await open(services)
     const { fleet, folders, recorder, invoker, directory } = opened
     const { capabilities } = runtime
@@ -94,13 +96,16 @@ export const functionsArea = defineArea({
     jobs.schedule({
       name: "functions.prune",
       every: PRUNE_EVERY_MS,
-      run: () => pruneFunctions(database.db, clock.now()),
+      async run() {
+        await removeOrphans(database.db, changes)
+        await pruneFunctions(database.db, clock.now())
+      },
     })
     const keep = async () => {
-      const rows = await functionStore(database.db).listWarm(KEPT_MAX)
+      const shares = shareOut(await functionStore(database.db).listKept(KEPT_MAX), hosts.capacity.memoryBytes)
       fleet.keep(
         await Promise.all(
-          rows.map(async row => ({ spec: await invoker.specOf(row), instances: row.min_instances })),
+          shares.map(async ({ row, instances }) => ({ spec: await invoker.specOf(row), instances })),
         ),
       )
     }
@@ -108,12 +113,13 @@ export const functionsArea = defineArea({
       keep().catch(error => log.error({ err: error }, "instances of functions could not be kept"))
     const ticking = [
       clock.every(KEEP_EVERY_MS, keepOrLog),
-      clock.every(CODE_UNUSED_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),
+      clock.every(PRUNE_EVERY_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),
     ]
     metrics.collect(() => {
-      const { instances, queued } = fleet.counts()
+      const { instances, resting, queued } = fleet.counts()
       return [
         gauge("svc_function_instances", "Instances of functions in this process.", instances),
+        gauge("svc_function_instances_resting", "Of them those whose processes are stopped.", resting),
         gauge("svc_function_invocations_waiting", "Invocations that wait for an instance.", queued),
       ]
     })

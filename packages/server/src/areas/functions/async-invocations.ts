@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
-import { isFault } from "../../kernel/fault.ts"
+import { type Fault, isFault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Job, Outcome as JobOutcome, Jobs } from "../../kernel/jobs/jobs.ts"
 import type { InvocationRow } from "./invocation-store.ts"
@@ -50,6 +50,7 @@ export const createAsyncInvocations = (needs: {
   const attempt = async (row: DeployedRow, invocation: InvocationRow, payload: string, job: Job) => {
     const store = invocationStore(db)
     const function_version = row.version
+    const beganMs = clock.now()
     await store.update(invocation, { status: "running", attempt: job.attempt, function_version })
     const outcome = await invoker.run(
       {
@@ -59,10 +60,13 @@ export const createAsyncInvocations = (needs: {
       invocation.id,
     )
     const isSuccess = outcome.status === "success"
+    // The first attempt waited since it was asked for; how long later ones wait is their schedule's doing.
+    const askedMs = invocation.created_at.getTime()
+    const waitedMs = invocation.attempt === 0 ? Math.max(0, beganMs - askedMs) : 0
     const result = isSuccess ? JSON.stringify(outcome.result) : null
     await database.transaction(async tx => {
       await invocationStore(tx).update(invocation, {
-        ...outcomeColumns(outcome, clock.now()),
+        ...outcomeColumns({ ...outcome, queueMs: outcome.queueMs + waitedMs }, clock.now()),
         ...(!isSuccess && !job.isLastAttempt && { status: "queued" }),
         error: outcome.error === null ? null : JSON.stringify(outcome.error),
         result: result !== null && Buffer.byteLength(result) <= RESULT_BYTES_MAX ? result : null,
@@ -72,6 +76,14 @@ export const createAsyncInvocations = (needs: {
     })
     if (!isSuccess) throw new Error(`${outcome.error?.type}: ${outcome.error?.message}`)
   }
+
+  /** It did not run, and will not while things are as they are. */
+  const refuse = async (invocation: InvocationRow, { code, message }: Fault, job: Job) =>
+    invocationStore(db).update(invocation, {
+      status: job.isLastAttempt ? "error" : "queued",
+      ended_at: job.isLastAttempt ? new Date(clock.now()) : null,
+      error: JSON.stringify({ type: code, message, stack: null }),
+    })
 
   const isBusy = (error: unknown): boolean =>
     isFault(error) && ["function_throttled", "no_host_capacity", "service_unavailable"].includes(error.code)
@@ -88,6 +100,7 @@ export const createAsyncInvocations = (needs: {
       await attempt(row, invocation, text, job)
       return undefined
     } catch (error) {
+      if (isFault(error) && !isBusy(error)) await refuse(invocation, error, job)
       if (!isBusy(error)) throw error
       // It has not run, so this was no attempt.
       await store.update(invocation, { status: "queued" })

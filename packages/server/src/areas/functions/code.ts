@@ -30,10 +30,28 @@ export const fromZip = (archive: Buffer): CodeFile[] => {
   }
 }
 
-export const fromBase64Zip = (text: string): CodeFile[] => {
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) throw unusable("code_zip is not base64")
-  return fromZip(Buffer.from(text, "base64"))
+const fromBase64 = (field: string, text: string): Buffer => {
+  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) throw unusable(`${field} is not base64`)
+  return Buffer.from(text, "base64")
 }
+
+export const fromBase64Zip = (text: string): CodeFile[] => fromZip(fromBase64("code_zip", text))
+
+/** WebAssembly Core Specification, 5.5.16. */
+const WASM_MAGIC = Buffer.from("\0asm")
+
+const fromModule = (path: string, content: Buffer): CodeFile[] => {
+  if (!content.subarray(0, WASM_MAGIC.length).equals(WASM_MAGIC))
+    throw unusable("it is no WebAssembly module")
+  return [{ path, content, isExecutable: false }]
+}
+
+export const fromBase64Module = (path: string, text: string): CodeFile[] =>
+  fromModule(path, fromBase64("code", text))
+
+/** An archive, or one module that would be `path` in it. */
+export const fromZipOrModule = (path: string, bytes: Buffer): CodeFile[] =>
+  bytes.subarray(0, WASM_MAGIC.length).equals(WASM_MAGIC) ? fromModule(path, bytes) : fromZip(bytes)
 
 export const fromFiles = (files: Readonly<Record<string, string>>): CodeFile[] =>
   Object.entries(files).map(([path, text]) => {

@@ -8,12 +8,22 @@ import {
   FUNCTION_VCPUS_DEFAULT,
   type Input,
 } from "@svc/contract"
+import type { Images } from "../../core/images/images.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import type { ObjectReader } from "../../services.ts"
-import { type Code, type CodeFile, fromBase64Zip, fromFiles, fromZip, packCode } from "./code.ts"
+import {
+  type Code,
+  type CodeFile,
+  fromBase64Module,
+  fromBase64Zip,
+  fromFiles,
+  fromZip,
+  fromZipOrModule,
+  packCode,
+} from "./code.ts"
 import { envContext } from "./invoker.ts"
 import type { LanguageRuntime, Runtimes } from "./runtimes.ts"
 import { type DeployedRow, functionStore } from "./store.ts"
@@ -24,6 +34,7 @@ export interface DeploymentNeeds {
   readonly box: SecretBox
   readonly objects: Offer<ObjectReader>
   readonly runtimes: Runtimes
+  readonly images: Pick<Images, "check">
 }
 
 const ZIP_BYTES_MAX = 64 * 2 ** 20
@@ -60,11 +71,29 @@ const readFiles = async (
 ): Promise<CodeFile[] | undefined> => {
   const given = SOURCES.filter(source => input[source] !== undefined)
   if (given.length > 1) throw fault("invalid_function_code", { reason: `send one of ${given.join(" and ")}` })
-  if (input.code !== undefined) return fromFiles({ [language.mainFile]: input.code })
+  const { mainFile, isBinary } = language
+  if (input.code !== undefined)
+    return isBinary ? fromBase64Module(mainFile, input.code) : fromFiles({ [mainFile]: input.code })
   if (input.code_zip !== undefined) return fromBase64Zip(input.code_zip)
   if (input.files !== undefined) return fromFiles(input.files)
-  if (input.storage !== undefined) return fromZip(await readObject(objects, input.storage, call))
+  if (input.storage !== undefined) {
+    const bytes = await readObject(objects, input.storage, call)
+    return isBinary ? fromZipOrModule(mainFile, bytes) : fromZip(bytes)
+  }
   return undefined
+}
+
+/** What a function from an image has in place of code: a file that names it. */
+const imageFiles = async (
+  { images }: DeploymentNeeds,
+  input: DeployInput,
+  { mainFile }: LanguageRuntime,
+): Promise<CodeFile[] | undefined> => {
+  const surplus = SOURCES.find(source => input[source] !== undefined)
+  if (surplus) throw fault("invalid_parameter", { reason: `${surplus}: a container's code is its image` })
+  if (input.image === undefined) return undefined
+  images.check(input.image)
+  return fromFiles({ [mainFile]: input.image })
 }
 
 const sealEnv = async (
@@ -105,6 +134,9 @@ const configColumns = async (
   vcpus: input.vcpus ?? before?.vcpus ?? FUNCTION_VCPUS_DEFAULT,
   concurrency: input.concurrency ?? before?.concurrency ?? 1,
   min_instances: input.min_instances ?? before?.min_instances ?? 0,
+  image: input.image ?? before?.image ?? null,
+  // Named again it is asked for again, whatever it stood for before.
+  image_digest: input.image === undefined ? (before?.image_digest ?? null) : null,
 })
 
 /** Texts are kept in columns that hold neither. */
@@ -132,11 +164,18 @@ export const readDeployment = async (
   checkTexts(input)
   const columns = await configColumns(needs, functionId, input, before, call)
   const language = await needs.runtimes.find(columns.runtime)
-  if (input.image !== undefined)
+  if (columns.concurrency > language.concurrencyMax)
+    throw fault("invalid_parameter", {
+      reason: `concurrency: an instance of the runtime ${language.name} runs one invocation at a time`,
+    })
+  const isContainer = language.name === "container"
+  if (!isContainer && input.image !== undefined)
     throw fault("invalid_parameter", { reason: "image: only the runtime container starts from one" })
-  const files = await readFiles(needs, input, language, call)
-  if (!files && !before) throw fault("missing_parameter", { field: "code" })
-  return { code: files && (await packCode(files)), columns, language }
+  const files = await (isContainer ? imageFiles : readFiles)(needs, input, language, call)
+  const isAlike = before && isContainer === (before.image !== null)
+  if (!files && !isAlike) throw fault("missing_parameter", { field: isContainer ? "image" : "code" })
+  const own = isContainer ? columns : { ...columns, image: null, image_digest: null }
+  return { code: files && (await packCode(files)), columns: own, language }
 }
 
 /** Writes code and version; the function's row names it afterwards. */

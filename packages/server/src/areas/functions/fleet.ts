@@ -1,13 +1,16 @@
+import { ImageError, ImagesStoppedError } from "../../core/images/image-error.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { CodeFolders } from "./code-folders.ts"
+import { startContainer } from "./container.ts"
 import { createGroup, type Group, isIdle } from "./group.ts"
-import { crash } from "./harness.ts"
+import type { Harness } from "./harness.ts"
 import { type Instance, LoadError, loadInstance } from "./instance.ts"
 import type { PrintedLine } from "./printing.ts"
 import type { Starter } from "./starter.ts"
 import type { FunctionSpec, Outcome, Work } from "./work.ts"
+import { crash } from "./workload.ts"
 
 export interface Fleet extends AsyncDisposable {
   /**
@@ -21,11 +24,13 @@ export interface Fleet extends AsyncDisposable {
   forget(functionId: string): void
   /** Gives up the place of what waits without work; false when everything works. */
   giveUp(): boolean
-  counts(): { readonly instances: number; readonly queued: number }
+  counts(): { readonly instances: number; readonly resting: number; readonly queued: number }
 }
 
 /** How long an instance stays without work. */
 export const IDLE_MS_MAX = 120_000
+/** After which its processes are stopped until the next call, so that it costs memory only. */
+export const REST_AFTER_MS = 5_000
 const SWEEP_EVERY_MS = 1_000
 
 export interface FleetNeeds {
@@ -38,20 +43,43 @@ export interface FleetNeeds {
   readonly loaded: (spec: FunctionSpec, problem: string | null) => void
 }
 
-const startInstance = async (needs: FleetNeeds, spec: FunctionSpec): Promise<Instance> => {
-  const { starter, folders, clock } = needs
-  const harness = await starter.start(spec)
+const startProcess = async (
+  { starter, folders }: FleetNeeds,
+  spec: FunctionSpec,
+  isSpare: boolean,
+  env: Readonly<Record<string, string>>,
+): Promise<Harness> => {
+  if (spec.openImage) {
+    const image = await spec.openImage().catch(error => {
+      if (error instanceof ImagesStoppedError)
+        throw fault("service_unavailable", { reason: "the platform stops" })
+      if (!(error instanceof ImageError)) throw error
+      throw new LoadError({ type: "InitError", message: error.message, stack: null }, 0)
+    })
+    return starter.startOwn(needs => startContainer(needs, { ...spec, isSpare }, image, env))
+  }
+  const harness = await starter.start(spec, isSpare)
   try {
     await folders.fill(harness.folder, spec.codeSha256, spec.readCode)
+    return harness
+  } catch (error) {
+    harness.end(crash("its code could not be loaded"))
+    throw error
+  }
+}
+
+const startInstance = async (needs: FleetNeeds, spec: FunctionSpec, isSpare: boolean): Promise<Instance> => {
+  try {
+    const env = await spec.openEnv()
+    const harness = await startProcess(needs, spec, isSpare, env)
     const instance = await loadInstance(harness, {
-      ...{ handler: spec.handler, env: await spec.openEnv(), concurrency: spec.concurrency },
+      ...{ handler: spec.handler, env, concurrency: spec.concurrency, vcpus: spec.vcpus },
       print: line => needs.print(spec, line),
-      nowMs: clock.now,
+      nowMs: needs.clock.now,
     })
     needs.loaded(spec, null)
     return instance
   } catch (error) {
-    harness.end(crash("its code could not be loaded"))
     if (error instanceof LoadError) needs.loaded(spec, `${error.error.type}: ${error.error.message}`)
     throw error
   }
@@ -65,7 +93,7 @@ export const createFleet = (needs: FleetNeeds): Fleet => {
     const known = groups.get(spec.functionId)
     if (known && known.spec.version >= spec.version) return known
     known?.retire()
-    const group = createGroup(spec, () => startInstance(needs, spec), log)
+    const group = createGroup(spec, isSpare => startInstance(needs, spec, isSpare), log)
     groups.set(spec.functionId, group)
     return group
   }
@@ -74,6 +102,7 @@ export const createFleet = (needs: FleetNeeds): Fleet => {
     starter.sweep()
     for (const [id, group] of groups) {
       group.sweep(clock.now() - IDLE_MS_MAX)
+      group.rest(clock.now() - REST_AFTER_MS)
       if (group.isEmpty) groups.delete(id)
     }
   })
@@ -104,6 +133,7 @@ export const createFleet = (needs: FleetNeeds): Fleet => {
       const all = [...groups.values()]
       return {
         instances: all.reduce((sum, { instances }) => sum + instances.size, 0),
+        resting: all.flatMap(({ instances }) => [...instances]).filter(one => one.isResting).length,
         queued: all.reduce((sum, { queued }) => sum + queued, 0),
       }
     },

@@ -1,10 +1,15 @@
+import { FUNCTION_STREAM_BYTES_MAX } from "@svc/contract"
 import type { Frame, FunctionError } from "./frames.ts"
-import type { Answer } from "./work.ts"
+import { createReplyBody, type ReplyBody } from "./reply-body.ts"
+import type { Answer, Work } from "./work.ts"
 
 interface Flight {
   readonly startedMs: number
+  readonly work: Work
   readonly timer: NodeJS.Timeout
   readonly resolve: (answer: Answer) => void
+  /** Of a reply that comes in pieces. */
+  streamed: { readonly reply: unknown; readonly body: ReplyBody; bytes: number } | undefined
 }
 
 /** The invocations that run in one instance. */
@@ -15,7 +20,10 @@ export interface Flights {
   has(invocationId: string): boolean
   /** The one that runs; null when there are none or several. */
   sole(): string | null
-  take(invocationId: string, timeoutMs: number): Promise<Answer>
+  take(work: Work): Promise<Answer>
+  /** False for what no harness says. */
+  head(frame: Extract<Frame, { kind: "head" }>): boolean
+  chunk(frame: Extract<Frame, { kind: "chunk" }>): boolean
   done(frame: Extract<Frame, { kind: "done" }>): void
   /** The instance is gone, and with it all that ran; `tell` is called with each. */
   crash(error: FunctionError, tell: (invocationId: string) => void): void
@@ -23,17 +31,27 @@ export interface Flights {
   close(): void
 }
 
+export interface FlightOptions {
+  readonly nowMs: () => number
+  /** An invocation ran out of time: tells it, and gives the error. */
+  readonly late: (invocationId: string, timeoutMs: number) => Promise<FunctionError>
+  readonly empty: () => void
+  /** There is room for so many bytes more of its reply. */
+  readonly more: (invocationId: string, bytes: number) => void
+  /** Nobody waits for its reply any more. */
+  readonly cancel: (invocationId: string) => void
+}
+
 const failed = (status: "error" | "timeout", error: FunctionError, durationMs: number): Answer => ({
   ...{ status, error, durationMs, result: null, reply: undefined, maxMemoryMb: null, responseBytes: 0 },
 })
 
-export const createFlights = (options: {
-  readonly nowMs: () => number
-  /** An invocation ran out of time. */
-  readonly late: (invocationId: string, error: FunctionError) => void
-  readonly empty: () => void
-}): Flights => {
-  const { nowMs, late, empty } = options
+const endBody = ({ streamed }: Flight, error: FunctionError | null) => {
+  if (error) streamed?.body.fail(new Error(`the function failed: ${error.type}`))
+  else streamed?.body.end()
+}
+
+export const createFlights = ({ nowMs, late, empty, more, cancel }: FlightOptions): Flights => {
   const flights = new Map<string, Flight>()
   let idleSinceMs = nowMs()
   let isClosed = false
@@ -44,16 +62,17 @@ export const createFlights = (options: {
     clearTimeout(flight.timer)
     flights.delete(id)
     idleSinceMs = nowMs()
-    flight.resolve(answer(performance.now() - flight.startedMs))
+    const landed = answer(performance.now() - flight.startedMs)
+    const { streamed } = flight
+    endBody(flight, landed.error)
+    flight.resolve(streamed ? { ...landed, reply: streamed.reply, responseBytes: streamed.bytes } : landed)
     if (isClosed && flights.size === 0) empty()
   }
 
-  const runOut = (id: string, timeoutMs: number) => {
-    const message = `the function took longer than ${timeoutMs / 1000} s`
-    const error = { type: "Timeout", message, stack: null }
-    late(id, error)
+  const runOut = async (id: string, timeoutMs: number) => {
     // Others that run in it may still end; when there are none, this ends it.
     isClosed = true
+    const error = await late(id, timeoutMs)
     land(id, durationMs => failed("timeout", error, durationMs))
   }
 
@@ -69,11 +88,38 @@ export const createFlights = (options: {
     },
     has: id => flights.has(id),
     sole: () => (flights.size === 1 ? ([...flights.keys()][0] ?? null) : null),
-    take: (id, timeoutMs) =>
-      new Promise(resolve => {
-        const timer = setTimeout(() => runOut(id, timeoutMs), timeoutMs)
-        flights.set(id, { startedMs: performance.now(), timer, resolve })
-      }),
+    take(work) {
+      const { invocationId: id, timeoutMs, signal } = work
+      const leave = () => cancel(id)
+      const answer = new Promise<Answer>(resolve => {
+        const timer = setTimeout(() => void runOut(id, timeoutMs), timeoutMs)
+        flights.set(id, { startedMs: performance.now(), work, timer, resolve, streamed: undefined })
+      })
+      if (!signal) return answer
+      signal.addEventListener("abort", leave, { once: true })
+      return answer.finally(() => signal.removeEventListener("abort", leave))
+    },
+    head({ invocationId: id, reply }) {
+      const flight = flights.get(id)
+      // It may have run out of time meanwhile.
+      if (!flight) return true
+      if (flight.streamed || !flight.work.stream) return false
+      const body = createReplyBody(
+        bytes => more(id, bytes),
+        () => cancel(id),
+      )
+      flight.streamed = { reply, body, bytes: 0 }
+      flight.work.stream(reply, body.stream)
+      return true
+    },
+    chunk({ invocationId: id, bytes }) {
+      const flight = flights.get(id)
+      if (!flight) return true
+      const { streamed } = flight
+      if (!streamed) return false
+      streamed.bytes += bytes.length
+      return streamed.bytes <= FUNCTION_STREAM_BYTES_MAX && streamed.body.push(bytes)
+    },
     done({ invocationId, error, result, reply, peakMb, bytes, isFinal }) {
       if (isFinal) isClosed = true
       land(invocationId, durationMs => ({

@@ -9,7 +9,7 @@ export interface FunctionError {
 
 export type Frame =
   | { readonly kind: "up" }
-  | { readonly kind: "ready"; readonly peakMb: number }
+  | { readonly kind: "ready"; readonly cpuMs: number | null }
   | { readonly kind: "failed"; readonly error: FunctionError }
   | {
       readonly kind: "log"
@@ -18,10 +18,15 @@ export type Frame =
       readonly atMs: number
       readonly message: string
     }
+  /** A reply whose body comes in pieces. */
+  | { readonly kind: "head"; readonly invocationId: string; readonly reply: unknown }
+  | { readonly kind: "chunk"; readonly invocationId: string; readonly bytes: Buffer }
   | {
       readonly kind: "done"
       readonly invocationId: string
       readonly peakMb: number
+      /** Of the process since its start; null where nobody measures it. */
+      readonly cpuMs: number | null
       readonly error: FunctionError | null
       readonly result: unknown
       readonly reply: unknown
@@ -63,6 +68,9 @@ const toError = (value: unknown): FunctionError => {
 const peakOf = (kilobytes: unknown): number =>
   typeof kilobytes === "number" && kilobytes > 0 && kilobytes < 2 ** 40 ? Math.ceil(kilobytes / 1024) : 0
 
+const cpuOf = (milliseconds: unknown): number =>
+  typeof milliseconds === "number" && milliseconds > 0 && milliseconds < 2 ** 40 ? milliseconds : 0
+
 const idOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
 const logOf = ({ i, s, at, m }: Record<string, unknown>): Frame => ({
@@ -72,6 +80,15 @@ const logOf = ({ i, s, at, m }: Record<string, unknown>): Frame => ({
   atMs: typeof at === "number" && at > 0 && at < YEAR_9999_MS ? at : 0,
   message: textOf(m, MESSAGE_LENGTH_MAX),
 })
+
+const doneOf = (value: Record<string, unknown>, invocationId: string, bytes: number): Frame => {
+  const error = value.error === undefined ? null : toError(value.error)
+  const { result = null, reply } = value
+  return {
+    ...{ kind: "done", invocationId, error, result, reply, isFinal: value.final === true, bytes },
+    ...{ peakMb: peakOf(value.kb), cpuMs: cpuOf(value.cpu) },
+  }
+}
 
 /** Undefined for what is no frame of a harness with that nonce; before there is one, only `up` is. */
 export const readFrame = (line: Buffer, nonce: string | undefined): Frame | undefined => {
@@ -84,24 +101,23 @@ export const readFrame = (line: Buffer, nonce: string | undefined): Frame | unde
   if (!isRecord(value)) return undefined
   if (nonce === undefined) return value.t === "up" ? { kind: "up" } : undefined
   if (value.n !== nonce) return undefined
-  const peakMb = peakOf(value.kb)
+  const invocationId = idOf(value.i)
   switch (value.t) {
     case "ready":
-      return { kind: "ready", peakMb }
+      return { kind: "ready", cpuMs: cpuOf(value.cpu) }
     case "failed":
       return { kind: "failed", error: toError(value.error) }
     case "log":
       return logOf(value)
-    case "done": {
-      const invocationId = idOf(value.i)
-      if (invocationId === null) return undefined
-      const error = value.error === undefined ? null : toError(value.error)
-      const { result = null, reply } = value
-      return {
-        ...{ kind: "done", invocationId, peakMb, error, result, reply },
-        ...{ isFinal: value.final === true, bytes: line.length },
-      }
-    }
+  }
+  if (invocationId === null) return undefined
+  switch (value.t) {
+    case "head":
+      return { kind: "head", invocationId, reply: value.reply }
+    case "chunk":
+      return { kind: "chunk", invocationId, bytes: Buffer.from(String(value.b), "base64") }
+    case "done":
+      return doneOf(value, invocationId, line.length)
     default:
       return undefined
   }

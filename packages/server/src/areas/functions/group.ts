@@ -17,6 +17,8 @@ export interface Group {
   keep(instances: number): void
   /** Ends those that are idle since that time and not kept. */
   sweep(idleSinceMs: number): void
+  /** Stops those that are idle since that time until they have work. */
+  rest(idleSinceMs: number): void
   /** Takes no more: who waits already is still served, and then all end. */
   retire(): void
   /** Refuses all that wait. */
@@ -69,12 +71,20 @@ const createQueue = () => {
     wait: (work: Work, sinceMs: number): Promise<Outcome> =>
       new Promise((resolve, reject) => {
         if (waiting.length >= QUEUE_MAX) return reject(throttled(`${QUEUE_MAX} invocations wait already`))
-        const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(one), 1)
-          reject(throttled(`no instance was free for ${QUEUE_MS_MAX / 1000} s`))
-        }, QUEUE_MS_MAX)
+        const refuse = (reason: string) => {
+          const at = waiting.indexOf(one)
+          if (at < 0) return
+          waiting.splice(at, 1)
+          clearTimeout(timer)
+          reject(throttled(reason))
+        }
+        const timer = setTimeout(
+          () => refuse(`no instance was free for ${QUEUE_MS_MAX / 1000} s`),
+          QUEUE_MS_MAX,
+        )
         const one: Waiting = { work, sinceMs, timer, resolve, reject }
         waiting.push(one)
+        work.signal?.addEventListener("abort", () => refuse("its caller left"), { once: true })
       }),
     next(): Waiting | undefined {
       const first = waiting.shift()
@@ -84,8 +94,12 @@ const createQueue = () => {
   }
 }
 
-/** `start` makes an instance of the spec. */
-export const createGroup = (spec: FunctionSpec, start: () => Promise<Instance>, log: Logger): Group => {
+/** `start` makes an instance of the spec; a spare one takes no other's place on the host. */
+export const createGroup = (
+  spec: FunctionSpec,
+  start: (isSpare: boolean) => Promise<Instance>,
+  log: Logger,
+): Group => {
   const instances = new Set<Instance>()
   const queue = createQueue()
   let starting = 0
@@ -100,18 +114,18 @@ export const createGroup = (spec: FunctionSpec, start: () => Promise<Instance>, 
         run(instance, next.work, next.sinceMs).then(next.resolve, next.reject).finally(pump)
       }
     }
-    grow(Math.ceil(queue.length / spec.concurrency))
+    grow(Math.ceil(queue.length / spec.concurrency), false)
     if (isRetired && queue.length === 0) for (const instance of instances) instance.retire()
   }
 
-  const grow = (wanted: number) => {
+  const grow = (wanted: number, isSpare: boolean) => {
     while (starting < Math.min(wanted, INSTANCES_MAX - instances.size, STARTING_MAX)) {
       starting += 1
-      start()
+      start(isSpare)
         .finally(() => {
           starting -= 1
         })
-        .then(add, fail)
+        .then(add, error => fail(error, isSpare))
     }
   }
 
@@ -125,8 +139,9 @@ export const createGroup = (spec: FunctionSpec, start: () => Promise<Instance>, 
   }
 
   /** Each failed start is told to one that waits; where there is no room, those that run or start may serve the others. */
-  const fail = (error: unknown) => {
+  const fail = (error: unknown, isSpare: boolean) => {
     const isFull = isFault(error, "no_host_capacity")
+    if (isFull && isSpare) return pump()
     if (isFull && instances.size + starting > 0) return
     const first = queue.next()
     if (first && error instanceof LoadError) first.resolve(notLoaded(error, first.sinceMs))
@@ -158,11 +173,15 @@ export const createGroup = (spec: FunctionSpec, start: () => Promise<Instance>, 
     },
     keep(wanted) {
       kept = wanted
-      grow(wanted - instances.size)
+      grow(wanted - instances.size, true)
     },
     sweep(idleSinceMs) {
       const idle = [...instances].filter(one => isIdle(one) && one.idleSinceMs <= idleSinceMs)
       for (const instance of idle.slice(0, Math.max(0, instances.size - kept))) instance.retire()
+    },
+    rest(idleSinceMs) {
+      for (const instance of instances)
+        if (isIdle(instance) && instance.idleSinceMs <= idleSinceMs) instance.rest()
     },
     retire() {
       isRetired = true

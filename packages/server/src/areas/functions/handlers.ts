@@ -1,4 +1,4 @@
-import { FUNCTION_VERSIONS_KEPT, FUNCTIONS_MAX, page, pageOf } from "@svc/contract"
+import { FUNCTION_VERSIONS_KEPT, FUNCTIONS_MAX, page, pageOf, plans } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
@@ -49,6 +49,19 @@ const checkName = (name: string) => {
     throw fault("invalid_name", { reason: `a function cannot be called ${name}` })
 }
 
+/** Those who ask for more than before wait for each other, and see what the others got. */
+const checkKept = async (
+  call: Call,
+  { min_instances = 0 }: DeployInput,
+  before: DeployedRow | undefined,
+): Promise<void> => {
+  if (min_instances <= (before?.min_instances ?? 0)) return
+  const limit = plans[call.organization.plan].kept_instances
+  const others = await functionStore(call.db).lockKept(ownerOf(call), before?.id)
+  if (others + min_instances > limit)
+    throw fault("plan_limit_reached", { limit, resources: "instances that a project's functions keep" })
+}
+
 const nameTaken = (error: unknown, name: string): unknown =>
   isUniqueViolation(error, "functions_name") ? fault("name_taken", { resource: "function", name }) : error
 
@@ -73,6 +86,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
     const owner = ownerOf(call)
     if ((await store.count(owner)) >= FUNCTIONS_MAX)
       throw fault("plan_limit_reached", { limit: FUNCTIONS_MAX, resources: "functions" })
+    await checkKept(call, input, undefined)
     const id = newId()
     const deployment = await readDeployment(needs, id, { name, ...input }, undefined, call)
     await store
@@ -95,6 +109,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
     if (input.name !== undefined) checkName(input.name)
     const before = await foundFunction(call, ref, "lock")
     const store = functionStore(call.db)
+    await checkKept(call, input, before)
     const deployment = await readDeployment(needs, before.id, input, before, call)
     const version = before.version + 1
     await writeVersion(call, before.id, version, deployment, before)

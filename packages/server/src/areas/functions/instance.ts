@@ -1,15 +1,23 @@
 import { randomBytes } from "node:crypto"
-import { FUNCTION_LOG_BYTES_MAX, FUNCTION_LOG_LINES_MAX } from "@svc/contract"
+import {
+  FUNCTION_LOG_BYTES_MAX,
+  FUNCTION_LOG_LINES_MAX,
+  FUNCTION_STREAM_BYTES_MAX,
+  type FunctionLogStream,
+} from "@svc/contract"
 import { createFlights, type Flights } from "./flights.ts"
 import { FRAME_BYTES_MAX, type Frame, type FunctionError, storable } from "./frames.ts"
-import { crash, type Harness, START_MS_MAX } from "./harness.ts"
+import { type Harness, START_MS_MAX } from "./harness.ts"
 import { createRawPrinter, type PrintedLine } from "./printing.ts"
+import { WINDOW_BYTES } from "./reply-body.ts"
 import type { Answer, Work } from "./work.ts"
+import { crash } from "./workload.ts"
 
 export interface InstanceOptions {
   readonly handler: string
   readonly env: Readonly<Record<string, string>>
   readonly concurrency: number
+  readonly vcpus: number
   readonly print: (line: PrintedLine) => void
   readonly nowMs: () => number
 }
@@ -24,6 +32,9 @@ export interface Instance {
   readonly idleSinceMs: number
   /** Whether it takes one more now. */
   readonly isFree: boolean
+  readonly isResting: boolean
+  /** Uses no processor until its next work, where the host can do that. */
+  rest(): void
   invoke(work: Work): Promise<Answer>
   /** Takes no more, and ends once nothing is in flight. */
   retire(): void
@@ -51,7 +62,11 @@ const LIMITS = {
   logBytes: FUNCTION_LOG_BYTES_MAX,
   logLines: FUNCTION_LOG_LINES_MAX,
   responseBytes: FRAME_BYTES_MAX,
+  streamBytes: FUNCTION_STREAM_BYTES_MAX,
+  windowBytes: WINDOW_BYTES,
 }
+/** A processor's use is told to so many digits. */
+const inSeconds = (ms: number): string => `${Number((ms / 1000).toFixed(2))} s`
 
 /** Hears the harness: what is printed goes to the log, and `loaded` once the code is there or not. */
 const hear = (
@@ -61,55 +76,74 @@ const hear = (
   loaded: (problem: FunctionError | null) => void,
 ) => {
   let linesLeft = LINES_MAX
-  const tell = (invocationId: string | null, stream: "stderr" | "platform", message: string) =>
+  let cpuMs: number | null = null
+  const breach = () => harness.end(crash("the function broke the channel to the platform"))
+  const tell = (invocationId: string | null, stream: FunctionLogStream, message: string) =>
     print({ invocationId, stream, atMs: nowMs(), message: storable(message) })
-  const raw = createRawPrinter(
-    message => tell(flights.sole(), "stderr", message),
-    () => harness.slow(),
-  )
+  const printer = (stream: FunctionLogStream) =>
+    createRawPrinter(
+      message => tell(flights.sole(), stream, message),
+      () => harness.slow(),
+    )
+  const raw = { stdout: printer("stdout"), stderr: printer("stderr") }
   const log = (frame: Extract<Frame, { kind: "log" }>) => {
     linesLeft -= 1
-    if (linesLeft < 0) return harness.end(crash("the function broke the channel to the platform"))
+    if (linesLeft < 0) return breach()
     const { stream, message, invocationId: named } = frame
     const invocationId = named !== null && flights.has(named) ? named : null
     print({ invocationId, stream, atMs: frame.atMs || nowMs(), message })
   }
   harness.listen({
-    text: raw.take,
+    text: (chunk, stream) => raw[stream].take(chunk),
     frame(frame) {
       if (frame.kind === "log") log(frame)
       else if (frame.kind === "done") flights.done(frame)
+      else if (frame.kind === "chunk") flights.chunk(frame) || breach()
+      else if (frame.kind === "head") flights.head(frame) || breach()
       else if (frame.kind === "ready") loaded(null)
       else if (frame.kind === "failed") loaded(frame.error)
+      if (frame.kind === "done" || frame.kind === "ready") cpuMs = frame.cpuMs
     },
   })
   const ended = harness.ended.then(error => {
-    raw.flush()
+    for (const one of Object.values(raw)) one.flush()
     loaded(error)
     flights.crash(error, id => tell(id, "platform", `${error.type}: ${error.message}`))
   })
   return {
     tell,
     ended,
+    /** What the process had used of a processor when it last said so. */
+    cpuMs: () => cpuMs,
     /** One more invocation may print now. */
     renew() {
       linesLeft = LINES_MAX * (flights.count + 2)
-      raw.reset()
+      for (const one of Object.values(raw)) one.reset()
     },
   }
 }
 
 /** Gives the harness its function, and resolves once that is loaded. Throws a LoadError. */
 export const loadInstance = async (harness: Harness, options: InstanceOptions): Promise<Instance> => {
-  const { nowMs, concurrency, handler, env } = options
+  const { nowMs, concurrency, handler, env, vcpus } = options
   const startedMs = performance.now()
   const nonce = randomBytes(16).toString("base64url")
   const loaded = Promise.withResolvers<void>()
   let served = 0
   const flights = createFlights({
     nowMs,
-    late: (id, error) => heard.tell(id, "platform", `Timeout: ${error.message}`),
+    async late(id, timeoutMs) {
+      const allMs = await harness.cpuMs()
+      const beforeMs = heard.cpuMs()
+      const usedMs = allMs === undefined || beforeMs === null ? null : Math.max(0, allMs - beforeMs)
+      const used = usedMs === null ? "" : `, in which it used ${inSeconds(usedMs)} of ${vcpus} vCPUs`
+      const message = `the function took longer than ${timeoutMs / 1000} s${used}`
+      if (flights.has(id)) heard.tell(id, "platform", `Timeout: ${message}`)
+      return { type: "Timeout", message, stack: null }
+    },
     empty: () => harness.end(crash("the instance was retired")),
+    more: (i, bytes) => harness.send({ t: "more", i, bytes }),
+    cancel: i => harness.send({ t: "cancel", i }),
   })
   const heard = hear(harness, flights, options, problem => {
     if (problem) loaded.reject(new LoadError(problem, performance.now() - startedMs))
@@ -146,10 +180,15 @@ export const loadInstance = async (harness: Harness, options: InstanceOptions): 
     get isFree() {
       return !flights.isClosed && flights.count < concurrency
     },
-    invoke({ invocationId, frame, timeoutMs }) {
+    get isResting() {
+      return harness.isResting
+    },
+    rest: harness.rest,
+    invoke(work) {
+      const { invocationId, frame, timeoutMs } = work
       served += 1
       heard.renew()
-      const answer = flights.take(invocationId, timeoutMs)
+      const answer = flights.take(work)
       harness.send({ ...frame, i: invocationId, deadline: Date.now() + timeoutMs })
       return answer
     },

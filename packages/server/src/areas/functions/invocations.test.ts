@@ -21,6 +21,7 @@ test("an asynchronous invocation is answered before it runs, and its record has 
     return found.status === "success" && found
   })
   assert.deepEqual([done.result, done.mode, done.attempt, done.payload_bytes], [{ twice: 8 }, "async", 1, 7])
+  assert.ok((done.queue_ms ?? 0) > 0 && (done.init_duration_ms ?? 0) > 0 && (done.duration_ms ?? 0) > 0)
   await assert.rejects(world.svc.functions.retryInvocation({ id, invocation_id }), {
     ...{ code: "invalid_state_transition", status: 409 },
   })

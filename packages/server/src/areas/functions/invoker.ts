@@ -1,4 +1,6 @@
+import type { Readable } from "node:stream"
 import type { FunctionTrigger, InvocationStatus } from "@svc/contract"
+import type { Image, Images } from "../../core/images/images.ts"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Clock } from "../../kernel/clock.ts"
@@ -23,6 +25,17 @@ export interface Request {
   readonly requestId: string | null
   /** In place of the function's own time where that is longer. */
   readonly timeoutMs?: number
+  /** Aborts when the caller leaves. */
+  readonly signal?: AbortSignal
+  /** Takes the beginning of a reply that comes while it is made; the invocation ends with its body. */
+  readonly stream?: (begun: StreamedReply) => void
+}
+
+export interface StreamedReply {
+  readonly invocationId: string
+  /** Not checked yet. */
+  readonly reply: unknown
+  readonly body: Readable
 }
 
 export interface Invoker {
@@ -59,10 +72,20 @@ export interface InvokerNeeds {
   readonly fleet: Fleet
   readonly recorder: Recorder
   readonly runtimes: Runtimes
+  readonly images: Pick<Images, "prepare">
 }
 
 export const createInvoker = (needs: InvokerNeeds): Invoker => {
-  const { db, box, clock, meters, fleet, recorder, runtimes } = needs
+  const { db, box, clock, meters, fleet, recorder, runtimes, images } = needs
+
+  /** A version runs what its image stood for when it was first started. */
+  const openImage = async (row: DeployedRow, name: string): Promise<Image> => {
+    const store = functionStore(db)
+    const known = await store.readDigest(row)
+    const image = await images.prepare(name, known)
+    if (known === null && image.digest !== null) await store.pinDigest(row, image.digest)
+    return image
+  }
 
   const specOf: Invoker["specOf"] = async row => {
     const language = await runtimes.start(languageOf(row.runtime))
@@ -72,6 +95,7 @@ export const createInvoker = (needs: InvokerNeeds): Invoker => {
       ...{ codeSha256: row.code_sha256, memoryMb: row.memory_mb, vcpus: row.vcpus },
       concurrency: row.concurrency,
       readCode: () => functionStore(db).readCode(row.organization_id, row.code_sha256),
+      openImage: row.image === null ? undefined : () => openImage(row, row.image ?? ""),
       openEnv: async () =>
         row.env === null ? {} : JSON.parse(await box.open(row.organization_id, envContext(row.id), row.env)),
     }
@@ -89,13 +113,15 @@ export const createInvoker = (needs: InvokerNeeds): Invoker => {
   }
 
   const run: Invoker["run"] = async (request, invocationId) => {
-    const { row, frame } = request
+    const { row, frame, signal, stream } = request
     const ownMs = row.timeout_seconds * 1000
     const context = { function_name: row.name, function_version: row.version, memory_mb: row.memory_mb }
     const outcome = await fleet.invoke(await specOf(row), {
       invocationId,
       frame: { ...frame, context },
       timeoutMs: Math.min(ownMs, request.timeoutMs ?? ownMs),
+      ...(signal && { signal }),
+      ...(stream && { stream: (reply: unknown, body: Readable) => stream({ invocationId, reply, body }) }),
     })
     measure(request, outcome)
     return outcome

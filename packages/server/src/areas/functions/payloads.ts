@@ -8,7 +8,7 @@ const timeOf = (at: Date | null): string | null => at?.toISOString() ?? null
 type Configured = Pick<
   VersionRow,
   | ("version" | "runtime" | "handler" | "code_sha256" | "memory_mb" | "timeout_seconds" | "vcpus")
-  | ("env_names" | "concurrency" | "min_instances")
+  | ("env_names" | "concurrency" | "min_instances" | "image" | "image_digest")
 > & { readonly size_bytes: number }
 
 const configOf = (row: Configured, runtimeVersion: string) => ({
@@ -24,6 +24,8 @@ const configOf = (row: Configured, runtimeVersion: string) => ({
   env_names: row.env_names,
   concurrency: row.concurrency,
   min_instances: row.min_instances,
+  image: row.image,
+  image_digest: row.image_digest,
 })
 
 /** What is true of all functions of this installation. */

@@ -1,6 +1,9 @@
 import { FUNCTION_INVOCATIONS_KEPT, FUNCTION_RETENTION_DAYS } from "@svc/contract"
 import { sql } from "kysely"
+import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { FUNCTION_TOPIC } from "./directory.ts"
+import { functionStore } from "./store.ts"
 
 export const PRUNE_EVERY_MS = 600_000
 const DAY_MS = 86_400_000
@@ -47,4 +50,20 @@ export const pruneFunctions = async (db: Db, nowMs: number): Promise<void> => {
     DELETE FROM functions.codes AS code WHERE created_at < ${new Date(nowMs - CODE_AGE_MS_MIN)} AND NOT EXISTS (
       SELECT FROM functions.versions AS v WHERE v.organization_id = code.organization_id AND v.code_sha256 = code.sha256
     )`.execute(db)
+}
+
+/** Few at once: each takes its invocations and lines with it. */
+const ORPHANS_STEP_MAX = 20
+
+/** Deletes what projects and organizations had that were deleted; their code goes as that of no version. */
+export const removeOrphans = async (db: Db, changes: Changes): Promise<void> => {
+  for (;;) {
+    const ids = await functionStore(db).listOrphans(ORPHANS_STEP_MAX)
+    if (ids.length === 0) return
+    await functionStore(db).deleteOrphans(ids)
+    for (const id of ids) {
+      await changes.announce(db, FUNCTION_TOPIC, id)
+      changes.applied(FUNCTION_TOPIC, id)
+    }
+  }
 }

@@ -3,22 +3,27 @@ import { access } from "node:fs/promises"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { FUNCTION_CONCURRENCY_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import type { Mount, RuntimePort } from "../../ports/runtime/port.ts"
 
 const HARNESS = "/opt/svc/harness"
 const NODE = "/opt/svc/node"
 
-export type RuntimeName = "nodejs" | "python3"
+export type RuntimeName = "nodejs" | "python3" | "wasm" | "container"
 
 /** What runs functions of a language here. */
 export interface LanguageRuntime {
   readonly name: RuntimeName
-  /** `nodejs24.11.0`, `python3.11.2`. */
+  /** `nodejs24.11.0`, `python3.11.2`, `wasip1`. */
   readonly version: string
   /** Where inline code lies. */
   readonly mainFile: string
   readonly mounts: readonly Mount[]
+  /** Whether its code is no text, but bytes that travel in base64. */
+  readonly isBinary: boolean
+  /** Invocations that one instance can run at once. */
+  readonly concurrencyMax: number
   /** The program and arguments of a harness that may use so much memory. */
   readonly command: (memoryMb: number) => readonly string[]
 }
@@ -40,11 +45,13 @@ const harnessMount: Mount = {
 /** Of a workload's memory, what is left to JavaScript's own values; the rest is the engine's. */
 const HEAP_SHARE = 0.75
 
+const nodeMounts = [harnessMount, { source: dirname(process.execPath), target: NODE }]
+
 const nodejs: LanguageRuntime = {
   name: "nodejs",
   version: `nodejs${process.versions.node}`,
-  mainFile: "index.js",
-  mounts: [harnessMount, { source: dirname(process.execPath), target: NODE }],
+  ...{ mainFile: "index.js", isBinary: false, concurrencyMax: FUNCTION_CONCURRENCY_MAX },
+  mounts: nodeMounts,
   command: memoryMb => [
     `${NODE}/node`,
     `--max-old-space-size=${Math.floor(memoryMb * HEAP_SHARE)}`,
@@ -53,6 +60,28 @@ const nodejs: LanguageRuntime = {
     "--disable-warning=ExperimentalWarning",
     `${HARNESS}/node.mjs`,
   ],
+}
+
+/** Commands of WASI preview 1, on Node's engine. A module runs to its end before the process hears of anything else. */
+const wasm: LanguageRuntime = {
+  name: "wasm",
+  version: "wasip1",
+  ...{ mainFile: "index.wasm", isBinary: true, concurrencyMax: 1 },
+  mounts: nodeMounts,
+  command: () => [
+    `${NODE}/node`,
+    "--expose-gc",
+    "--disable-warning=ExperimentalWarning",
+    `${HARNESS}/wasm.mjs`,
+  ],
+}
+
+/** A program of an image, which is no code of ours to start: `container.ts` does. */
+const container: LanguageRuntime = {
+  name: "container",
+  version: "container",
+  ...{ mainFile: "image", isBinary: false, concurrencyMax: FUNCTION_CONCURRENCY_MAX },
+  ...{ mounts: [], command: () => [] },
 }
 
 /** Workloads see the host's /usr, and no other place where an interpreter may lie. */
@@ -68,7 +97,7 @@ const findPython = async (): Promise<LanguageRuntime | undefined> => {
       return {
         name: "python3",
         version: `python${stdout.trim()}`,
-        mainFile: "index.py",
+        ...{ mainFile: "index.py", isBinary: false, concurrencyMax: FUNCTION_CONCURRENCY_MAX },
         mounts: [harnessMount],
         command: () => [program, "-B", "-X", "utf8", `${HARNESS}/python.py`],
       }
@@ -79,41 +108,40 @@ const findPython = async (): Promise<LanguageRuntime | undefined> => {
   return undefined
 }
 
-const ABSENT: Readonly<Record<string, string>> = {
-  container: "functions from images need a runtime driver that starts images; none is configured",
-  wasm: "this installation has no engine for WebAssembly",
-}
-
 /** `nodejs20` and `python3.12` name a language whose version is the host's to choose. */
 const NODE_NAME = /^node(?:js)?(?:\d{1,2}(?:\.x)?)?$/
 const PYTHON_NAME = /^python(?:3(?:\.\d{1,2})?)?$/
 
 export const createRuntimes = ({ capabilities }: Pick<RuntimePort, "capabilities">): Runtimes => {
-  const checkHost = () => {
+  const checkHost = (name: string) => {
     if (capabilities.driver === "none")
       throw fault("not_implemented", { reason: capabilities.reasons[0] ?? "nothing here runs workloads" })
+    if (name === "container" && !capabilities.roots.includes("image"))
+      throw fault("not_implemented", { reason: `the driver ${capabilities.driver} starts no images here` })
   }
   let python: Promise<LanguageRuntime | undefined> | undefined
   const of: Runtimes["of"] = async name => {
     if (name === "nodejs") return nodejs
+    if (name === "wasm") return wasm
+    if (name === "container") return container
     python ??= findPython()
     return python
   }
   return {
     of,
     async start(name) {
-      checkHost()
+      checkHost(name)
       const found = await of(name)
       if (!found) throw fault("not_implemented", { reason: `this host has no ${name} any more` })
       return found
     },
     async find(name) {
-      checkHost()
-      const reason = ABSENT[name]
-      if (reason !== undefined) throw fault("not_implemented", { reason })
+      checkHost(name)
       if (NODE_NAME.test(name)) return nodejs
+      if (name === "wasm") return wasm
+      if (name === "container") return container
       if (!PYTHON_NAME.test(name))
-        throw fault("invalid_parameter", { reason: "runtime: nodejs and python3 are known" })
+        throw fault("invalid_parameter", { reason: "runtime: nodejs, python3, wasm and container are known" })
       const found = await of("python3")
       if (!found) throw fault("not_implemented", { reason: "this host has no python3 in /usr/bin" })
       return found
@@ -121,4 +149,7 @@ export const createRuntimes = ({ capabilities }: Pick<RuntimePort, "capabilities
   }
 }
 
-export const languageOf = (name: string): RuntimeName => (name.startsWith("node") ? "nodejs" : "python3")
+export const languageOf = (name: string): RuntimeName => {
+  if (name === "wasm" || name === "container") return name
+  return name.startsWith("node") ? "nodejs" : "python3"
+}

@@ -1,10 +1,14 @@
 import type { Clock } from "../../kernel/clock.ts"
 import { isFault } from "../../kernel/fault.ts"
-import { crash, type Harness, type HarnessNeeds, type Shape, startHarness } from "./harness.ts"
+import { type Harness, type Shape, startHarness } from "./harness.ts"
+import { crash, type WorkloadNeeds } from "./workload.ts"
 
 /** Starts harnesses, and keeps one of each language ready while there is demand. */
 export interface Starter extends AsyncDisposable {
-  start(shape: Shape): Promise<Harness>
+  /** A spare one takes no other's place on the host. */
+  start(shape: Shape, isSpare: boolean): Promise<Harness>
+  /** Starts one that none that is kept ready could be. */
+  startOwn(start: (needs: WorkloadNeeds) => Promise<Harness>): Promise<Harness>
   /** Ends those that nobody wanted for a while. */
   sweep(): void
   /** Gives up the place of one that is only kept ready; false when there is none. */
@@ -25,19 +29,20 @@ interface Ready {
 const isSame = (a: Shape, b: Shape): boolean =>
   a.language.name === b.language.name && a.memoryMb === b.memoryMb && a.vcpus === b.vcpus
 
-export const createStarter = (needs: HarnessNeeds & { readonly clock: Clock }): Starter => {
+export const createStarter = (needs: WorkloadNeeds & { readonly clock: Clock }): Starter => {
   const { clock, log } = needs
   const ready = new Map<string, Ready>()
   const living = new Set<Harness>()
   let isClosed = false
 
-  const open = async (shape: Shape): Promise<Harness> => {
-    const harness = await startHarness(needs, shape)
+  const startOwn: Starter["startOwn"] = async start => {
+    const harness = await start(needs)
     living.add(harness)
     harness.ended.then(() => living.delete(harness))
     if (isClosed) harness.end(crash("the platform stops"))
     return harness
   }
+  const open = (shape: Shape, isSpare: boolean) => startOwn(() => startHarness(needs, shape, isSpare))
 
   const drop = (name: string) => {
     const one = ready.get(name)
@@ -54,7 +59,7 @@ export const createStarter = (needs: HarnessNeeds & { readonly clock: Clock }): 
       return
     }
     drop(name)
-    const harness = open(shape).catch(error => {
+    const harness = open(shape, true).catch(error => {
       if (!isFault(error, "no_host_capacity"))
         log.warn({ err: error }, "no function instance could be prepared")
       return undefined
@@ -78,8 +83,9 @@ export const createStarter = (needs: HarnessNeeds & { readonly clock: Clock }): 
   }
 
   return {
-    async start(shape) {
-      const harness = (await take(shape)) ?? (await open(shape))
+    startOwn,
+    async start(shape, isSpare) {
+      const harness = (await take(shape)) ?? (await open(shape, isSpare))
       if (!isClosed) prepare(shape)
       return harness
     },

@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { FUNCTIONS_MAX } from "@svc/contract"
 import { everyScope, platform } from "../../testing/platform.ts"
+import { eventually } from "../events/testing/world.ts"
 import { deploy, type FunctionWorld, functionWorld } from "./testing/world.ts"
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -39,12 +40,12 @@ test("what a function does, each way in tells with the same status", async t => 
   const { id } = await deploy(world, code, { public: true, concurrency: 10 })
   // Only what never ends is cut off, not what a busy machine takes its time for.
   const brief = await deploy(world, code, { public: true, timeout_seconds: 1, concurrency: 10 })
-  assert.deepEqual(await knock(world, id, "/"), all("204 "))
+  assert.deepEqual(await knock(world, id, "/a"), all("204 "))
   assert.deepEqual(await knock(world, id, "/throw"), all("502 function_failed"))
   assert.deepEqual(await knock(world, brief.id, "/late"), all("504 function_timed_out"))
-  assert.deepEqual(await knock(world, NOBODY, "/"), all("404 function_not_found"))
+  assert.deepEqual(await knock(world, NOBODY, "/a"), all("404 function_not_found"))
   for (const method of METHODS)
-    assert.equal((await world.platform.request("/v1/functions/public/no-id/", { method })).status, 400)
+    assert.equal((await world.platform.request("/v1/functions/public/no-id/a", { method })).status, 400)
   const missing = { code: "function_not_found", status: 404 }
   for (const read of ["versions", "invocations", "logs"] as const)
     await assert.rejects(world.svc.functions[read]({ id: NOBODY }), missing)
@@ -59,7 +60,7 @@ test("a host without room says so, and a function whose queue is full is throttl
     public: true,
     memory_mb: 512,
   })
-  assert.deepEqual(await knock(world, large, "/"), all("503 no_host_capacity"))
+  assert.deepEqual(await knock(world, large, "/a"), all("503 no_host_capacity"))
   const full = { code: "no_host_capacity", status: 503 }
   await assert.rejects(world.svc.functions.invoke({ id: large, payload: {} }), full)
 
@@ -80,7 +81,7 @@ test("a host without room says so, and a function whose queue is full is throttl
     ),
   )
   assert.equal(refused, 429)
-  assert.deepEqual(await knock(world, id, "/"), all("429 function_throttled"))
+  assert.deepEqual(await knock(world, id, "/a"), all("429 function_throttled"))
 })
 
 test("where nothing runs workloads any more, functions are 501, and still listed", async t => {
@@ -88,12 +89,20 @@ test("where nothing runs workloads any more, functions are 501, and still listed
   const { id } = await deploy(world, "export const handler = () => 1", { public: true })
   const { databaseUrl = "" } = world.platform.config
   const p = await platform(t, { databaseUrl, env: { SVC_MODE: "production" } })
-  assert.deepEqual(await knock({ platform: p, secret: world.secret }, id, "/"), all("501 not_implemented"))
+  assert.deepEqual(await knock({ platform: p, secret: world.secret }, id, "/a"), all("501 not_implemented"))
   const svc = p.as(world.secret)
   const absent = { code: "not_implemented", status: 501 }
   await assert.rejects(svc.functions.invoke({ id, payload: {} }), absent)
   await assert.rejects(svc.functions.update({ id, memory_mb: 256 }), absent)
   assert.equal((await svc.functions.list({})).total, 1)
+  // Now this process alone could run it.
+  await world.platform[Symbol.asyncDispose]()
+  const { invocation_id } = await svc.functions.invoke({ id, mode: "async", payload: {} })
+  const failed = await eventually({ platform: p }, async () => {
+    const found = await svc.functions.getInvocation({ id, invocation_id })
+    return found.status === "error" && found
+  })
+  assert.deepEqual([failed.attempt, failed.error?.type], [3, "not_implemented"])
 })
 
 test("a project has so many functions and no more", async t => {

@@ -35,6 +35,8 @@ const VERSION_COLUMNS = [
   "versions.env_names",
   "versions.concurrency",
   "versions.min_instances",
+  "versions.image",
+  "versions.image_digest",
 ] as const
 
 /** Rows of functions.functions, functions.versions and functions.codes. */
@@ -183,6 +185,39 @@ export const functionStore = (db: Db) => {
         .execute()
     },
 
+    async readDigest({ id, version, organization_id }: DeployedRow): Promise<string | null> {
+      const row = await db
+        .selectFrom("functions.versions")
+        .select("image_digest")
+        .where("organization_id", "=", organization_id)
+        .where("function_id", "=", id)
+        .where("version", "=", version)
+        .executeTakeFirst()
+      return row?.image_digest ?? null
+    },
+
+    pinDigest: async ({ id, version, organization_id }: DeployedRow, image_digest: string) => {
+      await db
+        .updateTable("functions.versions")
+        .set({ image_digest })
+        .where("organization_id", "=", organization_id)
+        .where("function_id", "=", id)
+        .where("version", "=", version)
+        .where("image_digest", "is", null)
+        .execute()
+    },
+
+    /** Of the images that functions run now. */
+    async listDigests(): Promise<string[]> {
+      const rows = await deployed()
+        .where("versions.image_digest", "is not", null)
+        .clearSelect()
+        .select("versions.image_digest")
+        .distinct()
+        .execute()
+      return rows.flatMap(({ image_digest }) => image_digest ?? [])
+    },
+
     async readCode(organizationId: string, sha256: string): Promise<Buffer> {
       const { pack } = await db
         .selectFrom("functions.codes")
@@ -193,9 +228,56 @@ export const functionStore = (db: Db) => {
       return pack
     },
 
-    /** Those that keep instances while nothing is invoked. */
-    listWarm: (max: number): Promise<DeployedRow[]> =>
-      deployed().where("versions.min_instances", ">", 0).orderBy("functions.id").limit(max).execute(),
+    /** What the functions of a project keep beside that one; others who ask wait for the end of the transaction. */
+    async lockKept({ organizationId, projectId }: Owner, exceptId: string | undefined): Promise<number> {
+      await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`functions.kept:${projectId}`}, 0))`.execute(
+        db,
+      )
+      const rows = await owned({ organizationId, projectId })
+        .where("versions.min_instances", ">", 0)
+        .execute()
+      return rows.reduce((sum, { id, min_instances }) => sum + (id === exceptId ? 0 : min_instances), 0)
+    },
+
+    /** Those that keep instances while nothing is invoked, the one that was called last first. */
+    listKept: (max: number) =>
+      deployed()
+        .where("versions.min_instances", ">", 0)
+        .select("organizations.plan")
+        .orderBy("functions.last_invoked_at", order => order.desc().nullsLast())
+        .orderBy("functions.id")
+        .limit(max)
+        .execute(),
+
+    /** Functions of projects and organizations that were deleted. */
+    async listOrphans(max: number): Promise<string[]> {
+      const rows = await db
+        .selectFrom("functions.functions as functions")
+        .select("functions.id")
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("core.projects as projects")
+                .innerJoin(
+                  "core.organizations as organizations",
+                  "organizations.id",
+                  "projects.organization_id",
+                )
+                .whereRef("projects.id", "=", "functions.project_id")
+                .where("projects.deleted_at", "is", null)
+                .where("organizations.deleted_at", "is", null)
+                .select("projects.id"),
+            ),
+          ),
+        )
+        .limit(max)
+        .execute()
+      return rows.map(({ id }) => id)
+    },
+
+    deleteOrphans: async (ids: readonly string[]) => {
+      await db.deleteFrom("functions.functions").where("id", "in", ids).execute()
+    },
 
     noteInvoked: async ({ id, organization_id }: FunctionRow, at: Date) => {
       await db

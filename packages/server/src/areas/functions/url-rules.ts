@@ -41,10 +41,9 @@ export const shownHeaders = (
   return [...given, ["x-forwarded-for", call.ip], ["x-request-id", call.requestId]]
 }
 
-export interface FunctionReply {
+export interface ReplyHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Uint8Array
 }
 
 const isHeader = (name: string, value: string): boolean => {
@@ -73,14 +72,20 @@ const readHeaders = (given: unknown): Record<string, string> | undefined => {
 
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
-/** Undefined for what is no HTTP reply. */
-export const readReply = (given: unknown): FunctionReply | undefined => {
+/** Undefined for what is no beginning of an HTTP reply. */
+export const readHead = (given: unknown): ReplyHead | undefined => {
   if (typeof given !== "object" || given === null) return undefined
-  const { status, headers, body } = given as Readonly<Record<string, unknown>>
+  const { status, headers } = given as Readonly<Record<string, unknown>>
   if (typeof status !== "number" || !Number.isInteger(status) || status < 200 || status > 599)
     return undefined
   const read = readHeaders(headers)
-  if (!read || typeof body !== "string") return undefined
-  const bytes = BODILESS.has(status) ? Buffer.alloc(0) : Buffer.from(body, "base64")
-  return { status, headers: { ...read, ...ISOLATION }, body: bytes }
+  return read && { status, headers: { ...read, ...ISOLATION } }
+}
+
+/** Undefined for what is no HTTP reply. */
+export const readReply = (given: unknown): (ReplyHead & { readonly body: Uint8Array }) | undefined => {
+  const head = readHead(given)
+  const { body } = (given ?? {}) as Readonly<Record<string, unknown>>
+  if (!head || typeof body !== "string") return undefined
+  return { ...head, body: BODILESS.has(head.status) ? Buffer.alloc(0) : Buffer.from(body, "base64") }
 }

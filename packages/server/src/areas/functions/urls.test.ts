@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { everyScope } from "../../testing/platform.ts"
+import { eventually } from "../events/testing/world.ts"
 import { deploy, functionWorld } from "./testing/world.ts"
 
 const ECHO = `export default {
@@ -122,6 +123,15 @@ test("without a key only a public function answers, and only at its public URL",
   }
   await world.svc.functions.update({ id, public: false })
   assert.equal((await ask(`/v1/functions/public/${id}/`)).status, 404)
+  // What strangers changed through it is in its owner's audit trail.
+  const { organizationId } = await world.platform.tenant("acme")
+  await eventually(world, async () => {
+    const { rows } = await world.platform.database.pool.query(
+      "SELECT FROM core.audit_events WHERE tenant_id = $1 AND targets::text LIKE $2 AND actor::text LIKE '%anonymous%'",
+      [organizationId, `%${id}%`],
+    )
+    return rows.length === 4
+  })
 })
 
 test("a public function of a deleted project answers no more", async t => {

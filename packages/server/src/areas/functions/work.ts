@@ -1,4 +1,6 @@
 /** What is asked of instances, and what comes of it. */
+import type { Readable } from "node:stream"
+import type { Image } from "../../core/images/images.ts"
 import type { FunctionError } from "./frames.ts"
 import type { LanguageRuntime } from "./runtimes.ts"
 
@@ -8,12 +10,16 @@ export interface Work {
   /** What the harness gets beside id and deadline. */
   readonly frame: object
   readonly timeoutMs: number
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal
+  /** Takes a reply whose body comes while it is made; `reply` is not checked yet. Without it a reply is whole. */
+  readonly stream?: (reply: unknown, body: Readable) => void
 }
 
 export interface Answer {
   readonly status: "success" | "error" | "timeout"
   readonly result: unknown
-  /** Of a request; not checked yet. */
+  /** Of a request; not checked yet, and without its body where that was streamed. */
   readonly reply: unknown
   readonly error: FunctionError | null
   readonly durationMs: number
@@ -33,6 +39,8 @@ export interface FunctionSpec {
   readonly vcpus: number
   readonly concurrency: number
   readonly readCode: () => Promise<Buffer>
+  /** Of a function that is a program of an image. Rejects with an ImageError. */
+  readonly openImage: (() => Promise<Image>) | undefined
   readonly openEnv: () => Promise<Readonly<Record<string, string>>>
 }
 

@@ -101,8 +101,9 @@ def flush(owner):
     owner.rest = {}
 
 
-def peak_kb():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def usage():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {"kb": used.ru_maxrss, "cpu": int((used.ru_utime + used.ru_stime) * 1000)}
 
 
 class Refusal(Exception):
@@ -178,11 +179,11 @@ def invoke(handler, frame):
     background.bytes, background.lines, background.full = 0, 0, False
     try:
         fields = perform(handler, frame)
-        line = json.dumps({"n": state["nonce"], "t": "done", "i": frame["i"], "kb": peak_kb(), **fields}).encode()
+        line = json.dumps({"n": state["nonce"], "t": "done", "i": frame["i"], **usage(), **fields}).encode()
         if len(line) > state["limits"]["responseBytes"]:
             raise Refusal("ResponseTooLarge", "what the function gave back is too large")
     except BaseException as error:
-        fields = {"t": "done", "i": frame["i"], "kb": peak_kb(), "error": to_error(error)}
+        fields = {"t": "done", "i": frame["i"], **usage(), "error": to_error(error)}
         line = json.dumps({"n": state["nonce"], **fields}).encode()
     flush(owner)
     del local.owner
@@ -212,7 +213,7 @@ def start(frame):
     try:
         found = find_handler(frame["handler"])
         flush(background)
-        send({"t": "ready", "kb": peak_kb()})
+        send({"t": "ready", **usage()})
         return found
     except BaseException as error:
         flush(background)
@@ -235,6 +236,9 @@ def main():
     handler = start(first)
     while True:
         frame = frames.get()
+        # A caller who left is no reason to stop: nothing here can be broken off.
+        if frame["t"] not in ("invoke", "request"):
+            continue
         if first["concurrency"] == 1:
             invoke(handler, frame)
         else:

@@ -3,7 +3,7 @@ import { crc32, deflateRawSync } from "node:zlib"
 /** An entry of an archive, with what it says of itself where that is not the truth. */
 export interface Entry {
   readonly path: string
-  readonly content: string
+  readonly content: string | Buffer
   readonly mode?: number
   readonly stored?: boolean
   readonly method?: number
