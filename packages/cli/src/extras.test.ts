@@ -88,6 +88,28 @@ test("doctor names, for each area, what is lacking and the command that installs
   assert.match(out, /kv +degraded +disk full/)
 })
 
+test("doctor tells what runs a platform's workloads, and what is weaker there than it could be", async t => {
+  const capabilities = { driver: "process", isolation: "process", reasons: ["there are no disks"] }
+  const sandboxes = { name: "sandboxes", status: "available", reason: null, setting: null, capabilities }
+  const { url } = await openEndpoint(t, request =>
+    request.path === "/api/v1/services" ? { body: { data: { services: [sandboxes] } } } : answerTo(request),
+  )
+  const { run } = await openShell(t, url)
+  const { out } = await run(["doctor"])
+  assert.match(out, /workloads: process, isolation process; .*\n +there are no disks\n/)
+})
+
+test("doctor tries each driver when it is asked to, and tells why one does not work and what it takes", async t => {
+  const { run } = await openShell(t, "http://127.0.0.1:1", "")
+  const { out } = await run(["doctor", "--drivers", "--json"], { env: { SVC_RUNTIME: "process" } })
+  const { trials, demand } = JSON.parse(out).drivers
+  assert.equal(demand, "process")
+  const [{ driver, found, packages }] = trials
+  assert.equal(driver, "process")
+  if (typeof found === "string") assert.ok(packages.includes("perl-base"))
+  else assert.equal(found.isolation, "process")
+})
+
 test("doctor's report as JSON", async t => {
   const { run } = await openShell(t, "http://127.0.0.1:1", "")
   const { out } = await run(["doctor", "--json"])

@@ -3,8 +3,9 @@ import cli from "../package.json" with { type: "json" }
 import { type Globals, type OwnFlags, takeGlobals, takeWords } from "./arguments.ts"
 import { areaWord, findArea, findOperation, nearest, secondWords } from "./commands.ts"
 import { createCompletion } from "./extras/completion.ts"
+import { ssh, sshFlags, sshUsage } from "./extras/computers.ts"
 import { db, dbActions, dbFlags, dbUsage } from "./extras/db.ts"
-import { doctor } from "./extras/doctor.ts"
+import { doctor, doctorFlags, doctorUsage } from "./extras/doctor.ts"
 import { publish, publishFlags, publishUsage, tail, tailFlags, tailUsage } from "./extras/events.ts"
 import type { Extra } from "./extras/extra.ts"
 import { deploy, deployFlags, deployUsage, logs, logsFlags, logsUsage } from "./extras/functions.ts"
@@ -75,6 +76,12 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     flags: logsFlags,
     usage: logsUsage,
   },
+  "computers ssh": {
+    about: "Log in to a computer, or run a command there, with this machine's ssh",
+    run: ssh,
+    flags: sshFlags,
+    usage: sshUsage,
+  },
   "mail inbox": {
     about: "Read the mails that stayed in this installation",
     run: mail,
@@ -84,7 +91,12 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
   login: { about: "Check a key and keep it for later commands", run: login },
   logout: { about: "Forget the key of a platform", run: logout },
   whoami: { about: "Show the calling key, its scopes and limits", run: whoami },
-  doctor: { about: "Show what this machine and the platform can do, and what they lack", run: doctor },
+  doctor: {
+    about: "Show what this machine and the platform can do, and what they lack",
+    run: doctor,
+    flags: doctorFlags,
+    usage: doctorUsage,
+  },
   selftest: { about: "Call what is safe to call on a running platform and show what answers", run: selftest },
   completion: {
     about: "Print the completion script for bash or zsh",

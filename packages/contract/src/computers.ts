@@ -9,6 +9,8 @@ import {
   Env,
   EnvNames,
   GuestPath,
+  Image,
+  ImageDigest,
   Isolation,
   Labels,
   MemoryMb,
@@ -56,10 +58,18 @@ const Computer = T.Object({
   memory_mb: T.Integer(),
   disk_gb: T.Integer(),
   image: T.String(),
+  image_digest: ImageDigest,
   ssh_keys: T.Array(T.String()),
   env_names: EnvNames,
   labels: Labels,
   private_ip: T.String({ description: "Its own from creation to deletion" }),
+  ssh_host: Nullable(
+    T.String({
+      description:
+        "With `ssh_port`: `ssh -p <ssh_port> <name>@<ssh_host>`, or `root+<name>`; null where ssh is off",
+    }),
+  ),
+  ssh_port: Nullable(T.Integer()),
   isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"]),
   auto_stop_seconds: T.Integer({ description: "0: never" }),
   last_activity_at: Nullable(Time),
@@ -74,7 +84,7 @@ const createFields = {
   vcpus: T.Optional(Vcpus),
   memory_mb: T.Optional(MemoryMb),
   disk_gb: T.Optional(DiskGb),
-  image: T.Optional(OneOf(["host"])),
+  image: T.Optional(Image),
   ssh_keys: T.Optional(SshKeys),
   env: T.Optional(Env),
   labels: T.Optional(Labels),
@@ -125,7 +135,8 @@ export const computers = area(
       summary: "Create a computer",
       description:
         "It is `CREATING` until it runs; calls that use it wait for that. `isolation` names the weakest that will do: " +
-        "weaker is refused.",
+        "weaker is refused. It stays on the image that `image` stood for when it first started, by `image_digest`; one that " +
+        "cannot be pulled makes it `ERROR`, and `status_reason` tells why.",
       scope: "computers:write",
       effect: "write",
       body: T.Object({ name: ComputerName, ...createFields }),

@@ -11,6 +11,8 @@ import {
   Env,
   EnvNames,
   GuestUser,
+  Image,
+  ImageDigest,
   Isolation,
   Labels,
   MemoryMb,
@@ -26,6 +28,7 @@ export const SANDBOXES_MAX = 1_000
 export const SANDBOX_IDLE_SECONDS_DEFAULT = 120
 /** Of what is sent as raw bytes. */
 export const SANDBOX_FILE_BYTES_MAX = 1024 ** 3
+export const SANDBOX_PORTS_MAX = 16
 /** An ephemeral one that has ended is shown for a day. */
 export const SANDBOX_KEPT_HOURS = 24
 
@@ -76,6 +79,7 @@ const Sandbox = T.Object({
   project_id: Nullable(Id),
   host_id: Id,
   template: T.String(),
+  image_digest: ImageDigest,
   vcpus: T.Number(),
   memory_mb: T.Integer(),
   disk_gb: T.Integer(),
@@ -89,6 +93,10 @@ const Sandbox = T.Object({
     mode: OneOf(["allow_all", "deny_all", "custom"]),
     allow: T.Array(T.String()),
     deny: T.Array(T.String()),
+  }),
+  ports: T.Array(T.Integer()),
+  urls: T.Array(T.Object({ port: T.Integer(), url: T.String() }), {
+    description: "Of its ports, for as long as it runs; who has a URL may use it, and nobody guesses one",
   }),
   isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"]),
   cold_start: Nullable(T.Boolean({ description: "False where one that was started before was at hand" })),
@@ -134,12 +142,14 @@ export const sandboxes = area(
         "One that was started before is `RUNNING` at once; otherwise it is `PROVISIONING`, and calls that use it wait " +
         "until it runs. Nothing of an `ephemeral` one is left when it ends; the disk of a `persistent` one stays until it " +
         "is deleted. `timeout_seconds` is a hard deadline, `idle_timeout_seconds` counts from the last call that used it. " +
-        "`isolation` names the weakest that will do: weaker is refused.",
+        "`isolation` names the weakest that will do: weaker is refused. A `template` that must be pulled is, while it is " +
+        "`PROVISIONING`; one that cannot be makes it `FAILED`, and `status_reason` tells why. Its environment and working " +
+        "directory are those of commands that name none; what it would run itself is not run.",
       scope: "sandboxes:write",
       effect: "write",
       body: T.Object({
         kind: T.Optional(OneOf(sandboxKinds)),
-        template: T.Optional(OneOf(["host"])),
+        template: T.Optional(Image),
         name: T.Optional(Name),
         vcpus: T.Optional(Vcpus),
         memory_mb: T.Optional(MemoryMb),
@@ -163,6 +173,13 @@ export const sandboxes = area(
         cwd: T.Optional(AbsoluteGuestPath),
         user: T.Optional(GuestUser),
         network: T.Optional(Network),
+        ports: T.Optional(
+          T.Array(T.Integer({ minimum: 1, maximum: 65_535 }), {
+            maxItems: SANDBOX_PORTS_MAX,
+            description:
+              "Ports that get URLs, by which anybody who has them reaches the servers there by HTTP and WebSocket",
+          }),
+        ),
         isolation: T.Optional(Isolation),
       }),
       aliases: { ...shapeAliases, image: "template", template_id: "template" },

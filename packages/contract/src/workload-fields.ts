@@ -40,6 +40,17 @@ export const Vcpus = T.Number({ exclusiveMinimum: 0, maximum: 1024, multipleOf: 
 export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304 })
 export const DiskGb = T.Integer({ minimum: 1, maximum: 65_536 })
 
+export const Image = T.String({
+  minLength: 1,
+  maxLength: 640,
+  description:
+    "`host`, the machine's own programs; a template of this installation by its name; or a public image as " +
+    "`alpine:3.20` or `ghcr.io/owner/name@sha256:…`, which is pulled for linux and this machine's architecture",
+})
+export const ImageDigest = T.Union([T.String(), T.Null()], {
+  description: "Of the image that it is made from; null of others, and until that is known",
+})
+
 /** Names that others use for the same fields. */
 export const shapeAliases = {
   ...{ envs: "env", cpu: "vcpus", cpus: "vcpus", memory: "memory_mb", metadata: "labels" },

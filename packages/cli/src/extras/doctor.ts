@@ -1,8 +1,13 @@
 /** `svc doctor`: what this machine and the platform can do, and the command that brings what is missing. */
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { type Svc, SvcError } from "@svc/sdk"
+import type { OwnFlags } from "../arguments.ts"
 import { type Connection, connect, NO_KEY } from "../connect.ts"
 import { printable, printJson, printTable } from "../output.ts"
-import { exitCodes, type Terminal } from "../terminal.ts"
+import { exitCodes, type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 import {
   type Check,
@@ -25,14 +30,24 @@ const workloads = ["sandboxes", "functions", "run", "compute", "build"]
 
 /** Programs that an area uses where it finds them. No area but those of workloads needs any to be of use. */
 const programs: Readonly<Record<string, Program>> = {
-  unshare: {
-    debianPackage: "util-linux",
+  perl: {
+    debianPackage: "perl-base",
     gives: "workloads in plain namespaces",
     areas: [...workloads, "computers"],
   },
   bwrap: {
     debianPackage: "bubblewrap",
-    gives: "workloads in containers, without root",
+    gives: "workloads in namespaces, under a filter of system calls from their first program on",
+    areas: [...workloads, "computers"],
+  },
+  "mkfs.ext4": {
+    debianPackage: "e2fsprogs",
+    gives: "disks of workloads that keep to their size",
+    areas: ["sandboxes", "computers"],
+  },
+  nft: {
+    debianPackage: "nftables",
+    gives: "workloads that reach the Internet, and nothing else",
     areas: [...workloads, "computers"],
   },
   runsc: {
@@ -57,9 +72,20 @@ interface Found {
   readonly path: string | undefined
 }
 
+export const doctorFlags: OwnFlags = {
+  drivers: { type: "boolean", about: "Try each driver that runs sandboxes, computers and functions" },
+}
+
+export const doctorUsage = `svc doctor             looks only
+svc doctor --drivers   also starts a workload with each driver, or the one that SVC_RUNTIME names; takes some seconds,
+                       on the server's machine`
+
+/** Where the server's files are beside these, as they are where it runs. */
+const SERVER_DOCTOR = fileURLToPath(new URL("../../../server/src/doctor.ts", import.meta.url))
+
 type Services = Awaited<ReturnType<Svc["identity"]["services"]>>["services"]
 
-export const doctor: Extra = async (globals, _words, terminal) => {
+export const doctor: Extra = async (globals, _words, terminal, flags) => {
   const connection = await connect(globals, terminal, 0)
   const answers = await isUp(connection)
   const machine = [
@@ -77,9 +103,25 @@ export const doctor: Extra = async (globals, _words, terminal) => {
   )
   const platform = answers ? await askServices(connection) : { note: "no platform answers" }
 
-  if (globals.json) printJson({ machine, areas: areaReports(found), platform }, terminal.out)
-  else show(machine, found, platform, terminal)
+  if (globals.json) {
+    const drivers = flags.drivers ? { drivers: JSON.parse(await tryDrivers(terminal, ["--json"])) } : {}
+    printJson({ machine, areas: areaReports(found), platform, ...drivers }, terminal.out)
+  } else {
+    show(machine, found, platform, terminal)
+    if (flags.drivers) terminal.out.line(`\n${await tryDrivers(terminal, [])}`)
+  }
   return machine.some(({ state }) => state === "wrong") ? exitCodes.refused : undefined
+}
+
+const tryDrivers = async ({ env }: Terminal, parameters: readonly string[]): Promise<string> => {
+  if (!existsSync(SERVER_DOCTOR))
+    throw new UsageError("the server is not on this machine; run svc doctor --drivers where it is", "doctor")
+  const run = promisify(execFile)
+  try {
+    return (await run(process.execPath, [SERVER_DOCTOR, ...parameters], { env })).stdout.trimEnd()
+  } catch (error) {
+    throw new UsageError((error as { stderr?: string }).stderr?.trim() ?? String(error), "doctor")
+  }
 }
 
 /** Whether what answers is a platform, in whatever health: every reply of one has a request id. */
@@ -145,8 +187,21 @@ const show = (
   if (absent.length > 0) out.line(`\nAll of it on Debian or Ubuntu:\n  ${installCommand(absent)}`)
 
   out.line("\nThe platform")
-  if (services) printTable(services.map(rowOf), out, err)
-  else out.line(`  ${printable(note ?? "")}`)
+  if (services) {
+    printTable(services.map(rowOf), out, err)
+    for (const line of runtimeLines(services)) out.line(line)
+  } else out.line(`  ${printable(note ?? "")}`)
+}
+
+/** What runs its workloads; the area of sandboxes tells. */
+const runtimeLines = (services: Services): readonly string[] => {
+  const { driver, isolation, reasons } = services.find(({ name }) => name === "sandboxes")?.capabilities ?? {}
+  if (typeof driver !== "string") return []
+  const flaws = Array.isArray(reasons) ? reasons : []
+  return [
+    `  workloads: ${driver === "none" ? "nothing runs them" : `${driver}, isolation ${isolation}`}; svc doctor --drivers tries all`,
+    ...flaws.map(reason => `    ${reason}`),
+  ].map(printable)
 }
 
 const rowOf = ({ name, status, reason, setting }: Services[number]) => ({ name, status, reason, setting })

@@ -6,17 +6,19 @@ import { defineArea, type Services } from "../../services.ts"
 import { computerHandlers, DELETED_TOPIC } from "./handlers.ts"
 import type { ComputerItem } from "./items.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import { openSshGateway } from "./ssh/gateway.ts"
 import { hostedComputers } from "./store.ts"
 
 const LOSE_EVERY_MS = 5_000
 
-type Needs = Pick<Services, "database" | "changes" | "clock" | "log" | "hosts" | "meters">
+type Needs = Pick<Services, "database" | "changes" | "clock" | "log" | "hosts" | "images" | "meters">
 
 /** What happens to computers beside calls. */
 const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lifecycle): Disposable => {
-  const { database, changes, clock, log, hosts, meters } = needs
+  const { database, changes, clock, log, hosts, images, meters } = needs
   const hosted = hostedComputers(database.db)
   hosts.keep(() => hosted.ids(hosts.id))
+  images.keep(() => hosted.imageDigests(hosts.id))
   hosts.onLapse(lifecycle.recover)
   changes.subscribe(DELETED_TOPIC, id => {
     if (id === undefined || !fleet.itemOf(id)) return
@@ -43,7 +45,20 @@ const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lif
 export const computersArea = defineArea({
   name: "computers",
   title: "Computers",
-  needs: ["database", "changes", "clock", "log", "box", "meters", "platformEvents", "runtime", "hosts"],
+  needs: [
+    "database",
+    "changes",
+    "clock",
+    "log",
+    "box",
+    "meters",
+    "platformEvents",
+    "runtime",
+    "hosts",
+    "images",
+    "ssh",
+    "audit",
+  ],
   migrations: { schema: "computers", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {
     const { runtime, hosts, clock, log, meters } = services
@@ -54,11 +69,14 @@ export const computersArea = defineArea({
     )
     await lifecycle.recover()
     opened.use(watchComputers(services, fleet, lifecycle))
+    const { ssh: settings } = services
+    const gateway = settings && opened.use(await openSshGateway({ ...services, settings, fleet }))
+    const ssh = gateway && { host: settings.host, port: gateway.port, keysChanged: gateway.keysChanged }
 
     const resources = opened.move()
     return {
-      operations: computerHandlers({ ...services, fleet, lifecycle }),
-      state: () => stateOf(services, fleet),
+      operations: computerHandlers({ ...services, fleet, lifecycle, ssh }),
+      state: () => stateOf(services, fleet, ssh !== undefined),
       [Symbol.asyncDispose]: () => resources.disposeAsync(),
     }
   },
@@ -67,8 +85,9 @@ export const computersArea = defineArea({
 const stateOf = async (
   { runtime }: Pick<Services, "runtime">,
   fleet: Fleet<ComputerItem>,
+  ssh: boolean,
 ): Promise<AreaState> => {
-  const capabilities = { ...runtime.capabilities, running: fleet.ids().length, ssh: false }
+  const capabilities = { ...runtime.capabilities, running: fleet.ids().length, ssh }
   const health = await runtime.health()
   if (health.ok) return { status: "available", capabilities }
   return { status: "degraded", reason: health.reason ?? "workloads cannot be started", capabilities }

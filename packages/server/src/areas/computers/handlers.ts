@@ -1,10 +1,12 @@
 import { areas, COMPUTERS_MAX, pageOf, reply } from "@svc/contract"
 import type { Hosts } from "../../core/hosts/hosts.ts"
+import type { Images } from "../../core/images/images.ts"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import { sealEnv } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
 import { checkHost, ownerOf } from "../../core/workloads/lookup.ts"
+import { MB } from "../../core/workloads/shape.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -14,9 +16,10 @@ import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { type ComputerItem, envOf } from "./items.ts"
 import type { Lifecycle } from "./lifecycle.ts"
 import { found } from "./lookup.ts"
-import { toComputer } from "./payloads.ts"
+import { type SshAddress, toComputer } from "./payloads.ts"
 import { eventOf } from "./records.ts"
-import { type CreateInput, checkName, planOf, specOf } from "./rules.ts"
+import { type CreateInput, checkName, planOf } from "./rules.ts"
+import type { SshGateway } from "./ssh/gateway.ts"
 import { deliverKeys, readPublicKeys } from "./ssh-keys.ts"
 import { type ComputerRow, computerStore } from "./store.ts"
 import { useHandlers } from "./use-handlers.ts"
@@ -24,11 +27,14 @@ import { useHandlers } from "./use-handlers.ts"
 export interface ComputerHandlerNeeds {
   readonly runtime: RuntimePort
   readonly hosts: Hosts
+  readonly images: Images
   readonly box: SecretBox
   readonly platformEvents: PlatformEvents
   readonly changes: Changes
   readonly fleet: Fleet<ComputerItem>
   readonly lifecycle: Lifecycle
+  /** How computers are reached by ssh; undefined where they are not. */
+  readonly ssh: (SshAddress & Pick<SshGateway, "keysChanged">) | undefined
 }
 
 /** News of a computer that was deleted where it does not run. */
@@ -38,17 +44,18 @@ const auditTarget = ({ id, name }: Pick<ComputerRow, "id" | "name">) => ({ type:
 
 /** Makes the computer of that name, unless there is one: then undefined. */
 const makeWith =
-  ({ runtime, hosts, box, platformEvents, lifecycle }: ComputerHandlerNeeds) =>
+  ({ runtime, hosts, images, box, platformEvents, lifecycle }: ComputerHandlerNeeds) =>
   async (name: string, input: CreateInput, call: Call): Promise<ComputerRow | undefined> => {
     const { organization, project, owner, now, db } = call
     const { env = {} } = input
     const { labels, ssh_keys, ...plan } = planOf(input, runtime.capabilities)
+    images.check(plan.image)
     const store = computerStore(db)
     const id = newId()
     const row = await store.insert({
       ...plan,
       ...{ id, name, organization_id: organization.id, owner_id: owner, project_id: project?.id ?? null },
-      ...{ host_id: hosts.id, status: "CREATING", status_reason: null, host_lost: false },
+      ...{ host_id: hosts.id, status: "CREATING", status_reason: null, host_lost: false, image_digest: null },
       ...{ labels: JSON.stringify(labels), ssh_keys: [...ssh_keys] },
       env: await sealEnv(box, { organizationId: organization.id, kind: "computer", id }, env),
       env_names: Object.keys(env),
@@ -59,7 +66,7 @@ const makeWith =
     if (!row) return undefined
     if ((await store.count(organization.id)) > COMPUTERS_MAX)
       throw fault("plan_limit_reached", { limit: COMPUTERS_MAX, resources: "computers" })
-    const room = hosts.reserve({ memoryBytes: specOf(row, runtime.capabilities).memoryBytes })
+    const room = hosts.reserve({ memoryBytes: plan.memory_mb * MB })
     call.rolledBack(() => room[Symbol.dispose]())
     await platformEvents.emit(db, eventOf("computer.created", row))
     call.committed(() => lifecycle.launchSoon(row, env, room))
@@ -71,7 +78,7 @@ const lifeHandlers = (
   needs: ComputerHandlerNeeds,
   shown: (row: ComputerRow) => ReturnType<typeof toComputer>,
 ) => {
-  const { hosts, box, platformEvents, changes, fleet, lifecycle } = needs
+  const { hosts, box, platformEvents, changes, fleet, lifecycle, ssh } = needs
   return {
     delete: async ({ id }: { id: string }, call: Call) => {
       const row = isUuid(id) ? await computerStore(call.db).delete(ownerOf(call), id) : undefined
@@ -111,6 +118,7 @@ const lifeHandlers = (
       const changed = await computerStore(call.db).update(row.organization_id, id, changes)
       const live = fleet.find(id)
       if (live) await deliverOver(live.guest, row.ssh_keys, keys)
+      call.committed(() => ssh?.keysChanged(id, keys))
       call.describe({ targets: [auditTarget(row)] })
       return shown(changed ?? row)
     },
@@ -133,7 +141,7 @@ const deliverOver = async (
 
 export const computerHandlers = implement(areas.computers, (needs: ComputerHandlerNeeds) => {
   const make = makeWith(needs)
-  const shown = (row: ComputerRow) => toComputer(row, needs.fleet.find(row.id)?.lastUsedMs)
+  const shown = (row: ComputerRow) => toComputer(row, needs.fleet.find(row.id)?.lastUsedMs, needs.ssh)
   return {
     ...useHandlers(needs),
     ...lifeHandlers(needs, shown),

@@ -1,4 +1,5 @@
 /** A computer's row as something that runs. */
+import type { Image } from "../../core/images/images.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { CommandDefaults } from "../../core/workloads/commands.ts"
 import { type Env, openEnv } from "../../core/workloads/env.ts"
@@ -14,11 +15,16 @@ export interface ComputerItem extends Workload {
 export const envOf = (box: SecretBox, { id, organization_id, env }: ComputerRow): Promise<Env> =>
   openEnv(box, { organizationId: organization_id, kind: "computer", id }, env)
 
-export const toItem = (row: ComputerRow, env: Env, capabilities: RuntimeCapabilities): ComputerItem => ({
-  spec: specOf(row, capabilities),
+export const toItem = (
+  row: ComputerRow,
+  env: Env,
+  capabilities: RuntimeCapabilities,
+  { root, config }: Image,
+): ComputerItem => ({
+  spec: specOf(row, capabilities, root),
   organizationId: row.organization_id,
   ownerId: row.owner_id,
   projectId: row.project_id,
   idleMs: row.auto_stop_seconds * 1000,
-  defaults: { cwd: "/home/user", user: "user", env },
+  defaults: { cwd: "/home/user", user: "user", env: { ...config.env, ...env } },
 })

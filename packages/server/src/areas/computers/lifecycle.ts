@@ -1,10 +1,11 @@
 /** How computers start and stop: what runs, and what is on record of it. */
 import type { Hosts } from "../../core/hosts/hosts.ts"
+import { HOST, type Images } from "../../core/images/images.ts"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Env } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
-import type { EndReason, Live } from "../../core/workloads/workload.ts"
+import { type EndReason, isNoFailure, type Live, UnwantedError } from "../../core/workloads/workload.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { Fault, fault } from "../../kernel/fault.ts"
@@ -20,6 +21,7 @@ export interface LifecycleNeeds {
   readonly platformEvents: PlatformEvents
   readonly runtime: RuntimePort
   readonly hosts: Hosts
+  readonly images: Images
   readonly clock: Clock
   readonly log: Logger
   readonly box: SecretBox
@@ -35,7 +37,7 @@ const reasons: Readonly<Record<EndReason, string | null>> = {
 }
 
 export const createLifecycle = (needs: LifecycleNeeds) => {
-  const { database, platformEvents, runtime, hosts, clock, log, box } = needs
+  const { database, platformEvents, runtime, hosts, images, clock, log, box } = needs
   const { recordStop, recordStart, recordFailure } = createRecords(needs)
   const now = () => new Date(clock.now())
 
@@ -48,12 +50,28 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
     return started
   }
 
+  /** While its image came, it may have been stopped or deleted. */
+  const demandWanted = async ({ organization_id, owner_id, id, status }: ComputerRow): Promise<void> => {
+    const owner = { organizationId: organization_id, ownerId: owner_id }
+    const current = await computerStore(database.db).find(owner, id)
+    if (!current) throw fault("computer_not_found", { id })
+    if (current.status === "STOPPED" && status !== "STOPPED") throw new UnwantedError()
+  }
+
   /** Starts it. Rejects with why it does not start, which is then on record. */
-  const launch = async (row: ComputerRow, env: Env, room?: Disposable): Promise<ComputerRow> => {
+  const launch = async (given: ComputerRow, env: Env, room?: Disposable): Promise<ComputerRow> => {
+    let row = given
+    const prepare = async () => {
+      const image = await images.prepare(row.image, row.image_digest)
+      await demandWanted(row)
+      row = { ...row, image_digest: image.digest }
+      return toItem(row, env, runtime.capabilities, image)
+    }
     let started: ComputerRow | undefined
     let failure: unknown
-    const live = await needs.fleet().launch(toItem(row, env, runtime.capabilities), {
+    const live = await needs.fleet().launch(toItem(row, env, runtime.capabilities, images.host), {
       ...(room && { room }),
+      ...(row.image !== HOST && { prepare }),
       timeoutMs: null,
       async settle(live) {
         started = await settle(row, live)
@@ -61,7 +79,9 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
       async fail(error) {
         failure = error
         if (!(error instanceof Fault)) log.warn({ err: error, computer: row.id }, "a computer does not start")
-        await recordFailure(row)
+        const isGone = error instanceof Fault && error.code === "computer_not_found"
+        if (isGone) await needs.fleet().destroy(row.id)
+        else if (!isNoFailure(error)) await recordFailure(row, error)
       },
     })
     if (live && started) return started

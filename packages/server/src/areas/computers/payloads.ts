@@ -4,13 +4,23 @@ import type { ComputerRow } from "./store.ts"
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 
+export interface SshAddress {
+  readonly host: string
+  readonly port: number
+}
+
 /** `lastUsedMs` is what only the process knows in which it runs. */
-export const toComputer = (row: ComputerRow, lastUsedMs: number | undefined): ComputerPayload => {
-  const { id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image } = row
+export const toComputer = (
+  row: ComputerRow,
+  lastUsedMs: number | undefined,
+  ssh: SshAddress | undefined,
+): ComputerPayload => {
+  const { id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image, image_digest } = row
   const { ssh_keys, env_names, private_ip, auto_stop_seconds } = row
   return {
-    ...{ id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image },
+    ...{ id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image, image_digest },
     ...{ ssh_keys, env_names, private_ip, auto_stop_seconds },
+    ...{ ssh_host: ssh?.host ?? null, ssh_port: ssh?.port ?? null },
     status: row.status as ComputerStatus,
     labels: row.labels as Record<string, string>,
     isolation: row.isolation as Isolation,

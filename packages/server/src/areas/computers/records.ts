@@ -1,5 +1,6 @@
 /** What is on record of how computers begin and end. */
 import type { NewPlatformEvent, PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import { reasonOf } from "../../core/workloads/served.ts"
 import type { Live } from "../../core/workloads/workload.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
@@ -16,8 +17,6 @@ export const eventOf = (
   ...{ organizationId: organization_id, projectId: project_id, type },
   data: { computer_id: id, name },
 })
-
-const WENT_WRONG = "it could not be started"
 
 export const createRecords = (needs: {
   readonly database: Database
@@ -51,10 +50,10 @@ export const createRecords = (needs: {
       if (row) await platformEvents.emit(tx, eventOf("computer.stopped", row))
     })
 
-  const recordStart = ({ id, organization_id }: ComputerRow): Promise<ComputerRow> =>
+  const recordStart = ({ id, organization_id, image_digest }: ComputerRow): Promise<ComputerRow> =>
     database.transaction(async tx => {
       const row = await computerStore(tx).update(organization_id, id, {
-        ...{ status: "RUNNING", status_reason: null, host_lost: false },
+        ...{ status: "RUNNING", status_reason: null, host_lost: false, image_digest },
         ...{ started_at: now(), stopped_at: null, updated_at: now() },
       })
       // Deleted while it started: it must not run.
@@ -63,10 +62,13 @@ export const createRecords = (needs: {
       return row
     })
 
-  const recordFailure = async ({ id, organization_id, started_at }: ComputerRow): Promise<void> => {
+  const recordFailure = async (
+    { id, organization_id, started_at }: ComputerRow,
+    error: unknown,
+  ): Promise<void> => {
     const status = started_at === null ? "ERROR" : "STOPPED"
     await computerStore(database.db).update(organization_id, id, {
-      ...{ status, status_reason: WENT_WRONG, host_lost: false, stopped_at: now(), updated_at: now() },
+      ...{ status, status_reason: reasonOf(error), host_lost: false, stopped_at: now(), updated_at: now() },
     })
   }
 

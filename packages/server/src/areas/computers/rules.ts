@@ -1,16 +1,18 @@
 /** What a request for a computer means here. */
 import { type areas, type Input, workloadLimits } from "@svc/contract"
+import { HOST } from "../../core/images/images.ts"
 import {
   checkEnv,
   checkIsolation,
   checkLabels,
+  checkRoot,
   checkRuns,
   checkShape,
   GB,
   MB,
 } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { RuntimeCapabilities, WorkloadSpec } from "../../ports/runtime/port.ts"
+import type { Root, RuntimeCapabilities, WorkloadSpec } from "../../ports/runtime/port.ts"
 import { readPublicKeys } from "./ssh-keys.ts"
 
 export type CreateInput = Omit<Input<(typeof areas.computers.specs)["create"]>, "name">
@@ -44,30 +46,39 @@ export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): P
     fault("invalid_resource_shape", { reason: `at most ${max} ${unit} are allowed` }),
   )
   checkIsolation(input.isolation, capabilities)
+  const { image = HOST } = input
+  checkRoot(image, capabilities)
   if (!capabilities.persistentDisks)
     throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
   checkEnv(input.env)
   checkLabels(labels)
   return {
     ...{ vcpus, memory_mb, disk_gb, labels },
-    image: input.image ?? "host",
+    image,
     ssh_keys: readPublicKeys(input.ssh_keys ?? []),
     auto_stop_seconds: input.auto_stop_seconds ?? 0,
   }
 }
 
 export const specOf = (
-  of: Pick<Plan, "vcpus" | "memory_mb" | "disk_gb"> & { readonly id: string; readonly name: string },
+  of: Pick<Plan, "vcpus" | "memory_mb" | "disk_gb"> & {
+    readonly id: string
+    readonly name: string
+    readonly private_ip: string
+  },
   capabilities: RuntimeCapabilities,
+  root: Root,
 ): WorkloadSpec => ({
   id: of.id,
   hostname: of.name,
-  root: { kind: "host" },
+  root,
   disk: { kind: "persistent", bytes: of.disk_gb * GB },
   vcpus: of.vcpus,
   memoryBytes: of.memory_mb * MB,
   processesMax: PROCESSES_MAX,
   network:
-    capabilities.network === "filtered" ? { mode: "filtered", allow: null, deny: [] } : { mode: "none" },
+    capabilities.network === "filtered"
+      ? { mode: "filtered", allow: null, deny: [], address: of.private_ip }
+      : { mode: "none" },
   mounts: [],
 })

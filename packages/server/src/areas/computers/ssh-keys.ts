@@ -17,7 +17,7 @@ const BLOB_BYTES_MIN = 32
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
 
 /** The length-prefixed strings of a key's blob (RFC 4253, 6.6); undefined when it is not made of such. */
-const stringsOf = (blob: Buffer): Buffer[] | undefined => {
+export const sshStrings = (blob: Buffer): Buffer[] | undefined => {
   const strings: Buffer[] = []
   for (let at = 0; at < blob.length; ) {
     if (at + 4 > blob.length) return undefined
@@ -36,7 +36,7 @@ export const readPublicKey = (line: string): string | undefined => {
   const [type = "", text = "", ...comment] = trimmed.split(/ +/)
   if (!types.has(type) || !BLOB.test(text)) return undefined
   const blob = Buffer.from(text, "base64")
-  const strings = stringsOf(blob)
+  const strings = sshStrings(blob)
   if (!strings || strings.length < 2 || blob.length < BLOB_BYTES_MIN) return undefined
   if (strings[0]?.toString("latin1") !== type) return undefined
   return [type, text, ...comment].join(" ")

@@ -119,6 +119,11 @@ export const hostedComputers = (db: Db) => {
       return rows.map(({ id }) => id)
     },
 
+    async imageDigests(hostId: string): Promise<string[]> {
+      const rows = await of(hostId).select("image_digest").distinct().execute()
+      return rows.flatMap(({ image_digest }) => image_digest ?? [])
+    },
+
     disks: (hostId: string) =>
       of(hostId)
         .select(({ fn }) => ["organization_id", "project_id", fn.sum<number>("disk_gb").as("disk_gb")])

@@ -7,6 +7,7 @@ import { defineArea, type Services } from "../../services.ts"
 import { DELETED_TOPIC, sandboxHandlers } from "./handlers.ts"
 import type { SandboxItem } from "./items.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import { createGate } from "./ports/gate.ts"
 import { hostedSandboxes } from "./store.ts"
 import { createWarmPool, type WarmPool } from "./warm-pool.ts"
 
@@ -15,12 +16,12 @@ const LOSE_EVERY_MS = 5_000
 
 type Needs = Pick<
   Services,
-  "database" | "changes" | "clock" | "log" | "runtime" | "hosts" | "meters" | "jobs"
+  "database" | "changes" | "clock" | "log" | "runtime" | "hosts" | "images" | "meters" | "jobs"
 >
 
 /** What happens to sandboxes beside calls. */
 const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Lifecycle): Disposable => {
-  const { database, changes, clock, log, hosts, meters, jobs } = needs
+  const { database, changes, clock, log, hosts, images, meters, jobs } = needs
   const hosted = hostedSandboxes(database.db)
   const logged = (act: () => Promise<void>, what: string) => () =>
     act().catch(error => log.error({ err: error }, what))
@@ -30,6 +31,7 @@ const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Life
     run: () => hosted.prune(new Date(clock.now() - SANDBOX_KEPT_HOURS * PRUNE_EVERY_MS)),
   })
   hosts.keep(() => hosted.persistentIds(hosts.id))
+  images.keep(() => hosted.imageDigests(hosts.id))
   hosts.onLapse(() => lifecycle.rejoin(fleet.ids()))
   changes.subscribe(DELETED_TOPIC, id => {
     if (id === undefined || !fleet.itemOf(id)) return
@@ -70,7 +72,11 @@ export const sandboxesArea = defineArea({
     "platformEvents",
     "runtime",
     "hosts",
+    "images",
     "sandboxPoolMax",
+    "portUrls",
+    "hostGate",
+    "stopping",
   ],
   migrations: { schema: "sandboxes", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {
@@ -83,6 +89,8 @@ export const sandboxesArea = defineArea({
     )
     await lifecycle.recover()
     opened.use(watchSandboxes(services, fleet, lifecycle))
+    const { portUrls: urls, stopping } = services
+    if (urls) services.hostGate.provide(createGate({ urls, fleet, stopping }))
 
     const resources = opened.move()
     return {

@@ -148,6 +148,13 @@ test("what cannot be a file is refused, and a full disk is said to be full", asy
     svc.sandboxes.writeFiles({ id, files: [{ path: "/workspace/folder", content: "x" }] }),
     refused,
   )
+  const long = `workspace/${"n".repeat(256)}`
+  for (const path of [long, `${long}/file`]) {
+    await assert.rejects(read(svc, id, path), refused)
+    await assert.rejects(svc.sandboxes.putFile({ id, path }, { body: "x" }), refused)
+    const files = [{ path: `/${path}`, content: "x" }]
+    await assert.rejects(svc.sandboxes.writeFiles({ id, files }), refused)
+  }
   await run("head -c 250000000 /dev/zero > /workspace/full 2>/dev/null || true")
   const body = new Uint8Array(20_000_000)
   await assert.rejects(svc.sandboxes.putFile({ id, path: "workspace/more" }, { body }), refused)

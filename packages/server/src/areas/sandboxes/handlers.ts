@@ -1,10 +1,12 @@
 import { areas, pageOf, SANDBOXES_MAX, sandboxStatuses } from "@svc/contract"
 import type { Hosts } from "../../core/hosts/hosts.ts"
+import type { Images } from "../../core/images/images.ts"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import { sealEnv } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
 import { checkHost, ownerOf } from "../../core/workloads/lookup.ts"
+import type { PortUrls } from "../../core/workloads/port-urls.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -16,7 +18,7 @@ import type { Lifecycle } from "./lifecycle.ts"
 import { found, notRunning } from "./lookup.ts"
 import { toSandbox } from "./payloads.ts"
 import { eventOf } from "./records.ts"
-import { type CreateInput, extendedDeadline, type Plan, planOf, specOf } from "./rules.ts"
+import { type CreateInput, cwdIn, extendedDeadline, type Plan, planOf, specOf } from "./rules.ts"
 import { type SandboxRow, sandboxStore } from "./store.ts"
 import { useHandlers } from "./use-handlers.ts"
 import type { WarmPool } from "./warm-pool.ts"
@@ -24,12 +26,14 @@ import type { WarmPool } from "./warm-pool.ts"
 export interface SandboxHandlerNeeds {
   readonly runtime: RuntimePort
   readonly hosts: Hosts
+  readonly images: Images
   readonly box: SecretBox
   readonly platformEvents: PlatformEvents
   readonly changes: Changes
   readonly fleet: Fleet<SandboxItem>
   readonly pool: WarmPool
   readonly lifecycle: Lifecycle
+  readonly portUrls: PortUrls | undefined
 }
 
 /** News of a sandbox that was deleted where it does not run. */
@@ -43,15 +47,15 @@ const auditTarget = ({ id, name }: Pick<SandboxRow, "id" | "name">) => ({
 const newRow = (
   plan: Plan,
   call: Call,
-  fixed: Pick<SandboxRow, "id" | "host_id" | "isolation" | "env" | "env_names">,
+  fixed: Pick<SandboxRow, "id" | "host_id" | "isolation" | "image_digest" | "cwd" | "env" | "env_names">,
 ) => {
   const { organization, project, owner, now } = call
-  const { network, labels, ...columns } = plan
+  const { network, labels, ports, ...columns } = plan
   return {
     ...columns,
     ...fixed,
     ...{ organization_id: organization.id, owner_id: owner, project_id: project?.id ?? null },
-    ...{ network: JSON.stringify(network), labels: JSON.stringify(labels) },
+    ...{ network: JSON.stringify(network), labels: JSON.stringify(labels), ports: [...ports] },
     ...{ stop_reason: null, status_reason: null, last_activity_at: null, stopped_at: null },
     ...{ created_at: now, updated_at: now },
   }
@@ -74,30 +78,37 @@ const beginning = ({ timeout_seconds }: Plan, isWarm: boolean, now: Date, provis
 }
 
 const createWith = (needs: SandboxHandlerNeeds) => async (input: CreateInput, call: Call) => {
-  const { runtime, hosts, pool, lifecycle, box, platformEvents } = needs
+  const { runtime, hosts, images, pool, lifecycle, box, platformEvents, portUrls } = needs
   const beganMs = performance.now()
   const { env = {} } = input
   const plan = planOf(input, runtime.capabilities)
+  if (plan.ports.length > 0 && !portUrls)
+    throw fault("not_implemented", { reason: "ports have no URLs without SVC_SANDBOX_DOMAIN" })
   const store = sandboxStore(call.db)
   if ((await store.count(call.organization.id)) >= SANDBOXES_MAX)
     throw fault("plan_limit_reached", { limit: SANDBOXES_MAX, resources: "sandboxes" })
-  const spec = specOf(plan)
-  const member = pool.take(spec)
+  images.check(plan.template)
+  const image = images.find(plan.template)
+  const spec = specOf(plan, (image ?? images.host).root)
+  const member = image && pool.take(spec)
   const place = member ?? hosts.reserve({ memoryBytes: spec.memoryBytes })
   call.rolledBack(() => ("guest" in place ? pool.drop(place) : place[Symbol.dispose]()))
   const id = member?.id ?? newId()
   const row = await store.insert({
     ...newRow(plan, call, {
       ...{ id, host_id: hosts.id, isolation: runtime.capabilities.isolation },
+      ...(image
+        ? { image_digest: image.digest, cwd: plan.cwd ?? cwdIn(image.config) }
+        : { image_digest: null, cwd: plan.cwd }),
       env: await sealEnv(box, { organizationId: call.organization.id, kind: "sandbox", id }, env),
       env_names: Object.keys(env),
     }),
     ...beginning(plan, member !== undefined, call.now, Math.round(performance.now() - beganMs)),
   })
   if (member) await platformEvents.emit(call.db, eventOf("sandbox.started", row))
-  call.committed(() => lifecycle.begin(row, env, place))
+  call.committed(() => lifecycle.begin(row, env, place, image))
   call.describe({ targets: [auditTarget(row)] })
-  return toSandbox(row, { isEnding: false, lastUsedMs: undefined })
+  return toSandbox(row, { isEnding: false, lastUsedMs: undefined, urls: portUrls })
 }
 
 const lifeHandlers = (
@@ -158,9 +169,9 @@ const lifeHandlers = (
 }
 
 export const sandboxHandlers = implement(areas.sandboxes, (needs: SandboxHandlerNeeds) => {
-  const { fleet } = needs
+  const { fleet, portUrls: urls } = needs
   const shown = (row: SandboxRow) =>
-    toSandbox(row, { isEnding: fleet.isEnding(row.id), lastUsedMs: fleet.find(row.id)?.lastUsedMs })
+    toSandbox(row, { isEnding: fleet.isEnding(row.id), lastUsedMs: fleet.find(row.id)?.lastUsedMs, urls })
   return {
     ...useHandlers(needs),
     ...lifeHandlers(needs, shown),

@@ -28,6 +28,17 @@ test("a host takes no more than it has memory for, nor more than so many, and ta
   assert.equal((await other.sandboxes.start({ id })).status, "RUNNING")
 })
 
+test("what the driver takes beside a sandbox takes room of its host too", async t => {
+  const env = { ...NO_POOL, SVC_RUNTIME: "bubblewrap", SVC_WORKLOAD_MEMORY_MB: "515" }
+  const svc = await (await platform(t, { env })).client("acme", ...SANDBOX_SCOPES)
+  const { services } = await svc.identity.services()
+  const { status, reason, capabilities } = services.find(({ name }) => name === "sandboxes") ?? {}
+  if (status !== "available") return t.skip(reason ?? "bubblewrap does not work here")
+  assert.equal(capabilities?.driver, "bubblewrap")
+  await runningSandbox(svc)
+  await assert.rejects(svc.sandboxes.create(SMALL), full)
+})
+
 test("a host that is gone has lost its sandboxes, and starts the persistent ones when it is back", async t => {
   const host = await platform(t, { env: NO_POOL })
   const url = host.database.pool.options.connectionString ?? ""

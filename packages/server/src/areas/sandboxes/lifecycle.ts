@@ -1,17 +1,19 @@
 /** How sandboxes begin and end: what runs, and what is on record of it. */
 import type { SandboxStopReason } from "@svc/contract"
 import type { Hosts } from "../../core/hosts/hosts.ts"
+import { HOST, type Image, type Images } from "../../core/images/images.ts"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Env } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
-import type { EndReason, Live } from "../../core/workloads/workload.ts"
+import { type EndReason, isNoFailure, type Live, UnwantedError } from "../../core/workloads/workload.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
 import { Fault, fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { envOf, type SandboxItem, toItem } from "./items.ts"
 import { createRecords, eventOf } from "./records.ts"
+import { cwdIn } from "./rules.ts"
 import type { Member } from "./shelf.ts"
 import { hostedSandboxes, type SandboxRow, sandboxStore } from "./store.ts"
 
@@ -19,6 +21,7 @@ export interface LifecycleNeeds {
   readonly database: Database
   readonly platformEvents: PlatformEvents
   readonly hosts: Hosts
+  readonly images: Images
   readonly clock: Clock
   readonly log: Logger
   readonly box: SecretBox
@@ -33,19 +36,36 @@ const reasons: Readonly<Record<EndReason, SandboxStopReason>> = {
 }
 
 export const createLifecycle = (needs: LifecycleNeeds) => {
-  const { database, platformEvents, hosts, clock, log, box } = needs
+  const { database, platformEvents, hosts, images, clock, log, box } = needs
   const { recordStop, recordStart, recordFailure } = createRecords(needs)
   const now = () => new Date(clock.now())
 
+  /** While its image came, it may have been stopped or deleted. */
+  const demandWanted = async ({ organization_id, owner_id, id, status }: SandboxRow): Promise<void> => {
+    const owner = { organizationId: organization_id, ownerId: owner_id }
+    const current = await sandboxStore(database.db).find(owner, id)
+    if (!current) throw fault("sandbox_not_found", { id })
+    if (current.status === "STOPPED" && status !== "STOPPED") throw new UnwantedError()
+  }
+
   /** Starts it. Rejects with why it does not start, which is then on record. */
-  const launch = async (row: SandboxRow, env: Env, room?: Disposable): Promise<SandboxRow> => {
+  const launch = async (given: SandboxRow, env: Env, room?: Disposable): Promise<SandboxRow> => {
     const fleet = needs.fleet()
-    const item = toItem(row, env)
+    let row = given
+    // Who it is, until its image is there.
+    const item = toItem(row, env, images.host)
+    const prepare = async () => {
+      const image = await images.prepare(row.template, row.image_digest)
+      await demandWanted(row)
+      row = { ...row, image_digest: image.digest, cwd: row.cwd ?? cwdIn(image.config) }
+      return toItem(row, env, image)
+    }
     const beganMs = performance.now()
     let started: SandboxRow | undefined
     let failure: unknown
     const live = await fleet.launch(item, {
       ...(room && { room }),
+      ...(row.template !== HOST && { prepare }),
       timeoutMs: row.timeout_seconds === null ? null : row.timeout_seconds * 1000,
       async settle(live) {
         started = await recordStart(row, live, Math.round(performance.now() - beganMs))
@@ -53,8 +73,9 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
       async fail(error) {
         failure = error
         if (!(error instanceof Fault)) log.warn({ err: error, sandbox: row.id }, "a sandbox does not start")
-        await recordFailure(row)
-        if (item.kind === "ephemeral") await fleet.destroy(row.id)
+        const isGone = error instanceof Fault && error.code === "sandbox_not_found"
+        if (item.kind === "ephemeral" || isGone) await fleet.destroy(row.id)
+        if (!isGone && !isNoFailure(error)) await recordFailure(row, error)
       },
     })
     if (live && started) return started
@@ -77,8 +98,9 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
     launch,
 
     /** A new one, whose row is committed: takes over the member that it was given, or starts one in its room. */
-    begin(row: SandboxRow, env: Env, place: Member | Disposable): void {
-      if ("guest" in place) needs.fleet().adopt(toItem(row, env), place, row.expires_at?.getTime() ?? null)
+    begin(row: SandboxRow, env: Env, place: Member | Disposable, image: Image = images.host): void {
+      if ("guest" in place)
+        needs.fleet().adopt(toItem(row, env, image), place, row.expires_at?.getTime() ?? null)
       else launchSoon(row, env, place)
     },
 

@@ -62,6 +62,8 @@ test("what a kind may not have is 402, and too little of it 400", async t => {
     { env: { "A=B": "x" } },
     { labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`l${n}`, "x"])) },
     { network: { mode: "custom" as const, allow: ["not a name"] } },
+    { network: { mode: "custom" as const, allow: ["1.2.3.4/33"] } },
+    { network: { mode: "custom" as const, deny: ["1.2.3/8"] } },
     { network: { mode: "deny_all" as const, deny: ["10.0.0.0/8"] } },
   ]) {
     await assert.rejects(sandboxes.create(input), refusedAs("invalid_parameter", 400), JSON.stringify(input))

@@ -1,6 +1,7 @@
 /** What is on record of how sandboxes begin and end. */
 import type { SandboxStopReason } from "@svc/contract"
 import type { NewPlatformEvent, PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import { reasonOf } from "../../core/workloads/served.ts"
 import type { Live } from "../../core/workloads/workload.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
@@ -15,8 +16,6 @@ export const eventOf = (
   ...{ organizationId: organization_id, projectId: project_id, type },
   data: { sandbox_id: id },
 })
-
-const WENT_WRONG = "it could not be started"
 
 export const createRecords = (needs: {
   readonly database: Database
@@ -52,6 +51,7 @@ export const createRecords = (needs: {
         {
           ...{ status: "RUNNING", stop_reason: null, status_reason: null, cold_start: true },
           ...{ provision_ms: provisionMs, started_at: now(), stopped_at: null, updated_at: now() },
+          ...{ image_digest: row.image_digest, cwd: row.cwd },
           expires_at: expiresAtMs === null ? null : new Date(expiresAtMs),
         },
       )
@@ -61,7 +61,7 @@ export const createRecords = (needs: {
       return started
     })
 
-  const recordFailure = async (row: SandboxRow): Promise<void> => {
+  const recordFailure = async (row: SandboxRow, error: unknown): Promise<void> => {
     const at = now()
     const isNew = row.started_at === null
     await sandboxStore(database.db).update(
@@ -69,7 +69,7 @@ export const createRecords = (needs: {
       row.id,
       ["PROVISIONING", "RUNNING", "STOPPED"],
       {
-        ...{ status: isNew ? "FAILED" : "STOPPED", stop_reason: "error", status_reason: WENT_WRONG },
+        ...{ status: isNew ? "FAILED" : "STOPPED", stop_reason: "error", status_reason: reasonOf(error) },
         ...{ expires_at: null, stopped_at: at, updated_at: at },
       },
     )

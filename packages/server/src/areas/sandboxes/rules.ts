@@ -1,4 +1,5 @@
 /** What a request for a sandbox means here. */
+import { isIP } from "node:net"
 import {
   type areas,
   type Input,
@@ -6,17 +7,26 @@ import {
   type SandboxKind,
   workloadLimits,
 } from "@svc/contract"
+import { HOST } from "../../core/images/images.ts"
+import type { ImageConfig } from "../../core/images/manifest.ts"
 import {
   checkEnv,
   checkIsolation,
   checkLabels,
+  checkRoot,
   checkRuns,
   checkShape,
   GB,
   MB,
 } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { GuestUser, NetworkPolicy, RuntimeCapabilities, WorkloadSpec } from "../../ports/runtime/port.ts"
+import type {
+  GuestUser,
+  NetworkPolicy,
+  Root,
+  RuntimeCapabilities,
+  WorkloadSpec,
+} from "../../ports/runtime/port.ts"
 
 export type CreateInput = Input<(typeof areas.sandboxes.specs)["create"]>
 
@@ -38,9 +48,11 @@ export interface Plan {
   readonly timeout_seconds: number | null
   readonly idle_timeout_seconds: number
   readonly labels: Readonly<Record<string, string>>
-  readonly cwd: string
+  /** Null: where the image says. */
+  readonly cwd: string | null
   readonly guest_user: GuestUser
   readonly network: Network
+  readonly ports: readonly number[]
 }
 
 export const WORKSPACE = "/workspace"
@@ -62,7 +74,12 @@ const defaults = {
   persistent: { vcpus: 1, memory_mb: 1024, disk_gb: 10, timeout_seconds: 0, idle: 0 },
 } as const
 
-const CIDR = /^[0-9a-fA-F:.]+\/\d{1,3}$/
+const isCidr = (text: string): boolean => {
+  const [address = "", bits = "", ...rest] = text.split("/")
+  const family = isIP(address)
+  const widest = family === 6 ? 128 : 32
+  return family !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= widest
+}
 const DOMAIN = /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i
 
 const networkOf = (asked: CreateInput["network"], capabilities: RuntimeCapabilities): Network => {
@@ -72,12 +89,12 @@ const networkOf = (asked: CreateInput["network"], capabilities: RuntimeCapabilit
   if (mode !== "custom" && (allow.length > 0 || deny.length > 0))
     throw fault("invalid_parameter", { reason: "network.allow and network.deny go with the mode custom" })
   const wrong =
-    allow.find(entry => !CIDR.test(entry) && !DOMAIN.test(entry)) ?? deny.find(entry => !CIDR.test(entry))
+    allow.find(entry => !isCidr(entry) && !DOMAIN.test(entry)) ?? deny.find(entry => !isCidr(entry))
   if (wrong !== undefined)
     throw fault("invalid_parameter", { reason: `${wrong} is no domain or CIDR that network takes there` })
   if (mode !== "deny_all" && !filters)
     throw fault("not_implemented", {
-      reason: `sandboxes of the driver ${capabilities.driver} have no network`,
+      reason: `sandboxes of the driver ${capabilities.driver} have no network here; root, nftables and SVC_WORKLOAD_NETWORK give one`,
     })
   return { mode, allow, deny }
 }
@@ -99,13 +116,14 @@ const timeoutOf = (kind: SandboxKind, seconds: number): number | null => {
 /** Throws the refusal that fits when this installation or plan does not have what is asked for. */
 export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): Plan => {
   checkRuns(capabilities)
-  const { kind = "ephemeral", template = "host", name = null, labels = {} } = input
+  const { kind = "ephemeral", template = HOST, name = null, labels = {} } = input
   const otherwise = defaults[kind]
   const { vcpus = otherwise.vcpus, memory_mb = otherwise.memory_mb, disk_gb = otherwise.disk_gb } = input
   checkShape({ vcpus, memory_mb, disk_gb }, boundsOf(kind), ({ max, unit }) =>
     fault("plan_limit_reached", { limit: max, resources: `${unit} in an ${kind} sandbox` }),
   )
   checkIsolation(input.isolation, capabilities)
+  checkRoot(template, capabilities)
   if (kind === "persistent" && !capabilities.persistentDisks)
     throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
   checkEnv(input.env)
@@ -114,20 +132,25 @@ export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): P
     ...{ kind, name, template, vcpus, memory_mb, disk_gb, labels },
     timeout_seconds: timeoutOf(kind, input.timeout_seconds ?? otherwise.timeout_seconds),
     idle_timeout_seconds: input.idle_timeout_seconds ?? otherwise.idle,
-    cwd: input.cwd ?? WORKSPACE,
+    cwd: input.cwd ?? null,
     guest_user: input.user ?? "user",
     network: networkOf(input.network, capabilities),
+    ports: [...new Set(input.ports ?? [])],
   }
 }
+
+/** Where commands begin that do not say where. */
+export const cwdIn = ({ workingDir }: ImageConfig): string => workingDir ?? WORKSPACE
 
 /** All of a workload but its id: what it has in common with others that could take its place. */
 export type SpecOfMany = Omit<WorkloadSpec, "id">
 
 export const specOf = (
   plan: Pick<Plan, "kind" | "vcpus" | "memory_mb" | "disk_gb" | "network">,
+  root: Root,
 ): SpecOfMany => ({
   hostname: "sandbox",
-  root: { kind: "host" },
+  root,
   disk: { kind: plan.kind === "ephemeral" ? "memory" : "persistent", bytes: plan.disk_gb * GB },
   vcpus: plan.vcpus,
   memoryBytes: plan.memory_mb * MB,

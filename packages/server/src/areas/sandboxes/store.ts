@@ -116,6 +116,16 @@ export const hostedSandboxes = (db: Db) => {
       return rows.map(({ id }) => id)
     },
 
+    /** Images of those that run or may run again. */
+    async imageDigests(hostId: string): Promise<string[]> {
+      const rows = await of([hostId])
+        .select("image_digest")
+        .distinct()
+        .where(eb => eb.or([eb("kind", "=", "persistent"), eb("status", "in", ["PROVISIONING", "RUNNING"])]))
+        .execute()
+      return rows.flatMap(({ image_digest }) => image_digest ?? [])
+    },
+
     /** Of these, those that are not meant to run. */
     async ended(hostId: string, ids: readonly string[]): Promise<string[]> {
       const rows = await of([hostId])

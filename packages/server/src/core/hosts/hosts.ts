@@ -32,7 +32,7 @@ export interface Hosts {
   readonly id: string
   readonly capacity: Capacity
   use(): HostUse
-  /** Room for one workload until it is disposed of. Throws `no_host_capacity`. */
+  /** Room for one workload, and for what the driver takes beside it, until it is disposed of. Throws `no_host_capacity`. */
   reserve(need: Room): Disposable
   /** Is asked to give up room that nobody uses when there is no other; gives whether it gave up any. */
   onPressure(giveUp: () => boolean): void
@@ -56,7 +56,8 @@ export interface HostNeeds {
   readonly capacity: Capacity
 }
 
-const createCapacity = (capacity: Capacity) => {
+/** `overheadBytes`: what each workload takes beside the memory that it is promised. */
+export const createRoom = (capacity: Capacity, overheadBytes: number) => {
   const yielding: (() => boolean)[] = []
   let memoryReservedBytes = 0
   let workloads = 0
@@ -67,7 +68,8 @@ const createCapacity = (capacity: Capacity) => {
   return {
     use: (): HostUse => ({ memoryReservedBytes, workloads }),
     onPressure: (giveUp: () => boolean) => void yielding.push(giveUp),
-    reserve({ memoryBytes, spare }: Room): Disposable {
+    reserve({ memoryBytes: promisedBytes, spare }: Room): Disposable {
+      const memoryBytes = promisedBytes + overheadBytes
       while (!fits(memoryBytes)) {
         if (spare || !yielding.some(giveUp => giveUp())) throw fault("no_host_capacity")
       }
@@ -112,7 +114,7 @@ export const createHosts = async (needs: HostNeeds) => {
   const { runtime, database, clock, log, capacity } = needs
   const id = hostIdOf(needs.dataDir)
   const store = hostStore(database.db)
-  const room = createCapacity(capacity)
+  const room = createRoom(capacity, runtime.capabilities.overheadBytes)
   const leftovers = await createLeftovers(needs)
   const lapses: (() => Promise<void>)[] = []
 

@@ -63,19 +63,33 @@ export const createLauncher = <Item extends Workload>(needs: LauncherNeeds<Item>
     } catch (error) {
       forget(id)
       await runtime.stop(id, 0).catch(() => undefined)
-      await options
-        .fail(error)
-        .catch(failed =>
-          needs.log.error({ err: failed, workload: id }, "it is not on record that a workload did not start"),
-        )
-      return undefined
+      return await giveUp(id, options, error)
+    }
+  }
+
+  const giveUp = async (id: string, { fail }: LaunchOptions<Item>, error: unknown): Promise<undefined> => {
+    await fail(error).catch(failed =>
+      needs.log.error({ err: failed, workload: id }, "it is not on record that a workload did not start"),
+    )
+  }
+
+  const launch = async (item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined> => {
+    const { id } = item.spec
+    const { prepare } = options
+    if (!prepare) return await turn(id, () => perform(item, options))
+    try {
+      const prepared = await prepare()
+      return await turn(id, () => perform(prepared, options))
+    } catch (error) {
+      options.room?.[Symbol.dispose]()
+      return await turn(id, () => giveUp(id, options, error))
     }
   }
 
   return {
     launch(item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined> {
       const { id } = item.spec
-      const promise = turn(id, () => perform(item, options)).finally(() => {
+      const promise = launch(item, options).finally(() => {
         if (starting.get(id)?.promise === promise) starting.delete(id)
       })
       starting.set(id, { item, promise })

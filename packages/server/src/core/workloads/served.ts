@@ -1,6 +1,7 @@
 /** What callers are told when a workload cannot serve them. */
 import { fault } from "../../kernel/fault.ts"
 import { PortError } from "../../ports/port-error.ts"
+import { ImageError } from "../images/image-error.ts"
 
 /** The fault of a command that could not be run. `ended` is the one of a workload that has ended meanwhile. */
 export const commandFault = (error: unknown, ended: () => Error | undefined): unknown => {
@@ -9,6 +10,10 @@ export const commandFault = (error: unknown, ended: () => Error | undefined): un
     return fault("invalid_parameter", { reason: "the program or the working directory does not exist" })
   return ended() ?? fault("service_unavailable", undefined, { internal: error })
 }
+
+/** What is on record of a workload that did not start. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof ImageError ? error.message : "it could not be started"
 
 const WAIT_MS_MAX = 30_000
 

@@ -2,6 +2,7 @@
 import { type Bounds, WORKLOAD_ENV_BYTES_MAX, WORKLOAD_ENV_MAX, WORKLOAD_LABELS_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import { type Isolation, isolations, type RuntimeCapabilities } from "../../ports/runtime/port.ts"
+import { HOST } from "../images/images.ts"
 
 export const MB = 2 ** 20
 export const GB = 2 ** 30
@@ -39,6 +40,12 @@ export const checkRuns = ({ driver, reasons }: RuntimeCapabilities): void => {
 export const checkIsolation = (demanded: Isolation | undefined, { isolation }: RuntimeCapabilities): void => {
   if (demanded === undefined || isolations.indexOf(isolation) >= isolations.indexOf(demanded)) return
   throw fault("isolation_tier_unavailable", { isolation: demanded })
+}
+
+/** Refuses images where nothing starts them. */
+export const checkRoot = (name: string, { driver, roots }: RuntimeCapabilities): void => {
+  if (name !== HOST && !roots.includes("image"))
+    throw fault("not_implemented", { reason: `the driver ${driver} starts nothing but \`${HOST}\` here` })
 }
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/

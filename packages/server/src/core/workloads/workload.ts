@@ -1,5 +1,7 @@
 /** Workloads as those see them who run them. */
+
 import type { Guest, WorkloadSpec } from "../../ports/runtime/port.ts"
+import { ImagesStoppedError } from "../images/image-error.ts"
 
 /** What an area runs, as far as running it goes. */
 export interface Workload {
@@ -39,6 +41,20 @@ export interface LaunchOptions<Item extends Workload> {
   /** Its place, when it has one already. */
   readonly room?: Disposable
   readonly timeoutMs: number | null
+  /**
+   * What is started in place of the item, when that takes long to find out: it is not this workload's turn meanwhile, so
+   * that it can be stopped and deleted.
+   */
+  readonly prepare?: () => Promise<Item>
   readonly settle: (live: Live<Item>) => Promise<void>
   readonly fail: (error: unknown) => Promise<void>
 }
+
+/** A workload was stopped or deleted before it could start. */
+export class UnwantedError extends Error {
+  override readonly name = "UnwantedError"
+}
+
+/** Whether it did not start for no fault of its own: what is on record stays. */
+export const isNoFailure = (error: unknown): boolean =>
+  error instanceof UnwantedError || error instanceof ImagesStoppedError

@@ -18,6 +18,7 @@ import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
 import { type BodyReader, createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
+import type { HostGate } from "./host-gate.ts"
 import {
   NO_STORE,
   type RefusalBody,
@@ -42,6 +43,8 @@ export interface HttpEdgeNeeds {
   readonly renderErrors?: { readonly [Name in Envelope]?: RenderError }
   /** Where a request goes that a protocol addresses otherwise than its operations are declared. */
   readonly reroute?: (request: IncomingMessage) => string | undefined
+  /** Who answers for other hosts, once there is somebody. */
+  readonly gate?: () => HostGate | undefined
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
@@ -291,8 +294,15 @@ const HEADERS_TIMEOUT_MS = 15_000
 /** Longer than the minute after which balancers usually drop an idle connection, so that it is never us who do. */
 const KEEP_ALIVE_MS = 72_000
 
-const createHttpServer = (listener: RequestListener, headersTimeoutMs: number): Server => {
+const createHttpServer = (
+  listener: RequestListener,
+  { headersTimeoutMs = HEADERS_TIMEOUT_MS, gate = () => undefined, trustedProxies }: HttpEdgeNeeds,
+): Server => {
+  const clientAddress = createClientAddress(trustedProxies)
   const options = {
+    // Anybody else who asks to go on in another protocol is answered in this one.
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      request.headers.upgrade?.toLowerCase() === "websocket" && gate()?.claims(request) === true,
     headersTimeout: headersTimeoutMs,
     connectionsCheckingInterval: headersTimeoutMs / 5,
     requestTimeout: 0,
@@ -301,7 +311,10 @@ const createHttpServer = (listener: RequestListener, headersTimeoutMs: number): 
     requireHostHeader: false,
   }
   // Without the other two, Node would invite every body, and refuse other expectations in its own words.
-  return createServer(options, listener).on("checkContinue", listener).on("checkExpectation", listener)
+  return createServer(options, listener)
+    .on("checkContinue", listener)
+    .on("checkExpectation", listener)
+    .on("upgrade", (request, socket, head) => gate()?.upgrade(request, socket, head, clientAddress(request)))
 }
 
 /**
@@ -309,7 +322,8 @@ const createHttpServer = (listener: RequestListener, headersTimeoutMs: number): 
  * life cycle would cost a key-value read a quarter more, and the pipeline uses none of them (docs/decisions/0012).
  */
 const createPagesApp = (routes: Routes, refuse: Refuse, needs: HttpEdgeNeeds): FastifyInstance => {
-  const { reroute } = needs
+  const { reroute, gate } = needs
+  const clientAddress = createClientAddress(needs.trustedProxies)
   const app = Fastify({
     logger: false,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
@@ -318,11 +332,13 @@ const createPagesApp = (routes: Routes, refuse: Refuse, needs: HttpEdgeNeeds): F
     return503OnClosing: false,
     serverFactory(pages) {
       const listener: RequestListener = (request, response) => {
+        const other = gate?.()
+        if (other?.claims(request)) return other.serve(request, response, clientAddress(request))
         const found = routes.find(request.method as Method, reroute?.(request) ?? request.url ?? "")
         if (!found) return pages(request, response)
         found.handler(request, response, found.params, found.store, found.searchParams)
       }
-      return createHttpServer(listener, needs.headersTimeoutMs ?? HEADERS_TIMEOUT_MS)
+      return createHttpServer(listener, needs)
     },
     frameworkErrors(_error, request, reply) {
       reply.hijack()

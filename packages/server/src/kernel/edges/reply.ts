@@ -116,6 +116,8 @@ export interface RefusalBody {
 }
 
 const WHOLE_BYTES_MAX = 64 * 1024
+/** How long headers wait for a first byte. */
+const HEADERS_ALONE_MS = 10
 
 /** All bytes of a stream that has them ready. Sent at once they cost a small object half of what a pipe does. */
 const takeWhole = (body: Readable, headers: Readonly<Record<string, string>>): Buffer | undefined => {
@@ -139,5 +141,13 @@ export const sendStream = async (
   if (whole) return sendWhole(request, response, status, whole, headers)
   if (awaitsBody(request)) headers.connection = "close"
   response.writeHead(status, headers)
+  if (request.method === "HEAD") {
+    body.destroy()
+    response.end()
+    return
+  }
+  // Otherwise the first byte takes them along, which may be long in coming.
+  const timer = setTimeout(() => response.flushHeaders(), HEADERS_ALONE_MS)
   await pipeline(body, response).catch(() => response.destroy())
+  clearTimeout(timer)
 }

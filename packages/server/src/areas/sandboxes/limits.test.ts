@@ -1,0 +1,55 @@
+/** How many sandboxes there may be, and how one ends that takes all of its memory. */
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { SANDBOXES_MAX } from "@svc/contract"
+import { platform } from "../../testing/platform.ts"
+import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
+
+test("an organization has so many sandboxes and no more, those that ended not counted, and others have theirs", async t => {
+  const p = await platform(t, { env: { SVC_SANDBOX_POOL: "0" } })
+  const acme = await p.client("acme", ...SANDBOX_SCOPES)
+  const id = await runningSandbox(acme, { kind: "persistent", memory_mb: 512, vcpus: 1 })
+  // Copies of it: persistent ones that are stopped, one less than would fill the plan; and one that has ended.
+  await p.database.pool.query(
+    `INSERT INTO sandboxes.sandboxes SELECT (copy).* FROM (
+       SELECT jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(), 'status', 'STOPPED',
+         'kind', CASE n WHEN 0 THEN 'ephemeral' ELSE 'persistent' END)) AS copy
+       FROM sandboxes.sandboxes s, generate_series(0, $2::int - 2) n WHERE s.id = $1) copies`,
+    [id, SANDBOXES_MAX],
+  )
+  const last = await acme.sandboxes.create(SMALL)
+  await assert.rejects(acme.sandboxes.create(SMALL), refusedAs("plan_limit_reached", 402))
+  await (await p.client("globex", ...SANDBOX_SCOPES)).sandboxes.create(SMALL)
+  await acme.sandboxes.delete({ id: last.id })
+  await acme.sandboxes.create(SMALL)
+})
+
+test("a sandbox whose files in memory leave its own agent none ends, and tells that it was out of memory", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SANDBOX_SCOPES)
+  const { services } = await svc.identity.services()
+  const limits = services.find(({ name }) => name === "sandboxes")?.capabilities?.limits
+  if (!(limits as { memory?: boolean } | undefined)?.memory) return t.skip("the driver cannot limit memory")
+  const id = await runningSandbox(svc)
+  // 257 of 268 million bytes, in places that are memory.
+  for (const command of [
+    "head -c 180000000 /dev/zero >/workspace/fill",
+    "head -c 67000000 /dev/zero >/dev/shm/fill",
+    "head -c 10000000 /dev/zero >/run/fill",
+  ]) {
+    assert.equal((await svc.sandboxes.runCommand({ id, command })).exit_code, 0)
+  }
+  // The disk has room for it: what writes there is no command that could be killed.
+  const body = new Uint8Array(20_000_000)
+  await assert.rejects(svc.sandboxes.putFile({ id, path: "workspace/more" }, { body }))
+  const ended = await eventually(
+    "it has ended",
+    () => svc.sandboxes.get({ id }),
+    ({ status }) => status === "STOPPED",
+  )
+  assert.equal(ended.stop_reason, "oom")
+  await assert.rejects(
+    svc.sandboxes.runCommand({ id, command: "true" }),
+    refusedAs("sandbox_not_running", 400),
+  )
+})
