@@ -1,6 +1,7 @@
 /** How the values of settings are read. Each throws a RangeError that says what the value must be. */
 import { Resolver } from "node:dns"
 import { readFileSync } from "node:fs"
+import { parseReference } from "./core/images/reference.ts"
 import { parseCidrs } from "./kernel/edges/client-address.ts"
 import { isUuid } from "./kernel/id.ts"
 
@@ -16,6 +17,18 @@ export const integer =
 /** 0: any that is free. */
 export const port = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : integer(0, 65_535, 0)(text)
+
+/** In lower case, without a dot at the end. */
+export const domainName = (text: string | undefined): string | undefined => {
+  const name = text?.toLowerCase()
+  if (name !== undefined && !/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z][a-z0-9-]{0,62}$/.test(name))
+    throw new RangeError("must be a domain, such as sandboxes.example.com")
+  return name
+}
+
+/** A port, or `off` for a door that stays shut. */
+export const doorPort = (text: string | undefined): number | "off" | undefined =>
+  text === "off" ? text : port(text)
 
 /** A number over 0, up to 1. */
 export const fraction = (text = "1"): number => {
@@ -179,4 +192,20 @@ export const mailAddress = (text: string | undefined): string | undefined => {
 export const uuid = (text: string | undefined): string | undefined => {
   if (text !== undefined && !isUuid(text)) throw new RangeError("must be a UUID")
   return text?.toLowerCase()
+}
+
+export const dockerHost = (text = "unix:///var/run/docker.sock"): string => {
+  if (!/^(unix:\/\/\/|tcp:\/\/[^/]+:\d+$)/.test(text))
+    throw new RangeError("must be unix:///path or tcp://host:port")
+  return text
+}
+
+/** Names of registries; undefined: any. */
+export const registries = (text?: string): readonly string[] | undefined => {
+  if (text === undefined || text === "any") return undefined
+  const list = text === "none" ? [] : text.split(",").map(part => part.trim().toLowerCase())
+  const wrong = list.find(name => parseReference(`${name}/image`)?.registry !== name)
+  if (wrong !== undefined)
+    throw new RangeError(`names ${wrong}, which is not a registry such as docker.io or ghcr.io`)
+  return list
 }

@@ -33,7 +33,11 @@ const blobProvider = (dataDir: string, settings: Pick<Parsed, BlobSetting>): Blo
 }
 
 /** The settings of a running platform, whose address is known. */
-export type Config = Settings & { readonly baseUrl: string; readonly postgresPort: number }
+export type Config = Settings & {
+  readonly baseUrl: string
+  readonly postgresPort: number
+  readonly sshPort: number | "off"
+}
 
 /** The settings of an environment; throws a StartupError that lists every one that is wrong. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Settings => {
@@ -83,6 +87,7 @@ export const configAt = (settings: Settings, port: number): Config => {
     port,
     // Where any port will do, the one after it may be somebody else's.
     postgresPort: settings.postgresPort ?? (settings.port === 0 ? 0 : port + 1),
+    sshPort: settings.sshPort ?? (settings.port === 0 ? 0 : port + 2),
     baseUrl: settings.baseUrl ?? `http://${name}:${port}`,
   }
 }

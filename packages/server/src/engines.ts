@@ -1,10 +1,12 @@
 /** From settings to open engines: which driver stands behind each port, and where. */
 
+import { createPrivateKey, hkdfSync, type KeyObject } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { migrationSources } from "./areas.ts"
 import type { Config } from "./config.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
+import { createPortUrls, type PortUrls } from "./core/workloads/port-urls.ts"
 import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import { listenForChanges } from "./kernel/db/changes.ts"
@@ -31,7 +33,8 @@ import { openRuntime } from "./ports/runtime/index.ts"
 import { openSearch, type SearchProvider } from "./ports/search/index.ts"
 import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
 import { openVectorIndex, type VectorProvider } from "./ports/vectors/index.ts"
-import type { MailSettings, PostgresSettings, Services } from "./services.ts"
+import { runtimeOptions } from "./runtime-options.ts"
+import type { MailSettings, PostgresSettings, Services, SshSettings } from "./services.ts"
 
 /** What a platform is started with. */
 export interface Start {
@@ -112,6 +115,32 @@ export const postgresSettings = (config: Config): PostgresSettings => ({
   graceSeconds: config.databaseGraceSeconds,
 })
 
+/** Names below `localhost` lead to whoever asks, as its own do. */
+export const portUrls = ({ sandboxDomain, baseUrl }: Config, masterKey: Buffer): PortUrls | undefined => {
+  const base = new URL(baseUrl)
+  const domain = sandboxDomain ?? (base.hostname === "localhost" ? "sandboxes.localhost" : undefined)
+  return domain === undefined ? undefined : createPortUrls({ base, domain, masterKey })
+}
+
+/** The same master key makes the same host key, so that clients know every process of an installation. */
+export const sshSettings = (config: Config, masterKey: Buffer): SshSettings | undefined => {
+  if (config.sshPort === "off") return undefined
+  return {
+    bindHost: config.host,
+    bindPort: config.sshPort,
+    host: config.sshHost ?? new URL(config.baseUrl).hostname,
+    hostKey: ed25519Of(Buffer.from(hkdfSync("sha256", masterKey, "svc:ssh-host-key", "ed25519", 32))),
+  }
+}
+
+/** Of the seed, wrapped as PKCS #8 does it (RFC 8410). */
+const ed25519Of = (seed: Buffer): KeyObject =>
+  createPrivateKey({
+    key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]),
+    format: "der",
+    type: "pkcs8",
+  })
+
 export const mailSettings = (config: Config): MailSettings => {
   const ownHost = new URL(config.baseUrl).hostname
   const { mailHost = ownHost, trackingHost = ownHost, smtpPort, smtpHost = config.host } = config
@@ -120,6 +149,11 @@ export const mailSettings = (config: Config): MailSettings => {
     door: smtpPort === undefined ? undefined : { host: smtpHost, port: smtpPort },
   }
 }
+
+export const imageSettings = ({ dataDir, imagesMb, imageMbMax, imageRegistries }: Config) => ({
+  ...{ dataDir, registries: imageRegistries },
+  ...{ imageBytesMax: imageMbMax * 2 ** 20, storeBytesMax: imagesMb * 2 ** 20 },
+})
 
 /** Whether what a user's domain names may be reached at this address. */
 export const mayReach = ({ outboundAllow }: Config) => {
@@ -178,12 +212,7 @@ const openNews = async ({ config, log, opened }: Start, byDatabase: () => Fanout
 }
 
 const openWorkloads = ({ config, log }: Start) =>
-  openRuntime({
-    dataDir: config.dataDir,
-    demand: config.runtime,
-    refusesWeak: config.mode === "production",
-    log: line => log.debug({ runtime: line }),
-  })
+  openRuntime(runtimeOptions(config, line => log.debug({ runtime: line })))
 
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {

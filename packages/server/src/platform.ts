@@ -10,22 +10,27 @@ import { createCore } from "./core/core.ts"
 import { openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { createHosts } from "./core/hosts/hosts.ts"
+import { openImages } from "./core/images/images.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
 import {
   type Engines,
+  imageSettings,
   mailSettings,
   mayReach,
   openEngines,
   openMail,
+  portUrls,
   postgresSettings,
   pushTransport,
   type Start,
+  sshSettings,
 } from "./engines.ts"
 import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database } from "./kernel/db/database.ts"
 import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
+import type { HostGate } from "./kernel/edges/host-gate.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
@@ -116,9 +121,20 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   )
   const { deliveries } = sending
   const host = opened.use(await openHost({ config, database, runtime, clock, log }))
+  const imageNeeds = { ...imageSettings(config), outbound, clock, log, stopping: stopping.signal }
+  const images = opened.use(await openImages(imageNeeds))
   const services = {
     ...{ database, changes, fanout, clock, log, box, tenantKeys, meters, metrics, jobs },
-    ...{ kv, blob, vectors, engine, runtime, hosts: host.hosts, sandboxPoolMax: config.sandboxPoolMax },
+    ...{
+      kv,
+      blob,
+      vectors,
+      engine,
+      runtime,
+      images,
+      hosts: host.hosts,
+      sandboxPoolMax: config.sandboxPoolMax,
+    },
     ...{ accessKeys: core.signatures, outbound, deliveries, push, stopping: stopping.signal },
     ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     ...{ git: openGit({ http: outbound, now: clock.now, baseUrls: gitUrls(config) }) },
@@ -132,6 +148,10 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     scheduleTargets: createScheduleTargets(),
     retryDelayFactor: config.retryDelayFactor,
     postgres: postgresSettings(config),
+    ssh: sshSettings(config, masterKey),
+    portUrls: portUrls(config, masterKey),
+    hostGate: createOffer<HostGate>(),
+    audit: core.audit,
     dns: createDns({
       servers: config.dnsServers,
       // An operator who names servers has a reason not to ask others.
@@ -164,7 +184,18 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     isOwnOrigin: origin => origins.has(origin),
   })
   inProcess = createInProcessCaller(pipeline, operations)
-  return { pipeline, operations, inProcess, metrics, work, stopping, sending, passwords: core.passwords }
+  const { hostGate } = services
+  return {
+    pipeline,
+    operations,
+    inProcess,
+    metrics,
+    work,
+    stopping,
+    sending,
+    hostGate,
+    passwords: core.passwords,
+  }
 }
 
 const openHost = ({
@@ -182,7 +213,7 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, operations, metrics, work, stopping, sending }: Assembled,
+  { pipeline, operations, metrics, work, stopping, sending, hostGate }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -190,6 +221,7 @@ const serve = async (
     ...{ pipeline, operations, log, baseUrl, trustedProxies, clock },
     renderErrors: { s3: renderS3Error },
     reroute: rerouteS3,
+    gate: hostGate.current,
   })
   const declarations = operations.map(({ operation }) => operation)
   addPages(app, {

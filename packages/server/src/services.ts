@@ -1,8 +1,10 @@
 /** Everything that an area may ask for by name in its `needs`. */
+import type { KeyObject } from "node:crypto"
 import type { Readable } from "node:stream"
 
 import type { Deliveries } from "./core/deliveries/deliveries.ts"
 import type { Hosts } from "./core/hosts/hosts.ts"
+import type { Images } from "./core/images/images.ts"
 import type { Keyring } from "./core/keys/keyring.ts"
 import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
@@ -10,14 +12,17 @@ import type { PlatformEvents } from "./core/platform-events/platform-events.ts"
 import type { ScheduleTargets } from "./core/schedule-targets.ts"
 import type { SecretBox } from "./core/secrets/secret-box.ts"
 import type { TenantKeys } from "./core/secrets/tenant-keys.ts"
+import type { PortUrls } from "./core/workloads/port-urls.ts"
 import type { AreaDefinition } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database, Db } from "./kernel/db/database.ts"
+import type { HostGate } from "./kernel/edges/host-gate.ts"
 import type { Fanout } from "./kernel/fanout.ts"
 import type { Jobs } from "./kernel/jobs/jobs.ts"
 import type { Logger } from "./kernel/log.ts"
 import type { MetricSources } from "./kernel/metrics.ts"
+import type { Audit } from "./kernel/needs.ts"
 import type { Offer } from "./kernel/offer.ts"
 import type { Outbound } from "./kernel/outbound/outbound.ts"
 import type { BlobPort } from "./ports/blob/port.ts"
@@ -45,6 +50,17 @@ export interface PostgresSettings {
   /** Where a self-made certificate is kept. */
   readonly certificateDir: string
   readonly graceSeconds: number
+}
+
+/** How computers are reached by ssh. */
+export interface SshSettings {
+  readonly bindHost: string
+  /** 0: any that is free. */
+  readonly bindPort: number
+  /** In records. */
+  readonly host: string
+  /** Ed25519, the same for all processes of an installation. */
+  readonly hostKey: KeyObject
 }
 
 /** This installation as other mail servers know it. */
@@ -213,10 +229,16 @@ export interface Services {
   /** Runs code of tenants. */
   readonly runtime: RuntimePort
   readonly search: SearchPort
+  /** What workloads begin with beside the machine's own programs. */
+  readonly images: Images
   /** Where workloads are placed, and what room is left for them. */
   readonly hosts: Hosts
   /** Sandboxes that may be kept started for the next who asks. */
   readonly sandboxPoolMax: number
+  /** URLs of their ports; undefined where no domain leads here. */
+  readonly portUrls: PortUrls | undefined
+  /** Who answers for the hosts of those URLs. */
+  readonly hostGate: Offer<HostGate>
   /** What the databases area lets others read. */
   readonly tables: Offer<TableReader>
   /** What the storage area lets others read. */
@@ -263,6 +285,10 @@ export interface Services {
   /** What delays between attempts are taken times. */
   readonly retryDelayFactor: number
   readonly postgres: PostgresSettings
+  /** Undefined where it is off. */
+  readonly ssh: SshSettings | undefined
+  /** For what happens outside of calls. */
+  readonly audit: Pick<Audit, "append">
   readonly dns: DnsPort
   readonly mail: MailSettings
   readonly support: SupportSettings

@@ -52,12 +52,6 @@ export const settings = {
     meaning: "`production` refuses what is only good enough for a laptop.",
     parse: word("development", "production"),
   },
-  runtime: {
-    variable: "SVC_RUNTIME",
-    otherwise: "auto: the strongest that works on this machine",
-    meaning: "Driver that runs sandboxes, computers and functions: `gvisor` or `process`.",
-    parse: word("auto", "gvisor", "process"),
-  },
   databaseUrl: {
     variable: "SVC_DATABASE_URL",
     otherwise: "an embedded PostgreSQL 18",

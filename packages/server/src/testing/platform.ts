@@ -94,6 +94,10 @@ const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promi
     SVC_LOG_LEVEL: "silent",
     // The same driver on every machine, and the quickest.
     SVC_RUNTIME: "process",
+    // Tests of images have a registry of their own.
+    SVC_IMAGE_REGISTRIES: "none",
+    // Only tests of it need it, and its start takes longer than theirs.
+    SVC_WORKLOAD_NETWORK: "none",
     ...options.env,
   })
   const platform = await startPlatform(config, { clock, templatesDir: await templatesDir(), ...options })

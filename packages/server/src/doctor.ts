@@ -1,0 +1,36 @@
+/**
+ * `npm run doctor`: which drivers run sandboxes, computers and functions on this machine, and what the others lack. Only
+ * the one that SVC_RUNTIME names is tried, if it names one; `--json` gives JSON.
+ */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { readConfig } from "./config.ts"
+import { StartupError } from "./kernel/startup-error.ts"
+import { openRuntime, tryRuntimes } from "./ports/runtime/index.ts"
+import { renderTrials } from "./ports/runtime/trials.ts"
+import { runtimeOptions } from "./runtime-options.ts"
+
+const examine = async (): Promise<string> => {
+  // Not the data folder: a platform may be running on it.
+  const dataDir = await mkdtemp(join(tmpdir(), "svc-doctor-"))
+  try {
+    const options = { ...runtimeOptions(readConfig(process.env), () => undefined), dataDir }
+    const trials = await tryRuntimes(options)
+    await using runtime = await openRuntime(options)
+    const choice = { demand: options.demand, chosen: runtime.capabilities }
+    return process.argv.includes("--json")
+      ? JSON.stringify({ trials, ...choice })
+      : renderTrials(trials, choice)
+  } finally {
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+try {
+  process.stdout.write(`${await examine()}\n`)
+} catch (error) {
+  if (!(error instanceof StartupError)) throw error
+  process.stderr.write(`${error.message}\n${error.hint}\n`)
+  process.exitCode = 1
+}

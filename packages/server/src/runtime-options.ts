@@ -1,0 +1,11 @@
+import type { Settings } from "./config.ts"
+
+/** What the settings say of the driver that runs workloads. */
+export const runtimeOptions = (config: Settings, log: (line: string) => void) => ({
+  ...{ dataDir: config.dataDir, log },
+  demand: config.runtime,
+  refusesWeak: config.mode === "production",
+  dockerHost: config.dockerHost,
+  qemuKernel: config.qemuKernel,
+  network: { mode: config.workloadNetwork, nameServers: config.dnsServers },
+})
