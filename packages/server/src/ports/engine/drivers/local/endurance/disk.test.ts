@@ -117,7 +117,10 @@ test("on a full disk statements fail clearly, copies are refused, and nothing ac
   t.diagnostic(`a small one: ${load.errors[0]}`)
   const acknowledged = markOf(load.journal)
   await rm(ballast)
-  await load.more(50)
+  await load.more(50).catch(error => {
+    t.diagnostic(lines.slice(-40).join("\n"))
+    throw error
+  })
   await load.stop()
   const found = await auditBank(port, source)
   assertHolds(found, load.journal, { before: acknowledged })
