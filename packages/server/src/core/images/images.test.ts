@@ -21,7 +21,8 @@ const world = async (
   given: { storeBytesMax?: number; registries?: readonly string[] } = {},
 ) => {
   const dataDir = await mkdtemp(join(tmpdir(), "svc-images-"))
-  t.after(() => rm(dataDir, { recursive: true, force: true }))
+  // An image that has just come is still being written down.
+  t.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
   const registry = await startRegistry(t)
   const outbound = createOutbound({
     ...{ outboundAllow: ["127.0.0.1"], dnsServers: [] },
