@@ -104,7 +104,7 @@ const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promi
   t.after(async () => {
     await platform[Symbol.asyncDispose]()
     await database?.[Symbol.asyncDispose]()
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
+    await rm(dataDir, { recursive: true, force: true })
   })
   return platform
 }

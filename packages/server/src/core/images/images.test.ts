@@ -1,9 +1,9 @@
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
+import { atEnd, temporaryDir } from "../../kernel/db/embedded/testing/directories.ts"
 import { createLog } from "../../kernel/log.ts"
 import { createOutbound } from "../../kernel/outbound/open.ts"
 import { createTestClock } from "../../testing/clock.ts"
@@ -20,15 +20,13 @@ const world = async (
   t: TestContext,
   given: { storeBytesMax?: number; registries?: readonly string[] } = {},
 ) => {
-  const dataDir = await mkdtemp(join(tmpdir(), "svc-images-"))
-  // An image that has just come is still being written down.
-  t.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }))
+  const dataDir = temporaryDir(t)
   const registry = await startRegistry(t)
   const outbound = createOutbound({
     ...{ outboundAllow: ["127.0.0.1"], dnsServers: [] },
     ...{ mode: "development", baseUrl: "http://localhost" },
   })
-  t.after(() => outbound[Symbol.asyncDispose]())
+  atEnd(t, () => outbound[Symbol.asyncDispose]())
   const clock = createTestClock()
   const stop = new AbortController()
   const open = async () => {
@@ -36,7 +34,7 @@ const world = async (
       ...{ dataDir, outbound, clock, log: createLog("silent"), stopping: stop.signal },
       ...{ imageBytesMax: 8 * MiB, storeBytesMax: MiB, registries: undefined, ...given },
     })
-    t.after(() => images[Symbol.asyncDispose]())
+    atEnd(t, () => images[Symbol.asyncDispose]())
     return images
   }
   const unpacked = () => readdir(join(dataDir, "images", "unpacked"))

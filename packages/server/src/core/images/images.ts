@@ -198,6 +198,7 @@ export const openImages = async (
     async [Symbol.asyncDispose]() {
       closing.abort()
       await Promise.allSettled(sharing.all())
+      await store[Symbol.asyncDispose]()
     },
   }
 }

@@ -19,7 +19,8 @@ export interface Stored {
   readonly bytes: number
 }
 
-export interface ImageStore {
+/** Once disposed of, nothing is written any more. */
+export interface ImageStore extends AsyncDisposable {
   /** One that is there; it counts as used. */
   find(digest: string): Stored | undefined
   /** `fill` gets an empty folder and makes `root` in it; what it gives is kept with it. */
@@ -42,9 +43,9 @@ const folderOf = (digest: string): string => digest.replace(":", "-")
  */
 const SETTLED = "settled"
 
-const settle = async (folder: string): Promise<void> => {
+const settle = async (folder: string, signal: AbortSignal): Promise<void> => {
   try {
-    await promisify(execFile)("sync", ["-f", folder])
+    await promisify(execFile)("sync", ["-f", folder], { signal })
     await writeFile(join(folder, SETTLED), "")
   } catch {
     // Should the machine go down, it is pulled again.
@@ -69,6 +70,8 @@ export const openImageStore = async (needs: {
   // Files of images belong to whoever their archives say: nobody else of this machine gets there.
   await chmod(directory, 0o700)
   const adding = createSharing<Stored>()
+  const settling = createSharing<void>()
+  const closing = new AbortController()
   const images = new Map<string, Stored & { usedMs: number; touchedMs: number }>()
 
   const discard = async (path: string) => {
@@ -141,7 +144,7 @@ export const openImageStore = async (needs: {
           const usedMs = clock.now()
           const image = { digest, config, bytes, directory: join(final, "root"), usedMs, touchedMs: usedMs }
           images.set(digest, image)
-          void settle(final)
+          void settling.share(digest, () => settle(final, closing.signal))
           return image
         }),
       ),
@@ -155,6 +158,11 @@ export const openImageStore = async (needs: {
         bytes -= image.bytes
         await discard(join(image.directory, ".."))
       }
+    },
+
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      await Promise.all(settling.all())
     },
   }
 }
