@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises"
+import type { BackupResource, ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
 import type { BranchedFrom, Lsn, RecoveryPoint, VolumeCredentials, VolumeRef } from "../../port.ts"
 import type { History } from "./history.ts"
@@ -12,7 +13,6 @@ import {
   recoveryBootstrap,
   streamingBootstrap,
 } from "./manifests.ts"
-import type { BackupResource, ClusterResource } from "./resources.ts"
 import type { Sessions } from "./sessions.ts"
 import { annotate, findCluster, getCluster, isUnavailable, type Site } from "./site.ts"
 

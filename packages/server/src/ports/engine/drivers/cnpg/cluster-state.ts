@@ -1,6 +1,7 @@
 /** What a Cluster's status means for the volume it is. */
+
+import type { ClusterResource, Condition } from "../../../kubernetes/resources.ts"
 import type { RecoveryWindow, VolumeState } from "../../port.ts"
-import type { ClusterResource, Condition } from "./resources.ts"
 
 /** An annotation by which pods are taken away or given back, and the condition that tells how far that is. */
 export const HIBERNATION = "cnpg.io/hibernation"

@@ -18,6 +18,8 @@
  * `scheduledbackups`, `objectstores`, `secrets`, `persistentvolumeclaims` and `networkpolicies`, and to list `jobs`.
  */
 import { type Clock, systemClock } from "../../../../kernel/clock.ts"
+import { type ApiOptions, createKubernetesApi } from "../../../kubernetes/api.ts"
+import type { ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
 import {
   type EngineCapabilities,
@@ -28,7 +30,6 @@ import {
   type Tier,
   type VolumeRef,
 } from "../../port.ts"
-import { type ApiOptions, createKubernetesApi } from "./api.ts"
 import { createBranching } from "./branching.ts"
 import { isAwake, protectionOf, stateOf, wantsRest } from "./cluster-state.ts"
 import { createHistory } from "./history.ts"
@@ -43,7 +44,6 @@ import {
 import { type ObservedClusters, observeClusters } from "./observed-clusters.ts"
 import { createPower } from "./power.ts"
 import { createProvisioning } from "./provisioning.ts"
-import type { ClusterResource } from "./resources.ts"
 import { createSessions } from "./sessions.ts"
 import { type Address, findCluster, type Site } from "./site.ts"
 

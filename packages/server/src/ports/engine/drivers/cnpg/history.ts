@@ -1,4 +1,6 @@
 /** What volumes can be restored from: an archive of their log in an object store, and base backups. */
+
+import type { BackupResource, ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
 import type { Lsn, RecoveryPoint, RecoveryWindow, VolumeRef } from "../../port.ts"
 import { conditionOf, HIBERNATION, isAtRest, protectionOf } from "./cluster-state.ts"
@@ -11,7 +13,6 @@ import {
   SEALED_LSN_ANNOTATION,
 } from "./manifests.ts"
 import type { Power } from "./power.ts"
-import type { BackupResource, ClusterResource } from "./resources.ts"
 import { annotate, getCluster, poll, type Site } from "./site.ts"
 
 export interface History {

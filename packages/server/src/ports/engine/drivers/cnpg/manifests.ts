@@ -3,6 +3,7 @@
  * Barman Cloud plugin (`barmancloud.cnpg.io/v1`); the older `barmanObjectStore` of the Cluster itself is not used.
  */
 import { createHash } from "node:crypto"
+import { apiVersions } from "../../../kubernetes/resources.ts"
 import {
   DATABASE_NAME,
   OWNER_ROLE,
@@ -12,7 +13,6 @@ import {
   type Tier,
   type VolumeRef,
 } from "../../port.ts"
-import { apiVersions } from "./resources.ts"
 
 export interface BackupOptions {
   /**

@@ -1,9 +1,10 @@
 /** Volumes that wake and rest, and the passwords that must be in force before anybody may connect. */
+
+import { type ClusterResource, isAtLeast, type SecretResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
 import { type Endpoint, READER_ROLE, type VolumeCredentials, type VolumeRef } from "../../port.ts"
 import { HIBERNATION, isAtRest, isAwake, isRestDeferred, wantsRest } from "./cluster-state.ts"
 import { clusterName, ownerSecretName, readerSecretName, secretManifest, serviceHost } from "./manifests.ts"
-import { type ClusterResource, isAtLeast, type SecretResource } from "./resources.ts"
 import { annotate, getCluster, poll, type Site } from "./site.ts"
 
 export interface Power {

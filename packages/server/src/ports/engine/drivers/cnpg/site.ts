@@ -1,13 +1,13 @@
 /** What the parts of this driver share, and the two ways in which they wait. */
 import { setTimeout as delay } from "node:timers/promises"
 import type { Clock } from "../../../../kernel/clock.ts"
+import type { KubernetesApi } from "../../../kubernetes/api.ts"
+import type { ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
 import type { VolumeRef } from "../../port.ts"
-import type { KubernetesApi } from "./api.ts"
 import { isLeaving } from "./cluster-state.ts"
 import { clusterName, type ManifestOptions, VOLUME_LABEL } from "./manifests.ts"
 import type { ObservedClusters } from "./observed-clusters.ts"
-import type { ClusterResource } from "./resources.ts"
 
 export interface Site {
   readonly api: KubernetesApi

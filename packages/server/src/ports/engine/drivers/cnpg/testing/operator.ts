@@ -2,6 +2,8 @@
  * Does what CloudNativePG and its Barman Cloud plugin do with the resources of volumes, with the local engine's servers
  * in place of pods, and their history in place of an object store.
  */
+
+import type { Change, FakeKubernetes, Stored } from "../../../../kubernetes/testing/kubernetes.ts"
 import { eventually, runSql } from "../../../conformance/fixture.ts"
 import {
   type Endpoint,
@@ -14,7 +16,6 @@ import {
 } from "../../../port.ts"
 import { HIBERNATION } from "../cluster-state.ts"
 import { CLUSTER_LABEL, PLUGIN, TIER_ANNOTATION, VERSION_ANNOTATION } from "../manifests.ts"
-import type { Change, FakeKubernetes, Stored } from "./kubernetes.ts"
 
 export interface FakeOperator extends AsyncDisposable {
   /** The Unix socket behind the service of that name. */

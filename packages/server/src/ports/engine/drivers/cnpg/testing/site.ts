@@ -3,11 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
+import { type FakeKubernetes, startFakeKubernetes } from "../../../../kubernetes/testing/kubernetes.ts"
 import type { EnginePort } from "../../../port.ts"
 import { openLocalEngine } from "../../local/driver.ts"
 import { type CnpgOptions, openCnpgEngine } from "../driver.ts"
 import { startFront } from "./front.ts"
-import { type FakeKubernetes, startFakeKubernetes } from "./kubernetes.ts"
 import { type FakeOperator, startFakeOperator } from "./operator.ts"
 
 export interface TestSite {

@@ -1,4 +1,4 @@
-/** A client of the Kubernetes API that knows as much of it as volumes need: one namespace, bounded in size and time. */
+/** A client of the Kubernetes API that knows as much of it as drivers need: one namespace, bounded in size and time. */
 import { readFile } from "node:fs/promises"
 import {
   Agent as HttpAgent,
@@ -8,8 +8,9 @@ import {
 } from "node:http"
 import { request as requestTls, Agent as TlsAgent } from "node:https"
 import { createInterface } from "node:readline"
-import { PortError } from "../../../port-error.ts"
-import { collectionPath, type Kind, type Resource, type Resources } from "./resources.ts"
+import { PortError } from "../port-error.ts"
+import { collectionPath, type Kind, type Resource, type Resources, versionPath } from "./resources.ts"
+import { openRemoteProcess, type RemoteCommand, type RemoteProcess } from "./streams.ts"
 
 export interface ApiOptions {
   /** As `https://10.96.0.1:443`. */
@@ -20,6 +21,11 @@ export interface ApiOptions {
   readonly tokenFile?: string | undefined
   /** The certificates, in PEM, that the API's own is checked against; those that Node trusts when left out. */
   readonly caFile?: string | undefined
+  /** The same, in place of a file. */
+  readonly ca?: string | undefined
+  /** A client's own certificate and its key, in PEM, in place of a token or beside it. */
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
   /** How long one request may take. */
   readonly requestTimeoutMs?: number | undefined
 }
@@ -39,7 +45,8 @@ export interface KubernetesApi extends Disposable {
   create<K extends Kind>(kind: K, body: object): Promise<Resources[K] | undefined>
   /** A merge patch (RFC 7396). Undefined when there is none of that name. */
   patch<K extends Kind>(kind: K, name: string, change: object): Promise<Resources[K] | undefined>
-  remove(kind: Kind, name: string): Promise<void>
+  /** Left out, the grace is what the resource says of itself. */
+  remove(kind: Kind, name: string, graceSeconds?: number): Promise<void>
   removeAll(kind: Kind, selector: string): Promise<void>
   /** Tells of every change since a revision, until the server or the signal ends it. */
   watch<K extends Kind>(
@@ -48,6 +55,10 @@ export interface KubernetesApi extends Disposable {
     tell: (event: WatchEvent<Resources[K]>) => void,
     signal: AbortSignal,
   ): Promise<void>
+  /** Whether the cluster has resources of a kind. */
+  knows(kind: Kind): Promise<boolean>
+  /** Runs a program in a container of a Pod, beside what runs there. */
+  exec(pod: string, command: RemoteCommand): Promise<RemoteProcess>
 }
 
 const REQUEST_TIMEOUT_MS = 15_000
@@ -108,18 +119,27 @@ const createTransport = (options: ApiOptions) => {
   const settings = { keepAlive: true, maxSockets: SOCKETS_MAX }
   let agent: HttpAgent | undefined
 
-  const open = async (): Promise<HttpAgent> => {
-    if (!secure) return new HttpAgent(settings)
-    const ca = options.caFile === undefined ? {} : { ca: await readFile(options.caFile) }
-    return new TlsAgent({ ...settings, ...ca })
+  const trust = async () => {
+    const ca = options.caFile === undefined ? options.ca : await readFile(options.caFile, "utf8")
+    const { cert, key } = options
+    return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) }
+  }
+  const open = async (): Promise<HttpAgent> =>
+    secure ? new TlsAgent({ ...settings, ...(await trust()) }) : new HttpAgent(settings)
+  const headers = async (): Promise<Readonly<Record<string, string>>> => {
+    const token = await tokenOf()
+    return token === undefined ? {} : { authorization: `Bearer ${token}` }
+  }
+  const urlOf = (path: string, query?: URLSearchParams): URL => {
+    const url = new URL(base.pathname.replace(/\/$/, "") + path, base)
+    url.search = String(query ?? "")
+    return url
   }
 
   const ask = async (what: Ask, signal: AbortSignal): Promise<IncomingMessage> => {
     agent ??= await open()
-    const token = await tokenOf()
     const body = what.body === undefined ? undefined : JSON.stringify(what.body)
-    const url = new URL(base.pathname.replace(/\/$/, "") + what.path, base)
-    url.search = new URLSearchParams(what.query).toString()
+    const url = urlOf(what.path, new URLSearchParams(what.query))
     const type = what.method === "PATCH" ? "application/merge-patch+json" : "application/json"
     const request: RequestOptions = {
       method: what.method,
@@ -127,7 +147,7 @@ const createTransport = (options: ApiOptions) => {
       signal,
       headers: {
         accept: "application/json",
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(await headers()),
         ...(body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) }),
       },
     }
@@ -137,7 +157,14 @@ const createTransport = (options: ApiOptions) => {
       sent.end(body)
     })
   }
-  return { ask, close: () => agent?.destroy() }
+  return {
+    ask,
+    /** All that another kind of connection needs to know. */
+    target: async (path: string, query: URLSearchParams) => ({
+      ...{ url: urlOf(path, query), headers: await headers(), trust: secure ? await trust() : {} },
+    }),
+    close: () => agent?.destroy(),
+  }
 }
 
 export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
@@ -211,8 +238,9 @@ export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
       return made as Resources[K] | undefined
     },
 
-    async remove(kind, name) {
-      const query = { propagationPolicy: "Background" }
+    async remove(kind, name, graceSeconds) {
+      const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: String(graceSeconds) }
+      const query = { propagationPolicy: "Background", ...grace }
       await call({ method: "DELETE", path: item(kind, name), query }, [404])
     },
 
@@ -239,6 +267,20 @@ export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
         if (signal.aborted) return
         throw error instanceof PortError ? error : outage(what, error)
       }
+    },
+
+    async knows(kind) {
+      const found = await call({ method: "GET", path: versionPath(kind) }, [404])
+      const { resources = [] } = (found ?? {}) as { resources?: readonly { readonly name?: string }[] }
+      return resources.some(({ name }) => name === kind)
+    },
+
+    async exec(pod, command) {
+      const query = new URLSearchParams({ container: command.container })
+      for (const word of command.argv) query.append("command", word)
+      for (const stream of ["stdin", "stdout", "stderr"]) query.set(stream, "true")
+      const path = `${item("pods", pod)}/exec`
+      return openRemoteProcess(await transport.target(path, query), requestTimeoutMs)
     },
 
     [Symbol.dispose]() {

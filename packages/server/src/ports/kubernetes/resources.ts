@@ -1,4 +1,4 @@
-/** The Kubernetes resources that volumes are made of, as far as this driver reads them. */
+/** The Kubernetes resources that volumes and workloads are made of, as far as their drivers read them. */
 
 export interface Metadata {
   readonly name: string
@@ -75,6 +75,41 @@ export interface JobResource extends Resource {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
+export interface ContainerStatus {
+  readonly name: string
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string }
+    readonly running?: { readonly startedAt?: string }
+    readonly terminated?: { readonly reason?: string; readonly exitCode: number; readonly message?: string }
+  }
+}
+
+export interface PodResource extends Resource {
+  readonly spec: { readonly hostUsers?: boolean; readonly [field: string]: unknown }
+  readonly status?: {
+    readonly phase?: string
+    /** Of the Pod as a whole: `Evicted`, for one. */
+    readonly reason?: string
+    readonly message?: string
+    readonly conditions?: readonly Condition[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
+    readonly containerStatuses?: readonly ContainerStatus[]
+  }
+}
+
+export interface RuntimeClassResource extends Resource {
+  /** What nodes know the runtime by: `runsc`, `kata-qemu`… */
+  readonly handler: string
+}
+
+/** Of kubernetes-sigs/agent-sandbox. */
+export interface SandboxResource extends Resource {
+  readonly spec?: {
+    readonly operatingMode?: "Running" | "Suspended"
+    readonly volumeClaimTemplates?: readonly object[]
+  }
+}
+
 /** By the name they have in a path. */
 export interface Resources {
   readonly clusters: ClusterResource
@@ -85,6 +120,10 @@ export interface Resources {
   readonly persistentvolumeclaims: ClaimResource
   readonly networkpolicies: Resource
   readonly jobs: JobResource
+  readonly pods: PodResource
+  readonly configmaps: Resource
+  readonly runtimeclasses: RuntimeClassResource
+  readonly sandboxes: SandboxResource
 }
 
 export type Kind = keyof Resources
@@ -100,13 +139,25 @@ export const apiVersions: Readonly<Record<Kind, string>> = {
   persistentvolumeclaims: "v1",
   networkpolicies: "networking.k8s.io/v1",
   jobs: "batch/v1",
+  pods: "v1",
+  configmaps: "v1",
+  runtimeclasses: "node.k8s.io/v1",
+  sandboxes: "agents.x-k8s.io/v1beta1",
 }
 
-/** Where the resources of a namespace are: `/api/v1/…` for the core ones, `/apis/<group>/…` for all others. */
-export const collectionPath = (kind: Kind, namespace: string): string => {
+/** Those that are the whole cluster's. */
+const ofCluster: ReadonlySet<Kind> = new Set<Kind>(["runtimeclasses"])
+
+/** Where a version's resources are: below `/api/v1` the core ones, below `/apis/<group>` all others. */
+export const versionPath = (kind: Kind): string => {
   const version = apiVersions[kind]
-  return `/${version === "v1" ? "api" : "apis"}/${version}/namespaces/${encodeURIComponent(namespace)}/${kind}`
+  return `/${version === "v1" ? "api" : "apis"}/${version}`
 }
+
+export const collectionPath = (kind: Kind, namespace: string): string =>
+  ofCluster.has(kind)
+    ? `${versionPath(kind)}/${kind}`
+    : `${versionPath(kind)}/namespaces/${encodeURIComponent(namespace)}/${kind}`
 
 /**
  * Which of two revisions of one resource is newer. The API calls them opaque, yet every server counts them up, and

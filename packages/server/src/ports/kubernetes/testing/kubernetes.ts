@@ -1,10 +1,15 @@
-/** As much of the Kubernetes API as volumes need, in memory: resources, selectors, merge patches, pages, watches. */
+/**
+ * As much of the Kubernetes API as drivers need, in memory: resources, selectors, merge patches, pages, watches, discovery,
+ * and programs run in Pods, whose nodes are the tests'.
+ */
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import type { Duplex } from "node:stream"
 import { text } from "node:stream/consumers"
-import { apiVersions, type Kind } from "../resources.ts"
+import { type WebSocket, WebSocketServer } from "ws"
+import { apiVersions, collectionPath, type Kind, versionPath } from "../resources.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever was written is kept as it is.
 export type Stored = any
@@ -32,6 +37,25 @@ export interface FakeKubernetes extends AsyncDisposable {
   setDown(down: boolean): void
   /** Ends all watches, and forgets what those who come back would have missed. */
   compact(): void
+  /** Says who runs programs in Pods. */
+  serveExec(serve: ServeExec): void
+  /** Breaks the connections to all programs in Pods, as a network does. */
+  cutStreams(): void
+}
+
+/** `socket` speaks v5.channel.k8s.io. */
+export type ServeExec = (
+  asked: { readonly pod: string; readonly container: string; readonly argv: readonly string[] },
+  socket: WebSocket,
+) => void
+
+export interface FakeOptions {
+  /** Those that this cluster does not have. */
+  readonly lacks?: readonly Kind[]
+  /** What becomes of what is created: fields that this server does not know go. */
+  readonly admit?: (kind: Kind, object: Stored) => Stored
+  /** Pods have a node, which takes them away itself once they have ended. */
+  readonly hasNodes?: boolean
 }
 
 const merged = (target: Stored, change: Stored): Stored => {
@@ -105,12 +129,17 @@ interface Asked {
   readonly query: URLSearchParams
 }
 
+const kinds = Object.keys(apiVersions) as readonly Kind[]
+
 const parse = (request: IncomingMessage, namespace: string): Asked | undefined => {
-  const url = new URL(request.url ?? "/", "http://fake")
-  const [, version, place, kind = "", name] =
-    /^\/apis?\/(.+)\/namespaces\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/.exec(url.pathname) ?? []
-  if (place !== namespace || !(kind in apiVersions) || apiVersions[kind as Kind] !== version) return undefined
-  return { kind: kind as Kind, name, query: url.searchParams }
+  const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://fake")
+  for (const kind of kinds) {
+    const path = collectionPath(kind, namespace)
+    if (pathname === path) return { kind, name: undefined, query }
+    if (pathname.startsWith(`${path}/`) && !pathname.includes("/", path.length + 1))
+      return { kind, name: pathname.slice(path.length + 1), query }
+  }
+  return undefined
 }
 
 const respond = (response: ServerResponse, status: number, body: object) => {
@@ -136,36 +165,87 @@ const answerList = (store: ResourceStore, { kind, query }: Asked, response: Serv
   })
 }
 
+/** Pods on nodes end first, and what has finalizers is seen to by their owners: then they are gone. */
+const createRemoval =
+  (store: ResourceStore, hasNodes: boolean) => (kind: Kind, name: string, query: URLSearchParams) => {
+    const object = store.get(kind, name)
+    const grace = Number(query.get("gracePeriodSeconds") ?? object.spec?.terminationGracePeriodSeconds ?? 30)
+    const isHeld = (kind === "pods" && hasNodes && grace > 0) || object.metadata.finalizers?.length > 0
+    if (!isHeld) return store.remove(kind, name)
+    if (object.metadata.deletionTimestamp !== undefined) return
+    const deletionTimestamp = new Date().toISOString()
+    store.change(kind, name, { metadata: { deletionTimestamp, deletionGracePeriodSeconds: grace } })
+  }
+
 const answerOther = async (
   store: ResourceStore,
+  { admit = (_kind, object) => object, hasNodes = false }: FakeOptions,
   asked: Asked,
   request: IncomingMessage,
   response: ServerResponse,
 ) => {
   const { kind, name, query } = asked
+  const remove = createRemoval(store, hasNodes)
   const selected = () => store.list(kind).filter(object => matches(object, query.get("labelSelector")))
   if (request.method === "POST") {
-    const body = JSON.parse(await text(request))
+    const body = admit(kind, JSON.parse(await text(request)))
     if (body.apiVersion !== apiVersions[kind] || !/^[a-z0-9.-]{1,253}$/.test(body.metadata?.name ?? ""))
       return refuse(response, 422)
     if (store.get(kind, body.metadata.name)) return refuse(response, 409)
     return respond(response, 201, store.add(kind, body))
   }
   if (request.method === "DELETE" && name === undefined) {
-    for (const { metadata } of selected()) store.remove(kind, metadata.name)
+    for (const { metadata } of selected()) remove(kind, metadata.name, query)
     return respond(response, 200, {})
   }
   if (name === undefined || !store.get(kind, name)) return refuse(response, 404)
   if (request.method === "GET") return respond(response, 200, store.get(kind, name))
   if (request.method === "DELETE") {
-    store.remove(kind, name)
+    remove(kind, name, query)
     return respond(response, 200, {})
   }
   if (request.headers["content-type"] !== "application/merge-patch+json") return refuse(response, 415)
   respond(response, 200, store.change(kind, name, JSON.parse(await text(request))))
 }
 
-export const startFakeKubernetes = async (namespace: string): Promise<FakeKubernetes> => {
+/** What a version has, as discovery tells. */
+const answerDiscovery = (path: string, known: readonly Kind[], response: ServerResponse): boolean => {
+  const found = known.filter(kind => versionPath(kind) === path)
+  if (found.length > 0) respond(response, 200, { resources: found.map(name => ({ name })) })
+  return found.length > 0
+}
+
+const createExec = (isAllowed: (request: IncomingMessage) => boolean) => {
+  const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => "v5.channel.k8s.io" })
+  let serve: ServeExec | undefined
+  return {
+    serve(given: ServeExec) {
+      serve = given
+    },
+    cut() {
+      for (const socket of sockets.clients) socket.terminate()
+    },
+    upgrade(request: IncomingMessage, connection: Duplex, head: Buffer) {
+      const { pathname, searchParams } = new URL(request.url ?? "/", "http://fake")
+      const [, pod] = /\/pods\/([^/]+)\/exec$/.exec(pathname) ?? []
+      const answer = serve
+      if (!isAllowed(request) || pod === undefined || !answer)
+        return connection.end("HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n")
+      const asked = {
+        pod,
+        container: searchParams.get("container") ?? "",
+        argv: searchParams.getAll("command"),
+      }
+      sockets.handleUpgrade(request, connection, head, socket => answer(asked, socket))
+    },
+  }
+}
+
+export const startFakeKubernetes = async (
+  namespace: string,
+  options: FakeOptions = {},
+): Promise<FakeKubernetes> => {
+  const known = kinds.filter(kind => !options.lacks?.includes(kind))
   const store = createResources()
   const token = randomUUID()
   const requests: string[] = []
@@ -204,12 +284,15 @@ export const startFakeKubernetes = async (namespace: string): Promise<FakeKubern
     const asked = parse(request, namespace)
     if (isDown) return refuse(response, 503)
     if (request.headers.authorization !== `Bearer ${token}`) return refuse(response, 401)
-    if (!asked) return refuse(response, 404)
+    if (!asked && answerDiscovery(request.url ?? "", known, response)) return
+    if (!asked || !known.includes(asked.kind)) return refuse(response, 404)
     requests.push(`${request.method} ${asked.kind}${asked.name === undefined ? "" : `/${asked.name}`}`)
     if (asked.query.has("watch")) return answerWatch(asked, response)
     if (request.method === "GET" && asked.name === undefined) return answerList(store, asked, response)
-    answerOther(store, asked, request, response).catch(() => refuse(response, 500))
+    answerOther(store, options, asked, request, response).catch(() => refuse(response, 500))
   })
+  const exec = createExec(({ headers }) => !isDown && headers.authorization === `Bearer ${token}`)
+  server.on("upgrade", exec.upgrade)
   // Longer than any client keeps a connection: none is closed while a request goes out on it.
   server.keepAliveTimeout = 60_000
   server.listen(0, "127.0.0.1")
@@ -226,6 +309,7 @@ export const startFakeKubernetes = async (namespace: string): Promise<FakeKubern
         ? store.change(kind, name, change)
         : store.add(kind, merged({ apiVersion: apiVersions[kind], metadata: { name } }, change)),
     listen: listener => void store.listeners.add(listener),
+    ...{ serveExec: exec.serve, cutStreams: exec.cut },
     setDown(down) {
       isDown = down
       endWatches()
@@ -235,6 +319,7 @@ export const startFakeKubernetes = async (namespace: string): Promise<FakeKubern
       endWatches()
     },
     async [Symbol.asyncDispose]() {
+      exec.cut()
       server.closeAllConnections()
       server.close()
       await once(server, "close")
