@@ -12,7 +12,7 @@ export const createAbsentRuntime = (reason: string): RuntimePort => {
       ...{ overheadBytes: 0, outOfMemory: "workload" },
       terminalSignals: false,
       limits: { memory: false, cpu: false, processes: false, disk: false },
-      separatesRoot: false,
+      ...{ separatesRoot: false, narrowsKernelFiles: false, mounts: false },
       ...{ roots: [], reasons: [reason] },
     },
     health: async () => ({ ok: false, reason }),

@@ -11,9 +11,16 @@ import type { RuntimePort } from "./port.ts"
 
 const suites = { lifeTests, commandTests, fileTests, exhaustionTests, escapeTests, imageTests }
 
-/** `open` gives a driver that is used by all tests and closed after them. */
-export const runtimeConformance = (driver: string, open: () => Promise<RuntimePort>): void => {
-  describe(`${driver} keeps the promises of the runtime port`, () => {
+/**
+ * `open` gives a driver that is used by all tests and closed after them. `concurrency` of them run at once, for drivers whose
+ * workloads use one processor and wait for it.
+ */
+export const runtimeConformance = (
+  driver: string,
+  open: () => Promise<RuntimePort>,
+  concurrency = 1,
+): void => {
+  describe(`${driver} keeps the promises of the runtime port`, { concurrency }, () => {
     let runtime: RuntimePort | undefined
     const subject: Subject = {
       get runtime() {

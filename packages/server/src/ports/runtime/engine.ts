@@ -6,6 +6,8 @@ import type { RuntimeCapabilities, WorkloadSpec, WorkloadStats } from "./port.ts
  */
 export interface Engine extends AsyncDisposable {
   readonly capabilities: RuntimeCapabilities
+  /** Until an agent has answered; left out: as long as one takes that is not emulated. */
+  readonly startMsMax?: number
   health(): Promise<{ readonly ok: boolean; readonly reason?: string }>
   /** Makes the disk. Does nothing when it is there. */
   prepare(spec: WorkloadSpec): Promise<void>

@@ -15,7 +15,8 @@ import { openProcessRuntime } from "./drivers/process/driver.ts"
 import { openRuntime } from "./index.ts"
 
 const log = () => undefined
-const openIn = (dataDir: string) => openGvisorRuntime({ dataDir, log, isDemanded: true })
+const { SVC_RUNSC: runsc } = process.env
+const openIn = (dataDir: string) => openGvisorRuntime({ dataDir, log, isDemanded: true, runsc })
 
 /** Why nothing of this can be tested here; false when it can. */
 const unable = async (): Promise<string | false> => {
@@ -117,7 +118,7 @@ test("a disk that one driver made is read and written by the other, with the sam
   const spec = specOf(persistent)
   const owners = `perl -e 'print join " ", map { (stat)[4] } @ARGV'`
   for (const open of [openProcessRuntime, openGvisorRuntime, openProcessRuntime]) {
-    await using runtime = await open({ dataDir, log, isDemanded: true })
+    await using runtime = await open({ dataDir, log, isDemanded: true, runsc })
     const guest = await runtime.start(spec)
     const told = await shell(guest, `echo x >>file && wc -l <file && ${owners} file /workspace /etc/passwd`)
     assert.match(told.stdout, /^\d\n1000 1000 0$/, told.stderr)
@@ -130,12 +131,12 @@ test("gvisor is good enough for production, and is taken by itself where usual p
 }, async t => {
   const dataDir = await temporaryFolder(t)
   const flaw = await (async () => {
-    await using runtime = await openRuntime({ dataDir, log, demand: "gvisor", refusesWeak: true })
+    await using runtime = await openRuntime({ dataDir, log, runsc, demand: "gvisor", refusesWeak: true })
     assert.equal(runtime.capabilities.driver, "gvisor")
     assert.equal(runtime.capabilities.isolation, "gvisor")
     return runtime.capabilities.reasons.find(reason => reason.includes("`ls`"))
   })()
-  await using runtime = await openRuntime({ dataDir, log, demand: "auto", refusesWeak: false })
+  await using runtime = await openRuntime({ dataDir, log, runsc, demand: "auto", refusesWeak: false })
   assert.equal(runtime.capabilities.driver === "gvisor", flaw === undefined)
 })
 
@@ -149,4 +150,51 @@ test("a fork bomb costs its own workload alone, which can be started again", { s
   assert.equal(await guest.ended, "died")
   assert.equal((await shell(neighbour, "echo well")).stdout, "well\n")
   assert.equal((await shell(await runtime.start(spec), "echo again")).stdout, "again\n")
+})
+
+test("why a sandbox does not start is told, also when others have ended before", { skip }, async t => {
+  const folder = await temporaryFolder(t)
+  const runtime = await openIn(folder)
+  t.after(() => runtime[Symbol.asyncDispose]())
+  for (let round = 0; round < 2; round += 1) {
+    const spec = specOf()
+    await runtime.start(spec)
+    await runtime.destroy(spec.id)
+    const mounts = [{ source: folder, target: "/proc/none" }]
+    await assert.rejects(runtime.start(specOf({ mounts })), {
+      kind: "unavailable",
+      message: /^runsc: .*creating container/,
+    })
+  }
+})
+
+test("a runsc that is named and is none is refused, and the setting is told", { skip }, async t => {
+  const given = { dataDir: await temporaryFolder(t), log, demand: "gvisor", refusesWeak: false } as const
+  for (const [named, reason] of [
+    ["/nonexistent", /SVC_RUNSC/],
+    [process.execPath, /runsc starts no sandbox here: runsc: /],
+  ] as const) {
+    await using none = await openRuntime({ ...given, runsc: named })
+    assert.equal(none.capabilities.driver, "none")
+    assert.match((await none.health()).reason ?? "", reason)
+  }
+})
+
+test("what a terminal makes of Ctrl-C is as the capability says, and Ctrl-C ends what it may", {
+  skip,
+}, async t => {
+  const runtime = await openIn(await temporaryFolder(t))
+  t.after(() => runtime[Symbol.asyncDispose]())
+  const { terminalSignals, reasons } = runtime.capabilities
+  assert.equal(terminalSignals, !reasons.some(reason => reason.includes("Ctrl-C")))
+  const guest = await runtime.start(specOf())
+  const script = "echo up; read line; echo character"
+  const typed = await guest.exec({ argv: ["sh", "-c", script], terminal: { columns: 80, rows: 24 } })
+  let heard = ""
+  for await (const part of typed.stdout) {
+    if (heard === "") typed.stdin.write("\x03\n")
+    heard += part
+  }
+  assert.equal(heard.includes("character"), !terminalSignals, heard)
+  assert.equal((await typed.exited).signal, terminalSignals ? "SIGINT" : null)
 })

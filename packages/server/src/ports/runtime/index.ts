@@ -14,14 +14,28 @@ export interface RuntimeOptions {
   readonly network?: NetworkDemand
   /** Where the docker driver finds its daemon, as DOCKER_HOST has it. */
   readonly dockerHost?: string
+  /** The program of the gvisor driver. Left out: the machine's own. */
+  readonly runsc?: string | undefined
+  /** For the kubernetes driver. */
+  readonly kubernetes?: KubernetesSettings
   /** Where a kernel for guests of the qemu driver is: has `boot` and `lib/modules`. Left out: the machine's own. */
   readonly qemuKernel?: string | undefined
+}
+
+export interface KubernetesSettings {
+  /** A kubeconfig in JSON; left out: the service account of the Pod that this is. */
+  readonly config?: string | undefined
+  readonly namespace?: string | undefined
+  readonly image?: string | undefined
+  readonly runtimeClass?: string | undefined
+  readonly storageClass?: string | undefined
+  readonly seccompProfile?: string | undefined
 }
 
 interface Driver {
   /** Throws a PortError that says what it lacks. */
   readonly open: (options: RuntimeOptions) => Promise<RuntimePort>
-  /** Of Debian and Ubuntu, with what it runs workloads by. */
+  /** Of Debian and Ubuntu, with what it runs workloads by on this machine. */
   readonly packages: readonly string[]
   /** Whether it is taken without being named, where it works. */
   readonly isAutomatic: boolean
@@ -42,6 +56,20 @@ const drivers = {
     open: async options => (await import("./drivers/gvisor/driver.ts")).openGvisorRuntime(options),
     packages: ["runsc", "e2fsprogs"],
     isAutomatic: true,
+    isForProduction: true,
+  },
+  kubernetes: {
+    open: async ({ kubernetes = {}, network, ...options }) => {
+      const { openKubernetesRuntime } = await import("./drivers/kubernetes/driver.ts")
+      const { findPlace } = await import("../kubernetes/place.ts")
+      const { config, namespace, ...pods } = kubernetes
+      const place = await findPlace({ config, namespace })
+      const hasNetwork = network !== undefined && network.mode !== "none"
+      return openKubernetesRuntime({ ...options, ...place, ...pods, hasNetwork })
+    },
+    packages: [],
+    // A cluster is somebody's to give.
+    isAutomatic: false,
     isForProduction: true,
   },
   docker: {

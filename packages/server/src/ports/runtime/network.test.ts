@@ -1,7 +1,8 @@
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, rm } from "node:fs/promises"
+import { rmSync } from "node:fs"
+import { mkdir, mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -15,6 +16,7 @@ import { openBubblewrapRuntime } from "./drivers/bubblewrap/driver.ts"
 import { openDockerRuntime } from "./drivers/docker/driver.ts"
 import { openGvisorRuntime } from "./drivers/gvisor/driver.ts"
 import { openProcessRuntime } from "./drivers/process/driver.ts"
+import { openQemuRuntime } from "./drivers/qemu/driver.ts"
 import type { NetworkDemand } from "./network/demand.ts"
 import type { RuntimePort } from "./port.ts"
 import { openWithDockerd } from "./testing/dockerd.ts"
@@ -30,25 +32,23 @@ type Open = (options: { dataDir: string; log: () => void; network: NetworkDemand
 const drivers: Record<string, Open> = {
   process: openProcessRuntime,
   bubblewrap: openBubblewrapRuntime,
-  gvisor: options => openGvisorRuntime({ ...options, isDemanded: true }),
+  gvisor: options => openGvisorRuntime({ ...options, isDemanded: true, runsc: process.env.SVC_RUNSC }),
   docker: options => openWithDockerd(dockerHost => openDockerRuntime({ ...options, dockerHost })),
+  qemu: options => openQemuRuntime({ ...options, isDemanded: true, qemuKernel: process.env.SVC_QEMU_KERNEL }),
 }
 
-/** Why a driver cannot be tested; false when it can. */
-const without = async (open: Open): Promise<string | false> => {
-  const dataDir = await mkdtemp(join(tmpdir(), "svc-network-"))
+/** Why a driver cannot be tested; false when it can. What it makes once is there the next time. */
+const without = async (open: Open, dataDir: string): Promise<string | false> => {
   try {
     await using runtime = await open({ dataDir, log, network: { mode: "auto", nameServers: [] } })
     return runtime.capabilities.network === "none" && (runtime.capabilities.reasons.at(-1) ?? "no network")
   } catch (error) {
     if (error instanceof PortError) return error.message
     throw error
-  } finally {
-    await rm(dataDir, { recursive: true, force: true })
   }
 }
 
-const conformance = (driver: string, open: Open): void => {
+const conformance = (driver: string, open: Open, dataDir: string): void => {
   describe(`${driver} keeps workloads to the network that they were given`, () => {
     const cleanups: (() => unknown)[] = []
     let opened: { runtime: RuntimePort; dns: DnsServer } | undefined
@@ -65,8 +65,6 @@ const conformance = (driver: string, open: Open): void => {
       },
     }
     before(async () => {
-      const dataDir = await mkdtemp(join(tmpdir(), "svc-network-"))
-      cleanups.push(() => rm(dataDir, { recursive: true, force: true }))
       const dns = await startDns({ after: cleanup => void cleanups.push(cleanup) })
       const network = { mode: "filtered", nameServers: [dns.address] } as const
       opened = { runtime: await open({ dataDir, log, network }), dns }
@@ -87,11 +85,17 @@ const skip = await withoutNetworks()
 
 if (inLab) {
   await openLab()
-  const tried: (readonly [name: string, open: Open, reason: string | false])[] = []
-  for (const [name, open] of Object.entries(drivers)) tried.push([name, open, await without(open)])
-  for (const [name, open, reason] of tried)
+  const folder = await mkdtemp(join(tmpdir(), "svc-network-"))
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
+  const tried: (readonly [name: string, open: Open, dataDir: string, reason: string | false])[] = []
+  for (const [name, open] of Object.entries(drivers)) {
+    const dataDir = join(folder, name)
+    await mkdir(dataDir)
+    tried.push([name, open, dataDir, await without(open, dataDir)])
+  }
+  for (const [name, open, dataDir, reason] of tried)
     if (reason) test(`${name} keeps workloads to the network that they were given`, { skip: reason })
-    else conformance(name, open)
+    else conformance(name, open, dataDir)
   gatewayTests()
 } else
   test("workloads reach what they may and nothing else", { skip }, async t => {

@@ -66,6 +66,13 @@ export interface RuntimeCapabilities {
   readonly terminalSignals: boolean
   /** Whether root in a workload is somebody else than its user; where not, each may do what the other may. */
   readonly separatesRoot: boolean
+  /**
+   * Whether /dev, /proc and /sys show what we leave of them; where not, what a cluster's container runtime shows, which
+   * is harmless and more.
+   */
+  readonly narrowsKernelFiles: boolean
+  /** Whether directories of this machine can be shown in a workload (`mounts`); where not, a spec with one is refused. */
+  readonly mounts: boolean
   /** Kinds of root filesystem it can start from. */
   readonly roots: readonly RootKind[]
   /** What is weaker here than the driver could be and why, for the operator; empty when nothing is. */

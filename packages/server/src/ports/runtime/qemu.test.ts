@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { rmSync } from "node:fs"
-import { mkdtemp, readdir, readFile } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
@@ -22,7 +22,7 @@ const { SVC_QEMU_KERNEL: named } = process.env
 const qemuKernel = named === undefined ? {} : { qemuKernel: named }
 const open = () => openQemuRuntime({ dataDir, log, isDemanded: true, ...qemuKernel })
 
-/** Why nothing of this can be tested here; false when it can. */
+/** Why nothing of this can be tested here; false when it can, and then there is a template. */
 const unable = async (): Promise<string | false> => {
   try {
     await (await open())[Symbol.asyncDispose]()
@@ -32,12 +32,11 @@ const unable = async (): Promise<string | false> => {
     throw error
   }
 }
-/** Emulated, all of it takes minutes of both processors. */
-const skip =
-  process.env.SVC_TEST_QEMU === "1" ? await unable() : "machines take minutes here: SVC_TEST_QEMU=1 runs them"
+const skip = await unable()
 
 if (skip) test("qemu keeps the promises of the runtime port", { skip }, () => undefined)
-else runtimeConformance("qemu", open)
+// An emulated guest has one of two processors.
+else runtimeConformance("qemu", open, 2)
 
 /** Processes of users that no one but workloads has. */
 const ofWorkloads = async (marker: string): Promise<number> => {
@@ -73,6 +72,22 @@ test("guests are unlike each other and unlike this machine, though they begin as
   assert.equal(one[0], two[0])
   for (const index of [1, 2, 3]) assert.notEqual(one[index], two[index])
   assert.ok(Math.abs(Number(two[4]) - Date.now() / 1000) < 60, `${two[4]}`)
+})
+
+/** Those that there are, each as the file that tells it from one made anew. */
+const templates = async (): Promise<readonly string[]> => {
+  const directory = join(dataDir, "workloads", "templates")
+  const paths = (await readdir(directory, { recursive: true })).filter(path => path.endsWith("/state"))
+  return await Promise.all(
+    paths.sort().map(async path => `${path} ${(await stat(join(directory, path))).ino}`),
+  )
+}
+
+test("what has been booted once serves the next platform too", { skip }, async () => {
+  const before = await templates()
+  assert.notEqual(before.length, 0)
+  await (await open())[Symbol.asyncDispose]()
+  assert.deepEqual(await templates(), before)
 })
 
 test("kill -9 of the platform ends its guests, and the next one finds what they had written", {

@@ -55,6 +55,7 @@ const check = (engine: Engine, spec: WorkloadSpec): void => {
   if (!hostnamePattern.test(spec.hostname)) refuse(`${spec.hostname} is not a host name`)
   if (!capabilities.roots.includes(spec.root.kind)) refuse(`there are no roots of kind ${spec.root.kind}`)
   if (spec.network.mode === "filtered" && capabilities.network !== "filtered") refuse("there is no network")
+  if (spec.mounts.length > 0 && !capabilities.mounts) refuse("no directory of this machine can be mounted")
   if (spec.disk.kind === "persistent" && !capabilities.persistentDisks) refuse("no disk outlives a stop")
 }
 
@@ -69,7 +70,7 @@ export const createRuntime = (engine: Engine): RuntimePort => {
     const booted = await engine.boot(spec)
     const client = createGuestClient(booted.stream)
     try {
-      if ((await within(client.ready, START_MS_MAX)) === "late")
+      if ((await within(client.ready, engine.startMsMax ?? START_MS_MAX)) === "late")
         throw new PortError("unavailable", `workload ${spec.id} did not start in time`)
     } catch (error) {
       booted.kill()

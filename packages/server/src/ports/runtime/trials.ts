@@ -12,8 +12,10 @@ const linesOf = (trial: RuntimeTrial): readonly string[] => {
     const { isolation, reasons } = trial.found
     return [`  ${name}works; isolation ${isolation}`, ...reasons.map(reason => `${below}${reason}`)]
   }
+  const first = `  ${name}does not work: ${trial.found}`
+  if (trial.packages.length === 0) return [first]
   return [
-    `  ${name}does not work: ${trial.found}`,
+    first,
     `${below}on Debian and Ubuntu: npm run host -- ${trial.driver} (packages: ${trial.packages.join(", ")})`,
   ]
 }

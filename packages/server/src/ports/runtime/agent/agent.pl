@@ -26,6 +26,8 @@ our $has_one_user = 0;
 our $has_own_kernel = 0;
 # A seccomp filter for commands, as the kernel takes it.
 our $filter = '';
+# Seconds without a word of the platform after which it is gone; 0: the end of the stream tells it in any case.
+our $patience = 0;
 
 my ($input, $output) = ('', '');
 my ($in, $out);
@@ -252,6 +254,7 @@ sub receive {
     my $count = sysread $in, $input, CHUNK, length $input;
     return if !defined $count && ($! == Kernel::EAGAIN || $! == Kernel::EINTR);
     Kernel::leave(0) unless $count;
+    alarm $patience if $patience;
     my $at = 0;
     while (length($input) - $at >= 9) {
         my ($length, $type, $id) = unpack 'NCN', substr $input, $at, 9;

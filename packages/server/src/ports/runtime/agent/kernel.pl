@@ -8,6 +8,9 @@ use Config;
 my $is_arm = $Config{archname} =~ /^aarch64/;
 die "the agent does not know the system calls of $Config{archname}\n" unless $is_arm || $Config{archname} =~ /^x86_64/;
 
+# As Node calls it.
+sub machine () { $is_arm ? 'arm64' : 'x64' }
+
 my %numbers = (
     capset           => [126, 91],
     close            => [3,   57],

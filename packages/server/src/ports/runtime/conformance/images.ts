@@ -161,6 +161,7 @@ const escapeTests = (subject: Subject, root: () => ImageRoot): void => {
         const guest = await subject.runtime.start(spec)
         await out(guest, `touch /${name}/x ${outside}/y; mkdir -p ${outside}; touch ${outside}/z`)
         assert.doesNotMatch(await out(guest, "cat /etc/passwd"), /stranger/)
+        if (!isKept) return
         await subject.runtime.stop(spec.id, 0)
         await subject.runtime.start(spec)
       } catch (error) {
@@ -196,7 +197,7 @@ const escapeTests = (subject: Subject, root: () => ImageRoot): void => {
     assert.equal(await readFile(outside, "utf8"), "stranger:x:4711:4711::/:/bin/sh\n")
   })
 
-  test("devices and set-user-id files of an image give nobody anything", async t => {
+  test("devices and set-user-id files of an image give nobody anything, and a file that is its owner's alone is his and root's", async t => {
     if (!isRoot) return t.skip("making them takes root")
     const image = await hostile(t, root().directory, async at => {
       await promisify(execFile)("mknod", [join(at, "disk"), "b", "7", "0"])
@@ -205,14 +206,20 @@ const escapeTests = (subject: Subject, root: () => ImageRoot): void => {
       await promisify(execFile)("cp", [join(at, "bin", "busybox"), join(at, "suid", "id")])
       await chmod(join(at, "suid", "id"), 0o4755)
       await chown(join(at, "etc", "motd"), 4711, 4712)
+      await chmod(join(at, "etc", "motd"), 0o600)
+      await mkdir(join(at, "own"), { mode: 0o700 })
+      await writeFile(join(at, "own", "file"), "his\n")
+      await chown(join(at, "own"), 1000, 1000)
     })
     const { guest } = await startIn(t, subject, { root: image })
     for (const user of ["user", "root"] as const)
       assert.match(
         await out(guest, "head -c1 /disk; head -c1 /memory", user),
-        /^(head: .*(denied|not permitted)\n){2}$/,
+        /^(head: .*(denied|not permitted|No such device.*)\n){2}$/,
       )
     assert.equal(await out(guest, "/suid/id -u", "user"), "1000\n")
+    assert.match(await out(guest, "cat /own/file /etc/motd", "user"), /^his\ncat: .*denied\n$/)
+    assert.equal(await out(guest, "cat /own/file /etc/motd"), "his\nan image\n")
     assert.equal(
       await out(guest, "stat -c %u:%g /etc/motd; chown 1:1 /etc/motd; stat -c %u:%g /etc/motd"),
       "4711:4712\n1:1\n",

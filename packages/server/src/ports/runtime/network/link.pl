@@ -127,33 +127,86 @@ sub set {
     defined syswrite $file, $value or die "$path: $!\n";
 }
 
-# Gives this process's namespace a way out by a gateway's: `words` are the path of that one's namespace, the device's name
-# there, the address here, that of the gateway, and the size of packets.
-sub attach {
-    my ($words) = @_;
-    my ($path, $device, $address, $gateway, $mtu) = unpack '(N/a*)*', $words;
-    my ($here, $there) = (namespace(), namespace($path));
+# What holds in the namespace of every workload that has a way out.
+sub settings {
     set('ipv6/conf/default/disable_ipv6', 1);
     # Everybody may ask whether somebody is there: that takes no rights then (icmp(7)).
     set('ipv4/ping_group_range', '0 2147483647');
+}
+
+# A cable from this process's namespace to a gateway's: `words` are the path of that one's namespace, the device's name
+# there, the workload's address, that of the gateway, and the size of packets.
+sub lay {
+    my ($words) = @_;
+    my ($path, $device, $address, undef, $mtu) = unpack '(N/a*)*', $words;
+    my ($here, $there) = (namespace(), namespace($path));
     in_namespace($there);
     # That of one that ended a moment ago: the kernel takes its time.
     remove($device);
     in_namespace($here);
     cable('eth0', $device, $there, $mtu);
-    address('eth0', $address);
-    must_route('eth0', gateway => $gateway);
     in_namespace($there);
     raise($device);
     must_route($device, address => $address);
     in_namespace($here);
 }
 
-# What a new namespace lacks: loopback, and where there are `words`, a way out.
-sub begin {
+# Gives this process's namespace a way out.
+sub attach {
     my ($words) = @_;
+    my (undef, undef, $address, $gateway) = unpack '(N/a*)*', $words;
+    settings();
+    lay($words);
+    address('eth0', $address);
+    must_route('eth0', gateway => $gateway);
+}
+
+# RTM_SETLINK
+sub change {
+    my ($device, @attributes) = @_;
+    must("device $device", 19, 0, pack('x4 l x8', index_of($device)) . join '', @attributes);
+}
+
+# A device whose packets come to a virtual machine: gives the descriptor. TUNSETIFF with IFF_TAP, IFF_NO_PI, IFF_VNET_HDR
+sub tap {
+    my ($name) = @_;
+    sysopen my $tap, '/dev/net/tun', 2 | Kernel::O_NONBLOCK or die "device of a machine: $!\n";
+    my $request = pack 'a16 S x22', $name, 0x5002;
+    ioctl $tap, 0x400454ca, $request or die "device of a machine: $!\n";
+    return $tap;
+}
+
+# The cable leads on to a virtual machine: the address is its guest's, and nobody in this namespace has one. IFLA_MASTER
+sub bridge {
+    my ($words, $tap) = @_;
+    set("ipv6/conf/$_/disable_ipv6", 1) for qw(all default);
+    lay($words);
+    must('bridge', 16, EXCLUSIVE, pack('x8 LL', IFF_UP, IFF_UP) . text(3, 'bridge') . nest(18, attribute(1, 'bridge')));
+    change($_, number(10, index_of('bridge'))) for 'eth0', $tap;
+    raise($tap);
+}
+
+# In such a guest: its machine's device, which begins in the first namespace, comes into this one. `words` are the
+# address, that of the gateway, and the size of packets. IFLA_MTU, IFLA_NET_NS_FD
+sub adopt {
+    my ($words) = @_;
+    my ($address, $gateway, $mtu) = unpack '(N/a*)*', $words;
+    my ($here, $first) = (namespace(), namespace('/proc/1/ns/net'));
+    settings();
+    in_namespace($first);
+    change('eth0', number(4, $mtu), number(28, fileno $here));
+    in_namespace($here);
+    raise('eth0');
+    address('eth0', $address);
+    must_route('eth0', gateway => $gateway);
+}
+
+# What a new namespace lacks: loopback, and where there are `words`, a way out, by a cable or by a machine's device.
+sub begin {
+    my ($words, $words_of_device) = @_;
     raise('lo');
     attach($words) if defined $words;
+    adopt($words_of_device) if defined $words_of_device;
 }
 
 # What the kernel remembers of connections from an address goes: who has it next must not be taken for who had it.

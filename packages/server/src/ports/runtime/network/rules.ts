@@ -37,7 +37,12 @@ const forgetting = protocols
 const forgetsSoon = protocols
   .map(name => `ct state new meta l4proto ${name} ct timeout set "soon-${name}";`)
   .join(" ")
-const REFUSED = "reject with icmpx type admin-prohibited"
+const REFUSED = "goto refused"
+/** Not all kernels of workloads end a connection at once that is said to be prohibited; where nobody is, all do. */
+const REFUSED_CHAIN = `chain refused {
+      meta l4proto tcp reject with icmpx type host-unreachable;
+      reject with icmpx type admin-prohibited;
+    }`
 
 /**
  * Between workloads and the gateway. The kernel drops what claims another address than its own: the way back to it must
@@ -52,6 +57,7 @@ export const gatewayRules = (gateway: string): string =>
     set begun { type ipv4_addr; size 65535; flags dynamic,timeout; timeout 1m; }
     ${forgetting}
     chain ${DONE_CHAIN} { }
+    ${REFUSED_CHAIN}
     chain source {
       type filter hook prerouting priority raw; policy accept;
       meta nfproto ipv6 drop;
@@ -101,6 +107,7 @@ export const machineRules = (device: string, inside: string, closed: readonly st
     set special { type ipv4_addr; flags interval; auto-merge; elements = { ${SPECIAL_IPV4.join(", ")} }; }
     ${forgetting}
     chain ${DONE_CHAIN} { }
+    ${REFUSED_CHAIN}
     chain source {
       type filter hook prerouting priority raw; policy accept;
       iifname "${device}" meta nfproto ipv6 drop;

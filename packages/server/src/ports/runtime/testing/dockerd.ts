@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers"
 import { setTimeout as delay } from "node:timers/promises"
 import { PortError } from "../../port-error.ts"
 import { openDockerApi } from "../drivers/docker/api.ts"
-import { programIn } from "../drivers/process/launched.ts"
+import { programIn } from "../drivers/process/host.ts"
 import type { RuntimePort } from "../port.ts"
 
 export interface Dockerd extends AsyncDisposable {

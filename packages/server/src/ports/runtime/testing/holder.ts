@@ -6,10 +6,12 @@ import { openRuntime, type RuntimeDriver } from "../index.ts"
 const [driver = "", dataDir = "", marker = "", kept = "", ...others] = process.argv.slice(2)
 const demand = driver as RuntimeDriver
 const { SVC_DOCKER_HOST: dockerHost, SVC_QEMU_KERNEL: qemuKernel } = process.env
+const { SVC_RUNSC: runsc, SVC_KUBERNETES_CONFIG: config } = process.env
 const runtime = await openRuntime({
-  ...{ dataDir, demand, refusesWeak: false, log: () => undefined },
+  ...{ dataDir, demand, refusesWeak: false, runsc, log: () => undefined },
   ...(dockerHost !== undefined && { dockerHost }),
   ...(qemuKernel !== undefined && { qemuKernel }),
+  ...(config !== undefined && { kubernetes: { config } }),
 })
 for (const id of [kept, ...others]) {
   const kind = id === kept ? "persistent" : "memory"

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { writeFile } from "node:fs/promises"
 import type { Socket } from "node:net"
 import { fileURLToPath } from "node:url"
-import { programIn } from "../drivers/process/launched.ts"
+import { programIn } from "../drivers/process/host.ts"
 
 export const internet = {
   /** Where all its servers answer, by TCP and UDP. */

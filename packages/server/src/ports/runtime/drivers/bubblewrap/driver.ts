@@ -3,15 +3,16 @@
  * program without rights of its own makes the namespaces and loads the filter of system calls, and the agent is under
  * that filter too. They share this machine's kernel.
  */
-import { chmod, mkdir } from "node:fs/promises"
+import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { PortError } from "../../../port-error.ts"
-import { type AgentKit, makeAgentKit } from "../../agent/kit.ts"
+import type { AgentKit } from "../../agent/kit.ts"
 import { words } from "../../guest/frames.ts"
 import type { RuntimePort, WorkloadSpec } from "../../port.ts"
 import { capabilitiesOf } from "../process/driver.ts"
-import { type Confinement, type LaunchedOptions, openLaunched, programIn } from "../process/launched.ts"
+import { agentKitIn, programIn } from "../process/host.ts"
+import { type Confinement, type LaunchedOptions, openLaunched } from "../process/launched.ts"
 import { seccompFilter } from "../process/seccomp.ts"
 
 /** bwrap, which stays, and an agent that shares no memory with others: 2.5 MB, where one of the process driver takes 1. */
@@ -19,7 +20,6 @@ const OVERHEAD_BYTES = 4 * 2 ** 20
 /** bwrap itself, in the workload's control group. */
 const OWN_PROCESSES = 1
 const SHARED_MEMORY_BYTES = 2 ** 26
-const AGENT_AT = "/.svc/agent"
 const LOADER = "loader"
 
 /** The agent's; it lays down SETPCAP. SETFCAP is asked of who gives root another name in a user namespace. */
@@ -49,7 +49,7 @@ const bubbles = (bwrap: string, kit: AgentKit): Confinement => ({
       ["bwrap", bwrap],
       ["kit", kit.directory],
       ["arguments", words(...argumentsOf(spec, ownUsers))],
-      ["command", words(...kit.argv(AGENT_AT, "init.pl"), ...init)],
+      ["command", words(...kit.argv, ...init)],
       ["filter", ownUsers ? commands : agent],
       ...(groups.limits.processes ? [] : [["processes_max", String(spec.processesMax)] as const]),
     ]
@@ -68,11 +68,7 @@ const bubbles = (bwrap: string, kit: AgentKit): Confinement => ({
 export const openBubblewrapRuntime = async (options: LaunchedOptions): Promise<RuntimePort> => {
   const bwrap = await programIn("bwrap")
   if (bwrap === undefined) throw new PortError("refused", "bwrap is missing: install the package bubblewrap")
-  const perl = await programIn("perl")
-  if (perl === undefined) throw new PortError("refused", "perl is missing: install the package perl-base")
-  const directory = join(options.dataDir, "workloads")
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  const kit = await makeAgentKit(perl, directory)
+  const kit = await agentKitIn(options.dataDir)
   // Of a process whose program its own user namespace cannot read, the kernel shows that namespace's root nothing.
   await chmod(join(kit.directory, LOADER), 0o711)
   return openLaunched(options, bubbles(bwrap, kit), "bwrap starts nothing here")

@@ -4,8 +4,7 @@
  * process driver does, and comes to the platform over a socket that the container sees until then. They share this
  * machine's kernel.
  */
-import { createHash, randomUUID } from "node:crypto"
-import { chmod, mkdir, realpath, rm } from "node:fs/promises"
+import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { PortError } from "../../../port-error.ts"
 import type { Engine } from "../../engine.ts"
@@ -14,7 +13,17 @@ import { findNetwork, type NetworkDemand } from "../../network/demand.ts"
 import type { Root, RuntimeCapabilities, RuntimePort } from "../../port.ts"
 import { createRuntime } from "../../runtime.ts"
 import { createSlots, openDisks } from "../process/disks.ts"
-import { isRoot, mayWrite, programIn, SLOTS_MAX } from "../process/launched.ts"
+import {
+  demandPerl,
+  hasDiskImages,
+  instanceOf,
+  isRoot,
+  programIn,
+  SLOTS_MAX,
+  whyWithoutRoots,
+  withoutDiskImages,
+  workloadsIn,
+} from "../process/host.ts"
 import { openDockerApi } from "./api.ts"
 import { openArrivals } from "./arrivals.ts"
 import { boot, type Parts } from "./boot.ts"
@@ -93,14 +102,12 @@ const capabilitiesOf = (found: Found): RuntimeCapabilities => {
     freeze: true,
     outOfMemory: "command",
     terminalSignals: true,
-    separatesRoot: true,
+    ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true },
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     reasons: [
       "Docker does not always tell that a container ended for want of memory: some have just died",
       ...unlimited.map(what => `this Docker does not limit ${what}`),
-      ...(diskImages
-        ? []
-        : ["disks are not kept to their size: that takes root, mkfs.ext4 (e2fsprogs) and loop devices"]),
+      ...(diskImages ? [] : [withoutDiskImages]),
       ...(withoutRoots === undefined ? [] : [`workloads cannot begin as images: ${withoutRoots}`]),
       ...(hasSecurity(info, "seccomp") ? [] : ["this Docker has no filter of system calls"]),
       ...(hasSecurity(info, "apparmor")
@@ -130,33 +137,10 @@ const probe = async (parts: Parts, root: Root, kind: "memory" | "persistent"): P
   }
 }
 
-/** Starts a workload from an empty image and ends it; gives why that does not go. */
-const probeImage = async (parts: Parts, directory: string): Promise<string | undefined> => {
-  if (!isRoot()) return "only root can show them with users of their own"
-  const image = join(directory, "probe")
-  try {
-    await mkdir(image, { recursive: true, mode: 0o755 })
-    await probe(parts, { kind: "image", directory: image }, "memory")
-    return undefined
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  } finally {
-    await rm(image, { recursive: true, force: true })
-  }
-}
-
-const openDirectory = async (dataDir: string): Promise<string> => {
-  const directory = join(await realpath(dataDir), "workloads")
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  await chmod(directory, 0o700)
-  return directory
-}
-
-const demandPerl = async (): Promise<string> => {
-  const perl = await programIn("perl")
-  if (perl === undefined) throw new PortError("refused", "perl is missing: install the package perl-base")
-  return perl
-}
+const probeImage = async (parts: Parts, directory: string): Promise<string | undefined> =>
+  isRoot()
+    ? whyWithoutRoots(directory, root => probe(parts, root, "memory"))
+    : "only root can show them with users of their own"
 
 export const openDockerRuntime = async (options: DockerOptions): Promise<RuntimePort> => {
   const { dataDir, dockerHost = DOCKER_HOST, network: demand, log } = options
@@ -164,13 +148,12 @@ export const openDockerRuntime = async (options: DockerOptions): Promise<Runtime
   await using opened = new AsyncDisposableStack()
   const api = opened.use(await openDockerApi(dockerHost))
   const info = await demandLinux(api)
-  const directory = await openDirectory(dataDir)
-  const containers = createContainers(api, createHash("sha256").update(directory).digest("hex").slice(0, 12))
+  const directory = await workloadsIn(dataDir)
+  const containers = createContainers(api, instanceOf(directory))
   // What a crash left: no workload outlives its platform.
   await Promise.all((await containers.list()).map(id => containers.remove(containers.nameOf(id))))
   const shownImages = opened.use(await openShownImages(perl, join(directory, "images")))
-  const diskImages =
-    isRoot() && (await programIn("mkfs.ext4")) !== undefined && (await mayWrite("/dev/loop-control"))
+  const diskImages = await hasDiskImages()
   const slots = createSlots(SLOTS_MAX)
   const disks = await openDisks({ directory: join(directory, "disks"), slots, images: diskImages })
   const hostRoot = await openHostRoot(api)

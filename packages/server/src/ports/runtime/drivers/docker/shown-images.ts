@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { PortError } from "../../../port-error.ts"
-import { UIDS_EACH } from "../process/launched.ts"
+import { UIDS_EACH } from "../process/host.ts"
 
 const run = promisify(execFile)
 const program = fileURLToPath(new URL("image.pl", import.meta.url))

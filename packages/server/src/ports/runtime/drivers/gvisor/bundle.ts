@@ -1,6 +1,6 @@
 /** What runsc is told of a workload (OCI runtime specification 1.0.2, config.md). */
 import type { WorkloadSpec } from "../../port.ts"
-import { UIDS_EACH } from "../process/launched.ts"
+import { UIDS_EACH } from "../process/host.ts"
 
 /** Those that root has in a workload; its user has none. */
 const capabilities = [
@@ -49,8 +49,11 @@ export const bundleOf = (
       })),
     ],
     linux: {
-      // That of the network is the launcher's: its devices become those of the sandbox.
-      namespaces: ["pid", "mount", "ipc", "uts", "user"].map(type => ({ type })),
+      namespaces: [
+        ...["pid", "mount", "ipc", "uts", "user"].map(type => ({ type })),
+        // The one that runsc is started in: its devices become those of the sandbox.
+        ...(spec.network.mode === "none" ? [] : [{ type: "network", path: "/proc/self/ns/net" }]),
+      ],
       uidMappings: users,
       gidMappings: users,
     },

@@ -1,6 +1,7 @@
 /** Workloads as processes of this machine in namespaces of their own. They share this machine's kernel. */
 import { fileURLToPath } from "node:url"
 import type { RuntimeCapabilities, RuntimePort } from "../../port.ts"
+import { withoutDiskImages } from "./host.ts"
 import { type Confinement, type Found, type LaunchedOptions, openLaunched } from "./launched.ts"
 import { seccompFilter } from "./seccomp.ts"
 
@@ -15,13 +16,11 @@ export const capabilitiesOf = ({ groups, images, ownUsers, withoutRoots }: Found
   freeze: groups.freeze,
   outOfMemory: "command",
   terminalSignals: true,
-  separatesRoot: ownUsers,
+  ...{ separatesRoot: ownUsers, narrowsKernelFiles: true, mounts: true },
   roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
   reasons: [
     ...groups.reasons,
-    ...(images
-      ? []
-      : ["disks are not kept to their size: that takes root, mkfs.ext4 (e2fsprogs) and loop devices"]),
+    ...(images ? [] : [withoutDiskImages]),
     ...(ownUsers
       ? []
       : ["all workloads run as the platform's own user; only root can give each users of its own"]),

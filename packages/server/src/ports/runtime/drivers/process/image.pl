@@ -51,13 +51,15 @@ sub namespace_of {
     return $opened;
 }
 
-# The image at a path below the present directory, read-only, its users those of the workload.
+# The image at a path below the present directory, read-only, its users those of the workload. `namespace`: of these, where
+# there is one already.
 sub show {
-    my ($asked, $target) = @_;
+    my ($asked, $target, $namespace) = @_;
     my $attributes = Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV;
     # All files are the one user's there is, or seen as the workload's already.
-    return Root::show($asked->{image}, $target, $attributes) if $Agent::has_one_user || $asked->{image_is_shown};
-    my $namespace = namespace_of($asked->{uid_base}, $asked->{uid_count});
+    my $is_shown = $Agent::has_one_user || $Agent::has_own_kernel || $asked->{image_is_shown};
+    return Root::show($asked->{image}, $target, $attributes) if $is_shown;
+    $namespace //= namespace_of($asked->{uid_base}, $asked->{uid_count});
     my $tree = Kernel::must('image', 'open_tree', Kernel::AT_FDCWD, $asked->{image}, OPEN_TREE_CLONE | Kernel::O_CLOEXEC);
     my $held = Kernel::handle($tree, '<');
     Kernel::must('users of an image', 'mount_setattr', $tree, '', AT_EMPTY_PATH,

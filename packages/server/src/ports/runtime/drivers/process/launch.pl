@@ -26,6 +26,8 @@ my $input = '';
 our $isolate = \&isolate;
 # Gets what the children of several launches share.
 our $prepare = sub { };
+# Those that a workload's first process enters here; what begins in some of them already leaves these out.
+our $namespaces = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
 sub report {
     my $line = "@_\n";
@@ -127,9 +129,9 @@ sub isolate {
     my $has_one_user = $Agent::has_one_user = $asked->{uid_count} == 1;
     enter_as_one_user($asked->{uid_base}, $asked->{gid_base}) if $has_one_user;
     my $helper = begin_helper($asked, $has_one_user);
-    Kernel::must('namespaces', 'unshare', CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS);
+    Kernel::must('namespaces', 'unshare', $namespaces);
     Kernel::must('host name', 'sethostname', $asked->{hostname}, length $asked->{hostname});
-    Link::begin($asked->{link});
+    Link::begin(@$asked{qw(link device)});
     Root::build($asked, $has_one_user ? 0 : $asked->{uid_base});
     set_limit(4, 0, 0);
     set_limit(6, $asked->{processes_max}, $asked->{processes_max}) if $asked->{processes_max};

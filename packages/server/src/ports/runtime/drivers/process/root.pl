@@ -208,18 +208,28 @@ sub mount_disk {
 sub disk {
     my ($asked, $uid) = @_;
     mount_disk($asked, '.svc/disk');
+    disk_directories('.svc/disk', $uid);
     for my $name (sort keys %disk) {
-        directory(".svc/disk/$name", $disk{$name}, $uid + ($users_own{$name} ? user_id() : 0));
         directory($name, 0755, $uid);
         mount(".svc/disk/$name", $name, '', MS_BIND);
     }
     # Its top has no name in the workload, so nobody could put something else in place of a directory.
     Kernel::must('disk', 'umount2', '.svc/disk', MNT_DETACH);
+    directories_below($uid);
+    etc($asked->{hostname}, $uid);
+}
+
+sub disk_directories {
+    my ($at, $uid) = @_;
+    directory("$at/$_", $disk{$_}, $uid + ($users_own{$_} ? user_id() : 0)) for sort keys %disk;
+}
+
+sub directories_below {
+    my ($uid) = @_;
     for my $name (sort keys %below) {
         next if -e $name || -l $name;
         directory($name, $below{$name}, $uid + ($users_own{$name} ? user_id() : 0));
     }
-    etc($asked->{hostname}, $uid);
 }
 
 sub user_id { $Agent::has_one_user ? 0 : Commands::USER_ID }

@@ -101,19 +101,32 @@ sub limit {
     mkdir '/cgroup/workload', 0755 or die "control group: $!\n";
     Launch::write_file('/cgroup/workload/memory.max', $asked->{memory_bytes});
     Launch::write_file('/cgroup/workload/pids.max', $asked->{processes_max} + 1);
-    push @{ $asked->{group} }, '/cgroup/workload/cgroup.procs';
+    return '/cgroup/workload/cgroup.procs';
 }
 
-sub start {
-    my ($asked, $agent, @others) = @_;
+# The workload's first process, as far as it is the same for all copies: a network of its own takes a guest the longest.
+# It waits for what is asked.
+sub begin_workload {
+    my ($agent, @others) = @_;
+    pipe my $asked, my $teller or die "pipe: $!\n";
+    pipe my $begun, my $beginner or die "pipe: $!\n";
     my $pid = Kernel::must('process', 'clone', Launch::CLONE_NEWPID | Launch::SIGCHLD, 0, 0, 0, 0);
-    return $pid if $pid;
-    close $_ for @others;
+    if ($pid) {
+        close $beginner;
+        sysread $begun, my ($nothing), 1;
+        return ($pid, $teller);
+    }
+    close $_ for @others, $teller, $begun;
     Kernel::must('descriptor', 'dup3', fileno $agent, $_, 0) for 0, 1;
     close $agent;
     eval {
         $Agent::has_own_kernel = 1;
-        Launch::isolate($asked);
+        Kernel::must('namespaces', 'unshare', $Launch::namespaces & ~Launch::CLONE_NEWNS);
+        $Launch::namespaces = Launch::CLONE_NEWNS;
+        Link::raise('lo');
+        close $beginner;
+        local $/;
+        Launch::isolate(Launch::parse(unpack '(N/a*)*', scalar <$asked>));
         1;
     } or do {
         chomp(my $error = $@);
@@ -155,20 +168,23 @@ sub run {
     my ($control) = @_;
     # A disk is looked at when its module is loaded: that of a copy is another one.
     my @late = modules('/modules/late');
-    my $agent = port($AGENT); 
+    my $agent = port($AGENT);
     enter_share(port($SHARE));
-    warm(); 
+    warm();
+    my ($pid, $teller) = begin_workload($agent, $control);
+    close $agent;
     syswrite $control, "ready\n";
-    my $asked = Launch::parse(unpack '(N/a*)*', read_exactly($control, unpack 'N', read_exactly($control, 4)));
-    become_another($asked); 
-    limit($asked); 
+    my $words = read_exactly($control, unpack 'N', read_exactly($control, 4));
+    my $asked = Launch::parse(unpack '(N/a*)*', $words);
+    become_another($asked);
+    my $group = limit($asked);
     if ($asked->{disk} =~ /^device:(.*)/) {
         my $device = $1;
         load($_) for @late;
         until_true('the disk', sub { -b $device });
     }
-    my $pid = start($asked, $agent, $control);
-    close $agent;
+    print {$teller} $words, pack '(N/a*)*', group => $group;
+    close $teller;
     wait_for($pid, $control);
 }
 

@@ -1,15 +1,12 @@
 /** The first file system of guests: Perl as the machine has it, the agent, and modules of the guests' kernel. */
-import { execFile } from "node:child_process"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { PortError } from "../../../port-error.ts"
+import { librariesOf, modulesOf } from "../../agent/kit.ts"
 import { cpioOf, type Entry } from "./cpio.ts"
 import type { GuestKernel } from "./kernel.ts"
 
-const run = promisify(execFile)
-const RUN_MS_MAX = 10_000
 /** It is not told of a disk that changes, and a template has none. */
 const DISK_MODULE = "virtio_blk"
 
@@ -22,16 +19,10 @@ const portPrograms = async (): Promise<readonly Entry[]> => {
   )
 }
 
-/** The interpreter, what it is linked with, and the modules that the agent uses. */
+/** What the interpreter is linked with, and the modules that the agent uses; in the same order each time. */
 const perlFiles = async (perl: string): Promise<readonly string[]> => {
-  const [linked, used] = await Promise.all([
-    run("ldd", [perl], { timeout: RUN_MS_MAX }),
-    run(perl, ["-e", 'use strict; use warnings; use Config; print map { "$_\\n" } values %INC'], {
-      timeout: RUN_MS_MAX,
-    }),
-  ])
-  const libraries = [...linked.stdout.matchAll(/(?:=> |^\s+)(\/\S+) \(0x/gm)].map(match => match[1] ?? "")
-  return [...libraries, ...used.stdout.split("\n").filter(Boolean)]
+  const [{ loader, libraries }, modules] = await Promise.all([librariesOf(perl), modulesOf(perl)])
+  return [loader, ...[...libraries, ...modules].map(([, path]) => path).sort()]
 }
 
 export const initrdOf = async (perl: string, kernel: GuestKernel): Promise<Buffer> => {

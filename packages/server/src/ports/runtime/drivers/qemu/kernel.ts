@@ -14,8 +14,8 @@ export const UNPACKED_AT = "/usr/local/lib/svc/kernel"
 const MACHINE_PACKAGE = process.arch === "arm64" ? "linux-image-cloud-arm64" : "linux-image-cloud-amd64"
 /** What a guest has to have, built into its kernel or as modules of it. */
 const needed = ["virtio_mmio", "virtio_console", "virtio_blk", "fuse", "ext4"]
-/** What they ask for by name while they run. */
-const useful = ["crc32c_generic"]
+/** What they ask for by name while they run, and what some of them need: networks and images. */
+const useful = ["crc32c_generic", "virtio_net", "overlay"]
 
 /** Names in the kernel's own files and in file names differ in this alone. */
 const nameOf = (path: string) =>

@@ -15,7 +15,7 @@ BEGIN {
 }
 
 # Descriptors of QEMU's, as machine.ts names them; 0 is the agent's.
-my %fds = (control => 3, share => 4, monitor => 5, disk => 6, state => 7, memory => 8);
+my %fds = (control => 3, share => 4, monitor => 5, disk => 6, state => 7, memory => 8, network => 9);
 # For a guest that is told to end, until it has written all.
 sub END_S ()          { 3 }
 # How this process ends when the guest's kernel had killed for memory, as driver.ts knows it.
@@ -72,8 +72,8 @@ sub pair {
 
 # The tree that the guest sees through this process.
 sub share {
-    my ($asked) = @_;
-    Root::directory($_, 0755, 0) for qw(share share/dev share/proc share/cgroup share/root share/mounts share/etc);
+    my ($asked, $users) = @_;
+    Root::directory($_, 0755, 0) for 'share', map { "share/$_" } qw(dev proc cgroup root mounts image etc);
     chdir 'share' or die "share: $!\n";
     Root::usr();
     for my $name (qw(alternatives ssl/certs ld.so.conf.d)) {
@@ -84,6 +84,7 @@ sub share {
         Root::empty_file('etc/ld.so.cache');
         Root::show('/etc/ld.so.cache', 'etc/ld.so.cache', Root::ATTR_RDONLY);
     }
+    Image::show($asked, 'image', $users) if $users;
     my $number = 0;
     for (@{ $asked->{mount} }) {
         my ($source) = unpack 'N/a*', $_;
@@ -95,9 +96,9 @@ sub share {
 }
 
 sub build {
-    my ($asked) = @_;
+    my ($asked, $users) = @_;
     Root::begin($asked->{root_at});
-    share($asked);
+    share($asked, $users);
     Root::usr();
     Root::directory($_, 0755, 0) for qw(dev proc tmp);
     Root::mount('svc', 'proc', 'proc', Root::MS_NOSUID | Root::MS_NODEV | Root::MS_NOEXEC);
@@ -142,6 +143,20 @@ sub become_nobody {
     Kernel::must('privileges', 'prctl', 38, 1, 0, 0, 0);
 }
 
+# What is an image's may be for its owner's eyes alone, who is a user of the workload's: of these this process reads all,
+# and nothing more than nobody of others. CAP_DAC_READ_SEARCH, of a user namespace that has no other users.
+sub become_reader {
+    my ($asked, $users) = @_;
+    return become_nobody($asked) unless $users;
+    Kernel::must('groups', 'setgroups', 0, 0);
+    Kernel::must('user namespace', 'setns', fileno $users, Launch::CLONE_NEWUSER);
+    Kernel::must('group', 'setresgid', 0, 0, 0);
+    Kernel::must('user',  'setresuid', 0, 0, 0);
+    Kernel::must('capabilities', 'capset', pack('LL', 0x20080522, 0), pack('L6', 4, 4, 0, 0, 0, 0));
+    Kernel::must('privileges', 'prctl', 38, 1, 0, 0, 0);
+    $Share::users_from = $asked->{uid_base};
+}
+
 sub become_machine {
     my ($asked, %handles) = @_;
     Kernel::must('session', 'setsid');
@@ -170,6 +185,8 @@ sub identity {
     my $disk = $asked->{disk} =~ /^file:/ ? 'device:/dev/vda' : $asked->{disk};
     my @names = qw(hostname uid_base gid_base uid_count filter memory_bytes processes_max pages_aside);
     my @same = map { ($_ => $asked->{$_}) } grep { defined $asked->{$_} } @names;
+    push @same, image => '/image' if $asked->{image};
+    push @same, device => pack '(N/a*)*', (unpack '(N/a*)*', $asked->{link})[2 .. 4] if $asked->{link};
     my $words = pack '(N/a*)*', @same, @mounts, root_at => '/root', disk => $disk, seed => $seed, seconds => time;
     return pack 'N/a*', $words;
 }
@@ -239,6 +256,8 @@ sub isolate {
     my (%near, %far);
     ($near{$_}, $far{$_}) = pair() for qw(control share monitor);
     $far{disk} = open_disk($1) if $asked->{disk} =~ /^file:(.*)/s;
+    $far{network} = Link::tap('tap0') if $asked->{has_network};
+    Link::bridge($asked->{link}, 'tap0') if $asked->{link};
     if ($from) {
         $far{memory} = $memories{$from};
         sysopen $far{state}, "$from/state", Kernel::O_RDONLY or die "template: $!\n";
@@ -247,7 +266,8 @@ sub isolate {
         Share::restore(scalar <$nodes>);
     }
     my $identity = $from && identity($asked);
-    build($asked);
+    my $users = $asked->{image} && Image::namespace_of(@$asked{qw(uid_base uid_count)});
+    build($asked, $users);
     my $machine = fork // die "qemu: $!\n";
     if (!$machine) {
         eval { become_machine($asked, %far) };
@@ -260,7 +280,7 @@ sub isolate {
     }
     chroot '/share' or die "share: $!\n";
     chdir '/';
-    become_nobody($asked);
+    become_reader($asked, $users);
     if ($from) {
         go_on(delete $near{monitor});
         syswrite $near{control}, $identity;
@@ -284,7 +304,11 @@ sub accompany {
     my ($told, $arrived) = ('', '');
     Loop::read_from($signals, sub {
         sysread $signals, my ($signal), 128;
-        Kernel::leave(0) if unpack('L', $signal) == 17;
+        if (unpack('L', $signal) == 17) {
+            # It may still be told of one that helped to begin.
+            Kernel::leave(0) if waitpid(-1, 1) > 0;
+            return;
+        }
         syswrite $near{control}, "end\n";
         Loop::after(END_S, sub { Kernel::leave(0) });
     });

@@ -9,6 +9,7 @@ export interface Shape {
   readonly memoryBytes: number
   /** Of this machine's processors. */
   readonly counterKhz: number
+  readonly hasNetwork: boolean
 }
 
 /** `template`: boots and is written down; `copy`: goes on from there. */
@@ -20,7 +21,8 @@ const TRANSLATED_MIB = 64
 
 /**
  * `init_on_alloc`: pages that are set aside would be touched. An emulated processor has the counter of this machine's,
- * and nothing by which its rate could be found out; and it speculates about nothing.
+ * and nothing by which its rate could be found out; and it speculates about nothing. `norandmaps`: QEMU translates a program
+ * anew for each address that it lies at, which takes four times as long as all else of a short command.
  */
 const kernelArguments = ({ accelerator, counterKhz }: Shape) =>
   [
@@ -34,7 +36,9 @@ const kernelArguments = ({ accelerator, counterKhz }: Shape) =>
       "random.trust_cpu=on",
     ],
     ...["8250.nr_uarts=0", "tsc=reliable", "no_timer_check", "rcupdate.rcu_expedited=1"],
-    ...(accelerator === "tcg" ? [`tsc_early_khz=${counterKhz}`, "lpj=4000000", "mitigations=off"] : []),
+    ...(accelerator === "tcg"
+      ? [`tsc_early_khz=${counterKhz}`, "lpj=4000000", "mitigations=off", "norandmaps"]
+      : []),
   ].join(" ")
 
 const port = (name: string, number: number, fd: number) => [
@@ -64,6 +68,15 @@ const disk = (hasDisk: boolean) =>
         "driver=raw,node-name=disk,discard=unmap,file.driver=file,file.filename=/dev/fdset/1,file.discard=unmap",
       ]
     : ["-blockdev", "driver=null-co,node-name=disk,size=1048576,read-zeroes=on"]
+
+/** Its address of hardware is that of all guests: each is alone on its cable. */
+const network = ({ hasNetwork }: Shape) =>
+  hasNetwork
+    ? [
+        ...["-netdev", "tap,id=network,fd=9", "-device"],
+        "virtio-net-device,netdev=network,mac=02:00:00:00:00:01,guest_announce=off",
+      ]
+    : []
 
 /**
  * Descriptors and paths are those that launch.pl gives it. Its filter of system calls lets it start no program and become
@@ -97,6 +110,7 @@ export const argumentsOf = (
     ...["-device", "virtio-serial-device,max_ports=4"],
     ...[...port("agent", 1, 0), ...port("control", 2, 3), ...port("share", 3, 4)],
     ...[...disk(hasDisk), "-device", "virtio-blk-device,drive=disk"],
+    ...network(shape),
     ...["-chardev", "socket,id=monitor,fd=5", "-mon", "monitor,mode=control"],
   ]
 }

@@ -31,6 +31,16 @@ sub number_of {
 sub save { join '', map { pack 'N/a* Q>', @$_ } @nodes[2 .. $#nodes] }
 sub restore { my @all = unpack '(N/a* Q>)*', $_[0]; number_of(splice @all, 0, 2) while @all }
 
+# Set where this process sees the users of an image as the image does: which user of the machine its first one is.
+our $users_from;
+
+# Others have no name here then.
+sub owners {
+    my ($path, @numbers) = @_;
+    return @numbers unless defined $users_from;
+    return $path =~ m{^/image(?:/|\z)} ? map { $users_from + $_ } @numbers : (0, 0);
+}
+
 # What is mounted for a workload may change at any time, and is asked for each time.
 sub validity { $_[0] =~ m{^/mounts/} ? 0 : FOREVER_S }
 
@@ -43,6 +53,7 @@ sub attributes {
     my @times = map { unpack "x$_ q L", $found } 64, 112, 96;
     my ($major, $minor) = unpack 'x128 L2', $found;
     my $device = $minor & 0xff | $major << 8 | ($minor & ~0xff) << 12;
+    ($uid, $gid) = owners($path, $uid, $gid);
     $number //= number_of($path, $inode);
     return ($number, pack 'Q6 L10', $number, $size, $blocks, @times[0, 2, 4], @times[1, 3, 5], $mode, $links, $uid,
         $gid, $device, $block_size, 0);

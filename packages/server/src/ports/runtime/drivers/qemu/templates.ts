@@ -87,8 +87,9 @@ const baseAt = async (options: TemplateOptions, base: string, kernel: GuestKerne
 }
 
 const make = async (options: TemplateOptions, base: string, shape: Shape, msMax: number): Promise<string> => {
-  const { accelerator, processors, memoryBytes } = shape
-  const folder = join(base, `${accelerator}-${processors}-${memoryBytes / 2 ** 20}`)
+  const { accelerator, processors, memoryBytes, hasNetwork } = shape
+  const kind = hasNetwork ? `${accelerator}-network` : accelerator
+  const folder = join(base, `${kind}-${processors}-${memoryBytes / 2 ** 20}`)
   if (await exists(folder)) return folder
   const into = `${folder}-${randomUUID()}`
   await mkdir(into, { mode: 0o700 })
@@ -97,6 +98,7 @@ const make = async (options: TemplateOptions, base: string, shape: Shape, msMax:
       ...options.request,
       ...[["into", into] as const, ["kernel", join(base, "kernel")] as const],
       ["initrd", join(base, "initrd")],
+      ...(hasNetwork ? [["has_network", "1"] as const] : []),
       ["arguments", words(...argumentsOf(shape, { beginning: "template", hasDisk: false }))],
     ])
     const timer = setTimeout(() => process.kill(pid, "SIGKILL"), msMax)
