@@ -1,5 +1,5 @@
 /** The commands, computed from the contract: `svc <area> <operation>`, one flag for each field. */
-import { type Area, allAreas, isOurs, type Operation } from "@svc/contract"
+import { type Area, allAreas, isOurs, isWebSocket, type Operation } from "@svc/contract"
 import { isScalar, type Schema } from "./schema.ts"
 
 export interface Field {
@@ -22,8 +22,9 @@ export const areaWord = ({ name }: Area): string => kebab(name)
 export const operationWord = ({ key }: Operation): string => kebab(key)
 export const commandOf = ({ area, key }: Operation): string => `${kebab(area)} ${kebab(key)}`
 
+/** Terminals are commands of their own: `svc sandboxes shell`. */
 export const operationsOf = (area: Area): readonly Operation[] =>
-  Object.values(area.operations).filter(isOurs)
+  Object.values(area.operations).filter(operation => isOurs(operation) && !isWebSocket(operation))
 
 export const findArea = (word: string): Area | undefined =>
   allAreas.find(area => areaWord(area) === kebab(word))

@@ -3,7 +3,13 @@ import cli from "../package.json" with { type: "json" }
 import { type Globals, type OwnFlags, takeGlobals, takeWords } from "./arguments.ts"
 import { areaWord, findArea, findOperation, nearest, secondWords } from "./commands.ts"
 import { createCompletion } from "./extras/completion.ts"
-import { ssh, sshFlags, sshUsage } from "./extras/computers.ts"
+import {
+  shell as computerShell,
+  shellUsage as computerShellUsage,
+  ssh,
+  sshFlags,
+  sshUsage,
+} from "./extras/computers.ts"
 import { db, dbActions, dbFlags, dbUsage } from "./extras/db.ts"
 import { doctor, doctorFlags, doctorUsage } from "./extras/doctor.ts"
 import { publish, publishFlags, publishUsage, tail, tailFlags, tailUsage } from "./extras/events.ts"
@@ -12,6 +18,7 @@ import { deploy, deployFlags, deployUsage, logs, logsFlags, logsUsage } from "./
 import { login, logout, whoami } from "./extras/login.ts"
 import { mail, mailFlags, mailUsage } from "./extras/mail.ts"
 import { selftest } from "./extras/selftest.ts"
+import { sandboxShell, sandboxShellUsage, shellFlags } from "./extras/shell.ts"
 import { copy, copyFlags, copyUsage } from "./extras/storage/copy.ts"
 import { list, listFlags, listUsage } from "./extras/storage/list.ts"
 import { remove, removeFlags, removeUsage } from "./extras/storage/remove.ts"
@@ -81,6 +88,18 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     run: ssh,
     flags: sshFlags,
     usage: sshUsage,
+  },
+  "computers shell": {
+    about: "Open a shell on a computer, or run a command there",
+    run: computerShell,
+    flags: shellFlags,
+    usage: computerShellUsage,
+  },
+  "sandboxes shell": {
+    about: "Open a shell in a sandbox, or run a command there",
+    run: sandboxShell,
+    flags: shellFlags,
+    usage: sandboxShellUsage,
   },
   "mail inbox": {
     about: "Read the mails that stayed in this installation",

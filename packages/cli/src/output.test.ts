@@ -9,6 +9,8 @@ const sheet = (columns?: number) => {
     columns,
     line: text => void lines.push(text),
     status: () => {},
+    size: () => undefined,
+    onResize: () => ({ [Symbol.dispose]: () => {} }),
     bytes: async () => {},
   }
   return { lines, writer }

@@ -9,6 +9,9 @@ export interface Terminal {
 export interface Writer {
   /** Columns of the screen; undefined when nobody looks at one. */
   readonly columns: number | undefined
+  /** Of the screen; undefined as `columns`. */
+  size(): { readonly columns: number; readonly rows: number } | undefined
+  onResize(hear: () => void): Disposable
   line(text: string): void
   /** Writes over what it wrote before, where somebody looks; an empty text takes it away. */
   status(text: string): void
@@ -24,6 +27,11 @@ export const createWriter = (stream: NodeJS.WriteStream): Writer => {
   })
   return {
     columns: stream.isTTY ? stream.columns : undefined,
+    size: () => (stream.isTTY ? { columns: stream.columns || 80, rows: stream.rows || 24 } : undefined),
+    onResize(hear) {
+      stream.on("resize", hear)
+      return { [Symbol.dispose]: () => void stream.off("resize", hear) }
+    },
     line: text => void stream.write(`${text}\n`),
     status(text) {
       if (stream.isTTY) stream.write(`\r\x1b[2K${text}`)

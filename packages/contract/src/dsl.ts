@@ -29,6 +29,9 @@ export type ProjectRule = "none" | "optional" | "required"
 
 export type ContentKind = "json" | "bytes" | "multipart" | "gzip" | "sse"
 
+/** What a reply is besides: the connection itself, which goes on as a WebSocket after 101. */
+export type ReplyKind = ContentKind | "websocket"
+
 /** `data`: `{data, request_id}`; `bare`: the reply itself; `oci`, `s3`: bare, with the protocol's own error shape. */
 export type Envelope = "data" | "bare" | "oci" | "s3"
 
@@ -57,7 +60,9 @@ export interface OperationSpec {
    * `once`: it would act again, and a record of each call would be too dear; the SDK repeats it only when nothing was done.
    */
   readonly idempotent?: "keyed" | "naturally" | "once"
-  readonly content?: { readonly request?: ContentKind; readonly reply?: ContentKind }
+  readonly content?: { readonly request?: ContentKind; readonly reply?: ReplyKind }
+  /** What a WebSocket speaks: the name in `Sec-WebSocket-Protocol`. */
+  readonly subprotocol?: string
   readonly params?: TObject
   /** The last path parameter is the rest of the path, slashes included. */
   readonly rest?: true
@@ -163,6 +168,10 @@ export const area = <const Ops extends Record<string, OperationSpec>>(
 })
 
 export const mutates = ({ effect }: { effect: Effect }): boolean => effect === "write" || effect === "destroy"
+
+/** Whether the call goes on as a WebSocket. */
+export const isWebSocket = ({ content }: Pick<OperationSpec, "content">): boolean =>
+  content?.reply === "websocket"
 
 /** Whether our own clients and documents have the operation: S3's protocol has clients and documents of its own. */
 export const isOurs = ({ envelope }: { readonly envelope: Envelope }): boolean => envelope !== "s3"

@@ -19,6 +19,7 @@ export const statusPhrases = {
   413: "Payload Too Large",
   415: "Unsupported Media Type",
   416: "Range Not Satisfiable",
+  426: "Upgrade Required",
   429: "Too Many Requests",
   460: "Checksum Mismatch",
   500: "Internal Server Error",

@@ -2,7 +2,7 @@
  * The refusals that an operation can give because of its shape alone: those of the stages which every call passes.
  * A declaration's `faults` holds only what its handler adds.
  */
-import { type Access, mutates, type Operation } from "./dsl.ts"
+import { type Access, isWebSocket, mutates, type Operation } from "./dsl.ts"
 import { type FaultCode, faults } from "./faults.ts"
 
 /** Refusals of the transport, which have nothing to do with what an operation is. */
@@ -56,7 +56,10 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
   ...when(mutates(operation), "key_read_only"),
-  ...when(operation.method !== "GET" && operation.method !== "HEAD", "csrf_failed"),
+  ...when(
+    (operation.method !== "GET" && operation.method !== "HEAD") || isWebSocket(operation),
+    "csrf_failed",
+  ),
 ]
 
 const tooMany = (operation: Operation): FaultCode[] => [
@@ -71,6 +74,7 @@ export const impliedFaults = (operation: Operation): FaultCode[] => [
   ...badInput(operation),
   ...when(operation.scope !== "public", ...callerFaults, ...notPermitted(operation)),
   ...when(isReplayed(operation), "idempotency_key_in_use"),
+  ...when(isWebSocket(operation), "upgrade_required"),
   ...tooMany(operation),
   "internal_error",
   "service_unavailable",

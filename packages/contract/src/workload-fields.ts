@@ -109,6 +109,56 @@ export const COMMAND_DESCRIPTION =
   "Answers when the command has ended, whatever it ended with. After `timeout_seconds` it is killed with all it " +
   "started, and the reply has `timed_out` and the exit code 124. What it left running in the background goes on."
 
+export const TERMINAL_PROTOCOL = "svc.terminal.v1"
+/** Of one workload, in use at the same time. */
+export const TERMINALS_MAX = 32
+const TERMINAL_SIDE_MAX = 10_000
+
+export const terminalQuery = T.Object({
+  command: T.Optional(
+    T.String({
+      minLength: 1,
+      maxLength: 8_192,
+      description: "Run by `/bin/sh -c`; left out, the login shell of `user`",
+    }),
+  ),
+  cwd: T.Optional(AbsoluteGuestPath),
+  user: T.Optional(GuestUser),
+  columns: T.Optional(T.Integer({ minimum: 1, maximum: TERMINAL_SIDE_MAX, default: 80 })),
+  rows: T.Optional(T.Integer({ minimum: 1, maximum: TERMINAL_SIDE_MAX, default: 24 })),
+  term: T.Optional(
+    T.String({
+      pattern: "^[A-Za-z0-9+._-]{1,64}$",
+      description: "What the client's terminal is, for `TERM`; `xterm-256color` when left out",
+    }),
+  ),
+  tty: T.Optional(T.Boolean({ default: true, description: "False: pipes in place of a terminal" })),
+  window: T.Optional(
+    T.Integer({
+      minimum: 4_096,
+      maximum: 16 * MIB,
+      description:
+        "So many bytes at most are on their way, in either direction, that the other has not acknowledged",
+    }),
+  ),
+})
+
+export const TERMINAL_DESCRIPTION =
+  `A WebSocket of the subprotocol \`${TERMINAL_PROTOCOL}\`. Browsers, which cannot send headers with one, offer ` +
+  "`svc.bearer.<key>` beside it, and `svc.project.<id>` and `svc.organization.<id>` in place of the headers that name " +
+  "these; the cookie of a session counts with the platform's own `Origin` alone. Any other request is answered as a " +
+  "WebSocket would be refused, and with 426 where it would not.\n\n" +
+  'Binary messages are the terminal\'s bytes, both ways. Text messages are JSON: the client\'s `{"type":"resize", ' +
+  '"columns":…,"rows":…}` and `{"type":"end"}` (the input ends; in a terminal, Ctrl-D), and as the last of the server ' +
+  '`{"type":"exit","exit_code":…,"signal":…}`. With `tty=false` each binary message of the server begins with a byte ' +
+  'that is 1 for stdout and 2 for stderr. With `window` both sides say in `{"type":"ack","bytes":…}` how many more ' +
+  "bytes they have taken, the byte before stdout and stderr not counted; the other waits for it.\n\n" +
+  "Close codes: 1000 after `exit`; 1001 the machine has ended; 1008 the key or session may not do this any more, or a " +
+  "text message is not as it should be; 1009 a message has more than 1 MiB; 1012 the " +
+  "platform stops. A client that leaves ends the command, by SIGHUP and then SIGKILL; so does one that answers no ping " +
+  "for a minute. The machine counts as used while a terminal is open. Where terminals make no signals of keys (gVisor), " +
+  "Ctrl-C is a character."
+
 export const NewFile = T.Object(
   {
     path: GuestPath,

@@ -1,4 +1,5 @@
 import { awaitDecision, decidedAnswer, pendingApproval } from "./approvals.ts"
+import { createConnect } from "./connect.ts"
 import { type Approval, ApprovalPending } from "./errors.ts"
 import { prepare } from "./prepare.ts"
 import { createRaw } from "./raw.ts"
@@ -20,12 +21,17 @@ type Options = CallOptions & { readonly body?: RequestBody | undefined }
 export const createSvc = (options: SvcOptions = {}): Svc => {
   const settings = readSettings(options)
   const transport = createTransport(settings)
+  const connect = createConnect(settings, transport)
 
   const call = async (
     route: Route,
     input: Fields = {},
     callOptions: Options = {},
   ): Promise<Reply<unknown>> => {
+    if (route.reply === "websocket") {
+      const data = await connect(route, input, callOptions)
+      return { status: 101, headers: new Headers(), data, requestId: undefined }
+    }
     const answer = await transport.send(prepare(settings, route, input, callOptions))
     const requestId = requestIdOf(answer.headers)
     const approval = pendingApproval(answer)

@@ -1,4 +1,4 @@
-/** The typed client of Svc, for browsers and Node 20 or newer. It depends on nothing but `fetch`. */
+/** The typed client of Svc, for browsers and Node 20 or newer. It depends on nothing but `fetch` and, for terminals, `WebSocket`. */
 export { createSvc } from "./client.ts"
 export { type Approval, ApprovalPending, type FieldError, SvcError } from "./errors.ts"
 export { DEFAULT_BASE_URL, type SvcOptions } from "./settings.ts"
@@ -13,6 +13,7 @@ export type {
   RequestBody,
   Svc,
 } from "./surface.ts"
+export type { Terminal, TerminalExit } from "./terminal.ts"
 export {
   type VerifyOptions,
   verifyWebhook,

@@ -1,4 +1,4 @@
-import type { ContentKind, Effect, Envelope, Method } from "@svc/contract"
+import type { ContentKind, Effect, Envelope, Method, ReplyKind } from "@svc/contract"
 
 /** What a client needs to know of one operation to call it; the table of them is generated. */
 export interface Route {
@@ -12,7 +12,7 @@ export interface Route {
   /** The field that is the whole JSON body. */
   readonly bodyAs?: string
   /** How the reply travels where that is not JSON. */
-  readonly reply?: ContentKind
+  readonly reply?: ReplyKind
   readonly effect: Effect
   /** An `Idempotency-Key` makes repeating it safe. */
   readonly keyed?: true

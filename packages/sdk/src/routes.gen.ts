@@ -151,6 +151,7 @@ export const routes = {
     get: { method: "GET", path: "/v1/computers/{id}", params: ["id"], effect: "read", envelope: "bare", project: true },
     delete: { method: "DELETE", path: "/v1/computers/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
     exec: { method: "POST", path: "/v1/computers/{id}/exec", params: ["id"], body: "json", effect: "write", once: true, envelope: "bare", project: true },
+    terminal: { method: "GET", path: "/v1/computers/{id}/terminal", params: ["id"], query: ["command","cwd","user","columns","rows","term","tty","window"], reply: "websocket", effect: "write", once: true, envelope: "bare", project: true },
     readFile: { method: "GET", path: "/v1/computers/{id}/files", params: ["id"], query: ["path"], effect: "read", envelope: "bare", project: true },
     writeFiles: { method: "PUT", path: "/v1/computers/{id}/files", params: ["id"], body: "json", effect: "write", envelope: "bare", project: true },
     setSshKeys: { method: "PUT", path: "/v1/computers/{id}/ssh-keys", params: ["id"], body: "json", effect: "write", envelope: "bare", project: true },
@@ -166,6 +167,7 @@ export const routes = {
     delete: { method: "DELETE", path: "/v1/sandboxes/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
     runCommand: { method: "POST", path: "/v1/sandboxes/{id}/commands", params: ["id"], body: "json", effect: "write", once: true, envelope: "bare", project: true },
     streamCommand: { method: "POST", path: "/v1/sandboxes/{id}/commands/stream", params: ["id"], body: "json", reply: "sse", effect: "write", once: true, envelope: "bare", project: true },
+    terminal: { method: "GET", path: "/v1/sandboxes/{id}/terminal", params: ["id"], query: ["command","cwd","user","columns","rows","term","tty","window"], reply: "websocket", effect: "write", once: true, envelope: "bare", project: true },
     metrics: { method: "GET", path: "/v1/sandboxes/{id}/metrics", params: ["id"], effect: "read", envelope: "bare", project: true },
     extend: { method: "POST", path: "/v1/sandboxes/{id}/extend", params: ["id"], body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     start: { method: "POST", path: "/v1/sandboxes/{id}/start", params: ["id"], effect: "write", envelope: "bare", project: true },
@@ -378,4 +380,4 @@ export const routes = {
 export const retryableCodes: readonly string[] = ["all_providers_exhausted","auth_rate_limited","function_throttled","host_unavailable","idempotency_key_in_use","no_host_capacity","rate_limited","request_timeout","service_unavailable","ssh_keys_not_delivered","upstream_error","upstream_timeout","vector_store_unavailable"]
 
 /** Codes of a status that usually passes which do not pass. */
-export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals"]
+export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals","too_many_terminals"]

@@ -13,6 +13,8 @@ export interface SvcOptions {
   /** `include` makes a browser send its session cookie. */
   readonly credentials?: "omit" | "same-origin" | "include" | undefined
   readonly fetch?: typeof fetch | undefined
+  /** For terminals; the global one unless told, which Node has from 22 on. */
+  readonly WebSocket?: typeof WebSocket | undefined
   /** Of each attempt; 60 seconds unless told. */
   readonly timeoutMs?: number | undefined
   /** Attempts after the first; 3 unless told. */
@@ -42,6 +44,7 @@ export const readSettings = (options: SvcOptions) => ({
   credentials: options.credentials,
   // Looked up at each call and not kept: a browser's fetch throws unless it is called on the global object.
   fetch: options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init)),
+  WebSocket: options.WebSocket ?? (globalThis.WebSocket as typeof WebSocket | undefined),
   timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
   retries: options.retries ?? RETRIES,
   approvals: options.approvals ?? "throw",

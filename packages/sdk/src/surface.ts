@@ -1,6 +1,7 @@
 /** The types of the client, computed from the contract. Nothing here exists at run time. */
 import type { areas, Input, OperationSpec, Output } from "@svc/contract"
 import type { ServerSentEvent } from "./sse.ts"
+import type { Terminal } from "./terminal.ts"
 
 type Areas = typeof areas
 /** Operations of S3's protocol have clients of their own. */
@@ -52,7 +53,9 @@ type Value<O extends OperationSpec> =
     ? Output<O>
     : ReplyKind<O> extends "sse"
       ? AsyncIterable<ServerSentEvent> | Exclude<Output<O>, undefined>
-      : Response
+      : ReplyKind<O> extends "websocket"
+        ? Terminal
+        : Response
 
 export interface RateLimit {
   /** Requests a second. */

@@ -51,7 +51,7 @@ export const createTransport = (settings: Settings) => {
     signal?.throwIfAborted()
   }
 
-  return { send, pause, rateLimit: () => rateLimit }
+  return { attempt, send, pause, rateLimit: () => rateLimit }
 }
 
 export type Transport = ReturnType<typeof createTransport>

@@ -1,11 +1,13 @@
-/** `svc computers ssh`: the system's own ssh, with the right address and name. */
+/** `svc computers ssh`: the system's own ssh, with the right address and name; and `svc computers shell`, without. */
 import { spawn } from "node:child_process"
+import type { Svc } from "@svc/sdk"
 import type { OwnFlags } from "../arguments.ts"
 import { connectWithKey } from "../connect.ts"
 import { exitCodes, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 import { findProgram } from "./machine.ts"
 import { allPages } from "./pages.ts"
+import { runShell, shellInput } from "./shell.ts"
 
 export const sshFlags: OwnFlags = {
   root: { type: "boolean", about: "Log in as root" },
@@ -15,18 +17,33 @@ export const sshUsage = `svc computers ssh <name or id> [--root] [-- <command, o
 
 Your ssh key must be on the computer's record: svc computers set-ssh-keys.`
 
-export const ssh: Extra = async (globals, [name, ...words], terminal, flags) => {
-  if (name === undefined) throw new UsageError("name the computer", "computers ssh")
-  const program = await findProgram("ssh", terminal.env.PATH)
-  if (program === undefined) throw new UsageError("there is no program ssh on this machine")
-  const svc = await connectWithKey(globals, terminal)
+const find = async (svc: Svc, name: string) => {
   const all = await allPages(async page => {
     const { computers, total } = await svc.computers.list(page)
     return { data: computers, total }
   })
   const found = all.find(computer => computer.name === name || computer.id === name)
   if (!found) throw new UsageError(`there is no computer ${name}; svc computers list shows them`)
-  const { id, ssh_host, ssh_port } = found
+  return found
+}
+
+export const shellUsage = `svc computers shell <name or id> [--root] [--cwd <directory>] [-- <command>]
+
+Needs no ssh and no key of it. Enter, ~ and . end a shell that does not answer any more.`
+
+export const shell: Extra = async (globals, [name, ...words], terminal, flags) => {
+  if (name === undefined) throw new UsageError("name the computer", "computers shell")
+  const svc = await connectWithKey(globals, terminal)
+  const { id } = await find(svc, name)
+  return runShell(terminal, size => svc.computers.terminal({ id, ...shellInput(words, flags), ...size }))
+}
+
+export const ssh: Extra = async (globals, [name, ...words], terminal, flags) => {
+  if (name === undefined) throw new UsageError("name the computer", "computers ssh")
+  const program = await findProgram("ssh", terminal.env.PATH)
+  if (program === undefined) throw new UsageError("there is no program ssh on this machine")
+  const svc = await connectWithKey(globals, terminal)
+  const { id, ssh_host, ssh_port } = await find(svc, name)
   if (ssh_host === null || ssh_port === null)
     throw new UsageError("computers of this platform are not reached by ssh: SVC_SSH_PORT is off there")
   const login = `${flags.root === true ? "root+" : ""}${id}@${ssh_host}`

@@ -1,6 +1,6 @@
 import type { FaultSpec } from "./spec.ts"
 
-/** 202 to 416, without the families of their own: the request is understood but cannot be served like this now. */
+/** 202 to 426, without the families of their own: the request is understood but cannot be served like this now. */
 export const conflictFaults = {
   // Not an error body: the reply is 202 with the approval record. The code is here because its page explains it.
   approval_required: {
@@ -115,6 +115,11 @@ export const conflictFaults = {
     text: "the requested range lies outside the object",
     help: "`Content-Range` gives the size of the object. Ask for bytes inside it, or leave the `Range` header out.",
   },
+  upgrade_required: {
+    status: 426,
+    text: "this operation is used by WebSocket",
+    help: "Nothing else stood against the request. Open it as a WebSocket (RFC 6455, version 13) that offers the subprotocol which the API reference names; a proxy in between must pass `Upgrade` on.",
+  },
 } as const satisfies Record<string, FaultSpec>
 
 /** 429: too much, too fast. `Retry-After` says how long to wait. */
@@ -151,6 +156,11 @@ export const limitFaults = {
     status: 429,
     text: "the account is locked after too many failed attempts",
     help: "Wait as long as the `Retry-After` header says, or reset the password.",
+  },
+  too_many_terminals: {
+    status: 429,
+    text: "too many terminals are open there[: at most {limit}]",
+    help: "Close some of them. One whose client is gone without a word ends within a minute or so.",
   },
   too_many_pending_approvals: {
     status: 429,

@@ -17,7 +17,8 @@ export type FaultSpec = {
 }
 
 export const faultStatuses = [
-  202, 400, 401, 402, 403, 404, 405, 406, 408, 409, 412, 413, 415, 416, 429, 460, 500, 501, 502, 503, 504,
+  202, 400, 401, 402, 403, 404, 405, 406, 408, 409, 412, 413, 415, 416, 426, 429, 460, 500, 501, 502, 503,
+  504,
 ] as const
 
 export type FaultStatus = (typeof faultStatuses)[number]
