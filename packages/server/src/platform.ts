@@ -35,6 +35,7 @@ import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
 import { addPages, type Readiness } from "./kernel/edges/pages.ts"
+import { createRelay } from "./kernel/edges/relay.ts"
 import { openJobs } from "./kernel/jobs/open.ts"
 import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
@@ -112,6 +113,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const outbound = opened.use(createOutbound(config, metrics))
   const push = opened.use(openPush({ ...pushTransport(outbound), clock }))
   const stopping = new AbortController()
+  const relay = opened.use(createRelay({ masterKey, clock, log, stopping: stopping.signal }))
   const work = opened.use(openJobs({ database, fanout, clock, log, metrics }))
   const { jobs } = work
   for (const schedule of core.schedules) jobs.schedule(schedule)
@@ -150,7 +152,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     postgres: postgresSettings(config),
     ssh: sshSettings(config, masterKey),
     portUrls: portUrls(config, masterKey),
-    hostGate: createOffer<HostGate>(),
+    ...{ hostGate: createOffer<HostGate>(), relay },
     audit: core.audit,
     dns: createDns({
       servers: config.dnsServers,
@@ -194,6 +196,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     stopping,
     sending,
     hostGate,
+    relay,
     passwords: core.passwords,
   }
 }
@@ -204,7 +207,7 @@ const openHost = ({
 }: Pick<Start, "config" | "clock" | "log"> & Pick<Engines, "database" | "runtime">) =>
   createHosts({
     ...needs,
-    dataDir: config.dataDir,
+    ...{ dataDir: config.dataDir, url: config.peerUrl },
     capacity: { memoryBytes: config.workloadMemoryMb * 2 ** 20, workloadsMax: config.workloadsMax },
   })
 
@@ -213,7 +216,7 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, operations, metrics, work, stopping, sending, hostGate }: Assembled,
+  { pipeline, operations, metrics, work, stopping, sending, hostGate, relay }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -222,6 +225,7 @@ const serve = async (
     renderErrors: { s3: renderS3Error },
     reroute: rerouteS3,
     gate: hostGate.current,
+    relay,
   })
   const declarations = operations.map(({ operation }) => operation)
   addPages(app, {

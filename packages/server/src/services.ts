@@ -18,6 +18,7 @@ import type { Clock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database, Db } from "./kernel/db/database.ts"
 import type { HostGate } from "./kernel/edges/host-gate.ts"
+import type { Relay } from "./kernel/edges/relay.ts"
 import type { Fanout } from "./kernel/fanout.ts"
 import type { Jobs } from "./kernel/jobs/jobs.ts"
 import type { Logger } from "./kernel/log.ts"
@@ -239,6 +240,8 @@ export interface Services {
   readonly portUrls: PortUrls | undefined
   /** Who answers for the hosts of those URLs. */
   readonly hostGate: Offer<HostGate>
+  /** How requests go on to other processes of the platform. */
+  readonly relay: Relay
   /** What the databases area lets others read. */
   readonly tables: Offer<TableReader>
   /** What the storage area lets others read. */

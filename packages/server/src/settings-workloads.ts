@@ -1,6 +1,15 @@
 /** Settings of what runs code of tenants. */
 import { totalmem } from "node:os"
-import { dockerHost, domainName, doorPort, integer, optional, registries, word } from "./config-parsers.ts"
+import {
+  dockerHost,
+  domainName,
+  doorPort,
+  integer,
+  optional,
+  registries,
+  url,
+  word,
+} from "./config-parsers.ts"
 import { driversByName, driversForOwnCode, runtimeDrivers } from "./ports/runtime/index.ts"
 import type { Setting } from "./setting.ts"
 
@@ -26,11 +35,58 @@ export const workloadSettings = {
       "Docker of this machine for the driver `docker`: `unix:///path` or `tcp://host:port`, as DOCKER_HOST.",
     parse: dockerHost,
   },
+  kubernetesConfig: {
+    variable: "SVC_KUBERNETES_CONFIG",
+    otherwise: "the service account of the Pod that Svc runs in",
+    meaning:
+      "File with the kubeconfig of a cluster for the driver `kubernetes`; its current context counts. docs/kubernetes.md has " +
+      "the rights that it takes.",
+    parse: optional,
+  },
+  kubernetesNamespace: {
+    variable: "SVC_KUBERNETES_NAMESPACE",
+    otherwise: "that of the kubeconfig or the service account",
+    meaning: "Namespace of the Pods of workloads. Best one where nothing else runs.",
+    parse: optional,
+  },
+  kubernetesImage: {
+    variable: "SVC_KUBERNETES_IMAGE",
+    otherwise: "docker.io/library/debian:13-slim",
+    meaning:
+      "Image that workloads in Pods begin with: any Linux with the Perl of Debian's `perl-base` or more. Best named by its digest.",
+    parse: optional,
+  },
+  kubernetesRuntimeClass: {
+    variable: "SVC_KUBERNETES_RUNTIME_CLASS",
+    otherwise: "none: the nodes' usual containers",
+    meaning:
+      "RuntimeClass of the Pods. One of gVisor's makes their `isolation` `gvisor`, one of Kata's `microvm`.",
+    parse: optional,
+  },
+  kubernetesStorageClass: {
+    variable: "SVC_KUBERNETES_STORAGE_CLASS",
+    otherwise: "the cluster's own",
+    meaning: "Storage class of the disks that workloads in Pods keep.",
+    parse: optional,
+  },
+  kubernetesSeccompProfile: {
+    variable: "SVC_KUBERNETES_SECCOMP",
+    otherwise: "RuntimeDefault: that of the nodes' container runtime",
+    meaning: "Filter of system calls of the Pods, by its path below the kubelet's seccomp folder.",
+    parse: optional,
+  },
   workloadNetwork: {
     variable: "SVC_WORKLOAD_NETWORK",
     otherwise: "auto: where the machine can give one, which takes root and nftables",
     meaning: "Whether workloads reach public addresses: `filtered` (nothing runs without), `none` or `auto`.",
     parse: word("auto", "filtered", "none"),
+  },
+  runsc: {
+    variable: "SVC_RUNSC",
+    otherwise: "the machine's own",
+    meaning:
+      "Path of the runsc that the driver `gvisor` starts: one that is newer than the machine's package is quicker.",
+    parse: optional,
   },
   qemuKernel: {
     variable: "SVC_QEMU_KERNEL",
@@ -51,6 +107,14 @@ export const workloadSettings = {
     otherwise: "256",
     meaning: "Workloads that may run at a time.",
     parse: integer(1, 100_000, 256),
+  },
+  peerUrl: {
+    variable: "SVC_PEER_URL",
+    otherwise: "none: what runs here is used through this process alone",
+    meaning:
+      "Where other processes of the same installation reach this one, as `http://10.0.0.5:4000`: what concerns a workload " +
+      "goes on to the host that runs it, and one that finds no room to a host that has some. All need one SVC_MASTER_KEY.",
+    parse: url("http:", "https:"),
   },
   sandboxPoolMax: {
     variable: "SVC_SANDBOX_POOL",

@@ -1,10 +1,8 @@
 /** Replies that go on for as long as something happens: server-sent events. */
 import { Readable } from "node:stream"
-import type { Call, Principal } from "../kernel/call.ts"
-import type { Clock } from "../kernel/clock.ts"
-import type { Db } from "../kernel/db/database.ts"
+import type { Call } from "../kernel/call.ts"
 import { fault } from "../kernel/fault.ts"
-import type { Keyring } from "./keys/keyring.ts"
+import { createStanding, type StandingNeeds } from "./standing.ts"
 
 /** Below the half minute after which some proxies drop a silent connection. */
 const HEARTBEAT_MS = 15_000
@@ -23,10 +21,7 @@ export interface Watch {
   pause(msMax?: number): AsyncGenerator<string>
 }
 
-export interface EventStreamsNeeds {
-  readonly db: Db
-  readonly clock: Clock
-  readonly keys: Pick<Keyring, "byId">
+export interface EventStreamsNeeds extends StandingNeeds {
   /** Aborts when the platform begins to stop. */
   readonly stopping: AbortSignal
 }
@@ -42,30 +37,6 @@ export interface EventStreams extends Disposable {
   /** Throws `rate_limited` where the group has too many. */
   open(call: Call, group: string, write: (watch: Watch) => AsyncGenerator<string>): Readable
 }
-
-/** Whether the caller may still look: a stream outlives the check of its beginning. */
-const createStanding =
-  ({ db, clock, keys }: EventStreamsNeeds) =>
-  async (principal: Principal, organizationId: string): Promise<boolean> => {
-    if (principal.session) {
-      const session = await db
-        .selectFrom("core.sessions as session")
-        .innerJoin("core.members as member", "member.user_id", "session.user_id")
-        .where("member.organization_id", "=", organizationId)
-        .where("session.id", "=", principal.session.id)
-        .where("session.expires_at", ">", new Date(clock.now()))
-        .select("session.id")
-        .executeTakeFirst()
-      return session !== undefined
-    }
-    try {
-      // A key with other scopes is checked anew when its client connects again.
-      const { scopes } = await keys.byId(principal.id, clock.now())
-      return scopes.join() === principal.scopes.join()
-    } catch {
-      return false
-    }
-  }
 
 /** What is asked of a stream while it waits. */
 const createWatch = (

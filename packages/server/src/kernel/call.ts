@@ -2,6 +2,7 @@ import type { BlockList } from "node:net"
 import type { Readable } from "node:stream"
 import type { KeyType, Meter, Operation, PlanName, Role, Scope, ScopeMask } from "@svc/contract"
 import type { Logger } from "pino"
+import type { WebSocket } from "ws"
 import type { Db } from "./db/database.ts"
 
 export interface OrganizationFacts {
@@ -90,6 +91,17 @@ export interface AuditNote {
   readonly tenantId?: string
 }
 
+export type { WebSocket }
+
+/** A call that goes on as a WebSocket once it is answered with 101. */
+export interface Handshake {
+  /**
+   * `taker` gets the connection; undefined where there is none, because the call was answered otherwise in the end or the
+   * caller went away. What was opened for it is then its to close.
+   */
+  take(taker: (socket: WebSocket | undefined) => void): void
+}
+
 /** One call as its handler sees it. */
 export interface Call {
   readonly operation: Operation
@@ -117,6 +129,8 @@ export interface Call {
   readonly signal: AbortSignal
   /** The body of an operation whose content is not JSON. */
   readonly stream: Readable
+  /** Throws `upgrade_required` where the request asks for no WebSocket. */
+  readonly handshake: Handshake
   describe(note: AuditNote): void
   meter(metric: Meter, quantity: number): void
   /** Runs once the transaction has committed; never when it rolls back. */

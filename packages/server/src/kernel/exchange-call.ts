@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream"
-import type { Call, OrganizationFacts } from "./call.ts"
+import type { Call, Handshake, OrganizationFacts } from "./call.ts"
 import type { Db } from "./db/database.ts"
 import { type Exchange, userAgentOf } from "./exchange.ts"
 import { fault } from "./fault.ts"
@@ -7,6 +7,9 @@ import { fault } from "./fault.ts"
 const refuse = (): never => {
   throw fault("role_insufficient", { roles: "membership of an organization" })
 }
+
+/** RFC 9110, 15.5.22, and RFC 6455, 4.4. */
+const UPGRADE = { upgrade: "websocket", connection: "upgrade", "sec-websocket-version": "13" } as const
 
 /** A signed-in person may belong to no organization. An operation that acts in one refuses when it looks at it. */
 const nobody: OrganizationFacts = {
@@ -94,6 +97,11 @@ class ExchangeCall implements Call {
   }
   get stream(): Readable {
     return this.#exchange.incoming.stream()
+  }
+  get handshake(): Handshake {
+    const { handshake } = this.#exchange.incoming
+    if (!handshake) throw fault("upgrade_required", undefined, { headers: UPGRADE })
+    return handshake
   }
   get describe(): Call["describe"] {
     const exchange = this.#exchange

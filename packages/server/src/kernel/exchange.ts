@@ -1,6 +1,13 @@
 import type { Readable } from "node:stream"
 import { heldMask, type Meter, type Operation, type Reply } from "@svc/contract"
-import type { AuditNote, OrganizationFacts, Principal, ProjectFacts, SignedRequest } from "./call.ts"
+import type {
+  AuditNote,
+  Handshake,
+  OrganizationFacts,
+  Principal,
+  ProjectFacts,
+  SignedRequest,
+} from "./call.ts"
 import type { Db } from "./db/database.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
@@ -22,6 +29,10 @@ export interface Incoming {
   stream(): Readable
   /** Made only when somebody asks: most calls are over before anybody could hang up. */
   signal(): AbortSignal
+  /** Whether another process of the platform can be asked instead; asked when this one had to refuse. */
+  readonly canGoOn?: boolean
+  /** Of a request that would go on as a WebSocket, to an operation that is one. */
+  readonly handshake?: Handshake
   /** Set by callers inside the process, which have proved who they are already. */
   readonly principal?: Principal
   /** The approval that this call carries out; it then waits for no other. */

@@ -15,6 +15,8 @@ interface FaultDetails {
   /** Fields beside the standard ones of the error's body, as `{ details: … }`; in place of them where an outside protocol says so. */
   readonly body?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
+  /** Addresses of other processes of the platform that may do what this one cannot, best first. Nothing was done here. */
+  readonly elsewhere?: () => Promise<readonly URL[]>
 }
 
 /** The one error that handlers, stages and stores throw. Anything else becomes `internal_error`. */

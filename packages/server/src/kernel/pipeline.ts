@@ -43,6 +43,8 @@ export interface Answer {
   /** The edge adds its own. */
   readonly headers: Record<string, string>
   readonly requestId: string
+  /** Who else may serve it, where this process could not; it has counted nothing then. */
+  readonly elsewhere?: () => Promise<readonly URL[]>
 }
 
 /** Runs one operation through every stage. Never rejects: a refusal is an answer too. */
@@ -123,6 +125,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     const startedMs = performance.now()
     const exchange = identify(bound, incoming)
     let reply: Reply | undefined
+    let elsewhere: Answer["elsewhere"]
     try {
       for (const stage of stages) {
         const outcome = stage(exchange)
@@ -131,13 +134,15 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
         if (reply) break
       }
     } catch (error) {
-      reply = refuse(exchange, error)
+      if (error instanceof Fault && incoming.canGoOn) elsewhere = error.details.elsewhere
+      reply = elsewhere ? refusal(error as Fault, baseUrl, exchange.requestId) : refuse(exchange, error)
     }
     reply ??= refuse(exchange, new Error("no stage answered"))
     if (exchange.replay)
       await conclude(exchange.replay, needs.database.db, reply).catch(error =>
         log.error({ err: error }, "replay"),
       )
+    if (elsewhere) return { reply, headers: exchange.headers, requestId: exchange.requestId, elsewhere }
     meters.request(exchange, reply.status)
     metrics.observe(bound.operation.name, reply.status, (performance.now() - startedMs) / 1000)
     return { reply, headers: exchange.headers, requestId: exchange.requestId }

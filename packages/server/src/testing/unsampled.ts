@@ -32,6 +32,10 @@ export const unsampled: { readonly [Name in OperationName]?: string } = {
   "storage.deleteUpload": "is asked for in headers; areas/storage/resumable.test.ts has it",
   "sandboxes.streamCommand":
     "answers with a stream, which is not replayed; areas/sandboxes/streams.test.ts has it",
+  "sandboxes.terminal":
+    "answers with a connection; areas/sandboxes/terminal-access.test.ts has who gets one, and the audit entry",
+  "computers.terminal":
+    "answers with a connection; areas/computers/terminals.test.ts has who gets one, and the audit entry",
   "sandboxes.snapshot": "always 501; areas/sandboxes/persistent.test.ts has it",
   "computers.getOrCreate":
     "names no machine by id: another tenant makes its own; areas/computers/computers.test.ts has it",

@@ -1,10 +1,11 @@
 import { hostname } from "node:os"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
-import { fault } from "../../kernel/fault.ts"
+import { Fault, fault, isFault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { hostIdOf } from "./identity.ts"
+import { createPeers, type Elsewhere, type Place } from "./peers.ts"
 import { hostStore } from "./store.ts"
 
 /** What all workloads of this host may be promised together. */
@@ -25,8 +26,8 @@ export interface Room {
 }
 
 /**
- * The machines that run workloads, of which this process is one, and what room is left here. Every workload is placed
- * on the host that takes the request.
+ * The machines that run workloads, of which this process is one, and what room is left here. A workload is placed on the
+ * host that takes the request, or where that cannot, on the one with the most room that can.
  */
 export interface Hosts {
   readonly id: string
@@ -42,6 +43,10 @@ export interface Hosts {
   gone(): Promise<readonly string[]>
   /** Acts when others had taken this host for gone. */
   onLapse(act: () => Promise<void>): void
+  /** Where another host is reached; undefined where there is none that could be. */
+  at(id: string): Elsewhere | undefined
+  /** Does what may be refused for want of something here; the refusal then says which hosts may have it. */
+  orElsewhere<Result>(place: Place, work: () => Promise<Result>): Promise<Result>
 }
 
 const GONE_MS = 30_000
@@ -54,6 +59,8 @@ export interface HostNeeds {
   readonly log: Logger
   readonly dataDir: string
   readonly capacity: Capacity
+  /** Where other processes of the platform reach this one; undefined: they do not. */
+  readonly url: string | undefined
 }
 
 /** `overheadBytes`: what each workload takes beside the memory that it is promised. */
@@ -110,6 +117,16 @@ const createLeftovers = async ({ runtime, log }: Pick<HostNeeds, "runtime" | "lo
   }
 }
 
+/** Whether it is this host that cannot, for what it has or has no room for. */
+const isOfThisHost = (error: unknown, { capabilities }: RuntimePort): error is Fault =>
+  isFault(error, "no_host_capacity") ||
+  isFault(error, "isolation_tier_unavailable") ||
+  isFault(error, "not_implemented") ||
+  (isFault(error, "service_unavailable") && capabilities.driver === "none")
+
+const sayElsewhere = ({ code, details }: Fault, elsewhere: Elsewhere | undefined): Fault =>
+  new Fault(code, elsewhere ? { ...details, elsewhere } : details)
+
 export const createHosts = async (needs: HostNeeds) => {
   const { runtime, database, clock, log, capacity } = needs
   const id = hostIdOf(needs.dataDir)
@@ -127,12 +144,16 @@ export const createHosts = async (needs: HostNeeds) => {
     ...{ driver: runtime.capabilities.driver, isolation: runtime.capabilities.isolation },
     ...{ memory_bytes: capacity.memoryBytes, workloads_max: capacity.workloadsMax },
     lost_at: null,
+    url: needs.url ?? null,
   })
+  const peers = createPeers(store, id)
+  await peers.refresh()
 
   const beat = async () => {
     const nowMs = clock.now()
     const wasLost = await store.see(id, columns())
     await store.lose(id, new Date(nowMs - GONE_MS), new Date(nowMs))
+    await peers.refresh()
     if (wasLost) for (const act of lapses) await act()
   }
   const beating = clock.every(HEARTBEAT_EVERY_MS, () =>
@@ -144,6 +165,11 @@ export const createHosts = async (needs: HostNeeds) => {
     keep: leftovers.keep,
     gone: () => store.gone(id),
     onLapse: act => void lapses.push(act),
+    at: peers.at,
+    orElsewhere: (place, work) =>
+      work().catch(error => {
+        throw isOfThisHost(error, runtime) ? sayElsewhere(error, peers.withRoom(place)) : error
+      }),
   }
   return {
     hosts,

@@ -3,6 +3,17 @@ import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
 export type HostRow = Selectable<Tables["core.hosts"]>
+export type PeerRow = Pick<
+  HostRow,
+  | "id"
+  | "url"
+  | "driver"
+  | "isolation"
+  | "memory_bytes"
+  | "memory_reserved_bytes"
+  | "workloads_max"
+  | "workloads"
+>
 
 /** Rows of core.hosts. They are the operator's: no tenant has one. */
 export const hostStore = (db: Db) => ({
@@ -40,6 +51,17 @@ export const hostStore = (db: Db) => ({
       .where("lost_at", "is", null)
       .execute()
   },
+
+  /** Other hosts that are there and can be reached. */
+  peers: (ownId: string): Promise<PeerRow[]> =>
+    db
+      .selectFrom("core.hosts")
+      .select(["id", "url", "driver", "isolation", "memory_bytes", "memory_reserved_bytes"])
+      .select(["workloads_max", "workloads"])
+      .where("id", "!=", ownId)
+      .where("lost_at", "is", null)
+      .where("url", "is not", null)
+      .execute(),
 
   async gone(ownId: string): Promise<string[]> {
     const rows = await db

@@ -23,6 +23,9 @@ export interface CommandDefaults {
   readonly env: Readonly<Record<string, string>>
 }
 
+/** The login shell of whoever it is for. */
+export const LOGIN_SHELL = ["/bin/sh", "-c", 'exec "$SHELL" -l'] as const
+
 /** A string alone is for the shell; anything else is an argument vector. */
 export const argvOf = ({ command, args }: CommandInput): readonly [string, ...string[]] => {
   if (typeof command === "string") return args ? [command, ...args] : ["/bin/sh", "-c", command]
@@ -57,7 +60,7 @@ const KILLED_MS_MAX = 3_000
 
 const signalNumbers: Readonly<Record<string, number>> = constants.signals
 
-const codeOf = ({ code, signal }: Exit): number => code ?? 128 + (signalNumbers[signal ?? ""] ?? 0)
+export const codeOf = ({ code, signal }: Exit): number => code ?? 128 + (signalNumbers[signal ?? ""] ?? 0)
 
 /** Resolves when all that the command wrote has been taken; what it left in the background writes to nobody. */
 const follow = (source: Readable, name: "stdout" | "stderr", outputs: Outputs): Promise<void> => {

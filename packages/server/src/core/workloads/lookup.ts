@@ -17,9 +17,11 @@ export const ownerOf = ({ organization, owner }: Call): WorkloadOwner => ({
   ownerId: owner,
 })
 
-/** Each host acts on its own workloads alone. */
+/** Each host acts on its own workloads alone; the refusal says who acts on others. */
 export const checkHost = ({ host_id }: { readonly host_id: string }, hosts: Hosts): void => {
-  if (host_id !== hosts.id) throw fault("host_unavailable")
+  if (host_id === hosts.id) return
+  const elsewhere = hosts.at(host_id)
+  throw fault("host_unavailable", undefined, elsewhere && { elsewhere })
 }
 
 /** The caller's workload that runs here, awaited while it starts; without a query, for memory says whose it is. */

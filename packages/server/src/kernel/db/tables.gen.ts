@@ -104,6 +104,7 @@ export interface Tables {
     started_at: Date
     seen_at: Date
     lost_at: Date | null
+    url: string | null
   }
   "core.installation": {
     name: string

@@ -25,9 +25,14 @@ interface Reading {
 export interface BodyReader extends Disposable {
   /**
    * Reads and parses a JSON body of at most `bytesMax`; undefined when the request has none. Throws 415 for another
-   * type, 413 for a larger one, 408 for one that comes too slowly, 400 for one that is not JSON.
+   * type, 413 for a larger one, 408 for one that comes too slowly, 400 for one that is not JSON. `kept` keeps its bytes.
    */
-  json(request: IncomingMessage, response: ServerResponse, bytesMax: number): Promise<unknown>
+  json(
+    request: IncomingMessage,
+    response: ServerResponse,
+    bytesMax: number,
+    kept?: { bytes: Buffer | undefined },
+  ): Promise<unknown>
   /**
    * The body as it comes, as large as it is: its reader bounds it. It breaks off with 408 when its sender stops for too
    * long; that its reader takes its time is no fault of the sender's.
@@ -152,12 +157,13 @@ export const createBodyReader = (clock: Clock): BodyReader => {
   })
 
   return {
-    async json(request, response, bytesMax) {
+    async json(request, response, bytesMax, kept) {
       if (!hasBody(request)) return undefined
       checkType(request)
       if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax)
       inviteBody(request, response)
       const body = await collect(request, bytesMax, unfinished)
+      if (kept) kept.bytes = body
       return body.length === 0 ? undefined : parse(body)
     },
     stream(request, response) {

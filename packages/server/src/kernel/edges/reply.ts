@@ -6,6 +6,9 @@ import { hasBody } from "./body.ts"
 
 export const NO_STORE = { "cache-control": "no-store" } as const
 
+/** By name in lower case. */
+export type ReplyHeaders = Record<string, string | string[]>
+
 /** How much and how long is still read of a body that nobody wants, so that its sender gets to see the answer. */
 const LINGER_MS = 2000
 const LINGER_BYTES_MAX = 16 * 1024 * 1024
@@ -82,7 +85,7 @@ export const sendWhole = (
   response: ServerResponse,
   status: number,
   body: string | Uint8Array,
-  headers: Record<string, string>,
+  headers: ReplyHeaders,
 ): void => {
   // The answer to HEAD may tell the length of what GET would send.
   if (status !== 204 && status !== 304 && !(request.method === "HEAD" && body.length === 0))
@@ -120,7 +123,7 @@ const WHOLE_BYTES_MAX = 64 * 1024
 const HEADERS_ALONE_MS = 10
 
 /** All bytes of a stream that has them ready. Sent at once they cost a small object half of what a pipe does. */
-const takeWhole = (body: Readable, headers: Readonly<Record<string, string>>): Buffer | undefined => {
+const takeWhole = (body: Readable, headers: Readonly<ReplyHeaders>): Buffer | undefined => {
   const length = Number(headers["content-length"])
   const isReady = length > 0 && length <= WHOLE_BYTES_MAX && body.readableLength === length
   return isReady && !body.readableObjectMode ? (body.read(length) ?? undefined) : undefined
@@ -135,7 +138,7 @@ export const sendStream = async (
   response: ServerResponse,
   status: number,
   body: Readable,
-  headers: Record<string, string>,
+  headers: ReplyHeaders,
 ): Promise<void> => {
   const whole = takeWhole(body, headers)
   if (whole) return sendWhole(request, response, status, whole, headers)

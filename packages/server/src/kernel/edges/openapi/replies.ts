@@ -85,6 +85,7 @@ const enveloped = ({ envelope }: Operation, schema: TSchema, replies: SchemaShel
 
 const successContent = (operation: Operation, schema: TSchema, replies: SchemaShelf): JsonSchema => {
   const kind = operation.content?.reply ?? "json"
+  if (kind === "websocket") return {}
   const json = () => ({ [mediaTypes.json]: { schema: enveloped(operation, schema, replies) } })
   if (kind === "json") return json()
   // A stream is asked for by a field of the request; without it the same operation answers in one piece.
@@ -93,6 +94,7 @@ const successContent = (operation: Operation, schema: TSchema, replies: SchemaSh
 }
 
 const successPhrases: Readonly<Record<string, string>> = {
+  101: "Switching Protocols: the connection goes on as a WebSocket",
   200: "OK",
   201: "Created",
   202: "Accepted",

@@ -1,0 +1,114 @@
+/** From a method and a path to the operation. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Operation } from "@svc/contract"
+import createRouter, { type HTTPVersion, type Instance } from "find-my-way"
+import { fault } from "../fault.ts"
+import type { BoundOperation } from "../implement.ts"
+import type { Answer } from "../pipeline.ts"
+import type { Routed } from "./incoming.ts"
+import { NO_STORE, requestIdOf, send } from "./reply.ts"
+
+export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
+export type Method = (typeof METHODS)[number]
+export const PARAM_LENGTH_MAX = 4096
+
+/** `/v1/keys/{id}/rotate` → `/v1/keys/:id/rotate`, which is how the router writes it. */
+export const routePath = ({ path, rest }: Operation): string => {
+  const named = path.replaceAll(/\{(\w+)\}/g, ":$1")
+  return rest ? named.replace(/:\w+$/, "*") : named
+}
+
+/** Routes that browsers call from pages of other origins: no cookie counts there, so any origin may. */
+export const isCrossOrigin = ({ scope, crossOrigin }: Operation): boolean =>
+  scope === "publishable" || crossOrigin === true
+
+export const CROSS_ORIGIN = {
+  "access-control-allow-origin": "*",
+  // Without credentials, `*` stands for every header there is.
+  "access-control-expose-headers": "*",
+} as const
+
+const preflightHeaders = (allow: string): Record<string, string> => ({
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": allow,
+  // `*` does not cover Authorization (Fetch standard, CORS-safelisting).
+  "access-control-allow-headers": "*, authorization",
+  "access-control-max-age": "600",
+})
+
+type Route = (routed: Routed) => void
+export type Routes = Instance<HTTPVersion.V1>
+
+/** The operations by method and path; beside them OPTIONS for all, and 405 with `Allow` for methods a path lacks. */
+export const createRoutes = (
+  operations: readonly BoundOperation[],
+  refuse: Refuse,
+  answer: (bound: BoundOperation, routed: Routed) => void,
+): Routes => {
+  const refuseUrl = (_path: string, request: IncomingMessage, response: ServerResponse) =>
+    refuse(request, response, fault("uri_invalid"))
+  // A rest parameter ends in `*`, whose value the router keeps under that name.
+  const router = createRouter({
+    maxParamLength: PARAM_LENGTH_MAX,
+    onBadUrl: refuseUrl,
+    onMaxParamLength: refuseUrl,
+  })
+  const add = (methods: readonly Method[], url: string, route: Route) =>
+    router.on([...methods], url, (request, response, params, _store, query) =>
+      route({ request, response, params, query: query as Routed["query"] }),
+    )
+
+  const byPath = Map.groupBy(operations, ({ operation }) => routePath(operation))
+  for (const [url, bounds] of byPath) {
+    const declared = new Set<Method>(bounds.map(({ operation }) => operation.method))
+    for (const bound of bounds) {
+      const { method } = bound.operation
+      const alsoHead = method === "GET" && !declared.has("HEAD")
+      const named = bound.operation.rest ? nameRest(bound.operation) : (routed: Routed) => routed
+      add(alsoHead ? ["GET", "HEAD"] : [method], url, routed => answer(bound, named(routed)))
+    }
+    if (declared.has("GET")) declared.add("HEAD")
+    const allow = [...declared, "OPTIONS"].sort().join(", ")
+    const isPublic = bounds.some(({ operation }) => isCrossOrigin(operation))
+    const others = METHODS.filter(method => !declared.has(method))
+    add(others, url, ({ request, response }) => answerOther(request, response, refuse, allow, isPublic))
+  }
+  return router
+}
+
+/** Gives the rest of the path the name that its operation has for it. */
+const nameRest = ({ path }: Operation) => {
+  const name = /\{(\w+)\}$/.exec(path)?.[1] ?? "*"
+  return (routed: Routed): Routed => {
+    const { "*": rest, ...params } = routed.params
+    return { ...routed, params: { ...params, [name]: rest } }
+  }
+}
+
+const answerOther = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  refuse: Refuse,
+  allow: string,
+  isPublic: boolean,
+) => {
+  if (request.method !== "OPTIONS") {
+    return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow })
+  }
+  const headers = {
+    ...NO_STORE,
+    allow,
+    "x-request-id": requestIdOf(request),
+    ...(isPublic && preflightHeaders(allow)),
+  }
+  send(request, response, 204, undefined, headers)
+}
+
+export type Write = (bound: BoundOperation, routed: Routed, result: Answer) => Promise<void> | void
+
+export type Refuse = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+  extra?: Record<string, string>,
+) => void
