@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: what the pipeline costs, as ratios against a bare server in the same run. Never a test. It takes less
- * with smaller `BENCH_SECONDS`, `BENCH_STREAMS`, `BENCH_CRON_SCHEDULES` and `BENCH_SEARCH_DOCUMENTS`.
+ * with smaller `BENCH_SECONDS`, `BENCH_DENSITY`, `BENCH_STREAMS`, `BENCH_CRON_SCHEDULES` and `BENCH_SEARCH_DOCUMENTS`.
  */
 import { execFile, spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"

@@ -50,6 +50,13 @@ const places: readonly Place[] = [
     packages: [any],
   },
   {
+    // One client of the Kubernetes API for the drivers of several ports.
+    name: "kubernetes",
+    files: s("ports/kubernetes/"),
+    may: [s("ports/port-error\\.ts$")],
+    packages: [/^ws$/, /^yaml$/],
+  },
+  {
     name: "port",
     files: s("ports/"),
     // One list says what is not the public Internet.

@@ -13,6 +13,9 @@ import { checkLedger } from "./check-ledger.ts"
 /** Far beyond what any file takes, also on a machine that does much else: what lasts so long has no end. */
 const HANGS_MS = 1_200_000
 
+/** One more than the cores of a small machine: many tests wait for what they have killed, or for a clock of others. */
+const CONCURRENCY = 3
+
 const given = process.argv.slice(2)
 const files =
   given.length > 0 ? given : await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
@@ -25,7 +28,7 @@ const run = async (): Promise<number> => {
   await using server = await startTestServer()
   const child = spawn(
     process.execPath,
-    ["--test", "--test-concurrency=2", `--test-timeout=${HANGS_MS}`, ...files],
+    ["--test", `--test-concurrency=${CONCURRENCY}`, `--test-timeout=${HANGS_MS}`, ...files],
     {
       stdio: "inherit",
       env: {

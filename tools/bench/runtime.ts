@@ -1,6 +1,6 @@
 /** What a workload costs, on each driver that works here: until its first command is done, a command, its memory. */
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
@@ -15,8 +15,11 @@ import { residentMegabytes } from "./memory.ts"
 const SEQUENTIAL = 30
 /** After this time no more are started, for drivers that take theirs. */
 const SEQUENTIAL_MS = 10_000
-const BURST = 20
+const BURST = 50
 const COMMANDS = 200
+/** Idle ones that are started, or as many as start in the time. */
+const DENSITY = Number(process.env.BENCH_DENSITY ?? 100)
+const DENSITY_MS = 60_000
 
 const specOf = (kind: "memory" | "persistent"): WorkloadSpec => ({
   ...{ id: randomUUID(), hostname: "bench", root: { kind: "host" }, disk: { kind, bytes: 2 ** 28 } },
@@ -60,32 +63,54 @@ const startsOf = async (runtime: RuntimePort, kind: "memory" | "persistent") => 
   return { ...quantiles(what, sequential), ...quantiles(`${what}, ${BURST} at once`, burst) }
 }
 
+/** Of the whole machine, so that what the kernel holds for them counts, and daemons that are no children of ours. */
+const availableMegabytes = (): number => {
+  const [, kilobytes = "0"] = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8")) ?? []
+  return Number(kilobytes) / 1024
+}
+
+/** What each of many idle ones takes, and how many would fit. Quiet machines tell it to some percent. */
+const densityOf = async (runtime: RuntimePort) => {
+  const before = [await residentMegabytes(process.pid), availableMegabytes()] as const
+  const specs = Array.from({ length: DENSITY }, () => specOf("memory"))
+  const until = performance.now() + DENSITY_MS
+  let running = 0
+  for (const spec of specs) {
+    if (performance.now() > until) break
+    await runtime.start(spec)
+    running += 1
+  }
+  const own = ((await residentMegabytes(process.pid)) - before[0]) / running
+  const whole = (before[1] - availableMegabytes()) / running
+  await Promise.all(specs.map(({ id }) => runtime.destroy(id)))
+  return {
+    [`idle workload, MB of its processes, of ${running}`]: Number(own.toFixed(2)),
+    "idle workload, MB of the machine": Number(whole.toFixed(2)),
+    // Memory that the kernel frees meanwhile hides some of the latter.
+    "idle workloads in 2 GB": Math.floor(2_048 / Math.max(own, whole)),
+  }
+}
+
 const figuresOf = async (runtime: RuntimePort) => {
   const starts = { ...(await startsOf(runtime, "memory")), ...(await startsOf(runtime, "persistent")) }
-  const guest = await runtime.start(specOf("memory"))
+  const spec = specOf("memory")
+  const guest = await runtime.start(spec)
   const commands: number[] = []
   for (let n = 0; n < COMMANDS; n++) commands.push(await timed(() => execute(guest)))
-  const before = await residentMegabytes(process.pid)
-  const more = Array.from({ length: BURST }, () => specOf("memory"))
-  await Promise.all(more.map(one => runtime.start(one)))
-  const family = ((await residentMegabytes(process.pid)) - before) / BURST
-  const { driver, overheadBytes } = runtime.capabilities
-  // Containers are no children of ours.
-  const counted = ((await runtime.stats(guest.id)).memoryBytes + overheadBytes) / 2 ** 20
-  const idle = driver === "docker" ? counted : family
+  await runtime.destroy(spec.id)
   return {
     ...starts,
     ...quantiles("command in a running workload", commands),
-    "idle workload, MB": Number(idle.toFixed(2)),
+    ...(await densityOf(runtime)),
   }
 }
 
 const figuresOn = async (demand: RuntimeDriver): Promise<Readonly<Record<string, number>>> => {
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-runtime-"))
-  const { SVC_DOCKER_HOST: dockerHost, SVC_QEMU_KERNEL: qemuKernel } = process.env
+  const { SVC_DOCKER_HOST: dockerHost, SVC_QEMU_KERNEL: qemuKernel, SVC_RUNSC: runsc } = process.env
   try {
     await using runtime = await openRuntime({
-      ...{ dataDir, demand, refusesWeak: false, qemuKernel },
+      ...{ dataDir, demand, refusesWeak: false, qemuKernel, runsc },
       ...(dockerHost !== undefined && { dockerHost }),
       log: () => undefined,
     })

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { createFleet, type Fleet } from "../../core/workloads/fleet.ts"
+import { createTerminals } from "../../core/workloads/terminals.ts"
 import { meterDisks } from "../../core/workloads/usage.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { defineArea, type Services } from "../../services.ts"
@@ -49,6 +50,7 @@ export const computersArea = defineArea({
     "database",
     "changes",
     "clock",
+    "keys",
     "log",
     "box",
     "meters",
@@ -58,6 +60,7 @@ export const computersArea = defineArea({
     "images",
     "ssh",
     "audit",
+    "stopping",
   ],
   migrations: { schema: "computers", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   async start(services) {
@@ -73,9 +76,11 @@ export const computersArea = defineArea({
     const gateway = settings && opened.use(await openSshGateway({ ...services, settings, fleet }))
     const ssh = gateway && { host: settings.host, port: gateway.port, keysChanged: gateway.keysChanged }
 
+    const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
+
     const resources = opened.move()
     return {
-      operations: computerHandlers({ ...services, fleet, lifecycle, ssh }),
+      operations: computerHandlers({ ...services, fleet, lifecycle, ssh, terminals }),
       state: () => stateOf(services, fleet, ssh !== undefined),
       [Symbol.asyncDispose]: () => resources.disposeAsync(),
     }

@@ -7,6 +7,7 @@ import { sealEnv } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
 import { checkHost, ownerOf } from "../../core/workloads/lookup.ts"
 import { MB } from "../../core/workloads/shape.ts"
+import type { Terminals } from "../../core/workloads/terminals.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -18,7 +19,7 @@ import type { Lifecycle } from "./lifecycle.ts"
 import { found } from "./lookup.ts"
 import { type SshAddress, toComputer } from "./payloads.ts"
 import { eventOf } from "./records.ts"
-import { type CreateInput, checkName, planOf } from "./rules.ts"
+import { type CreateInput, checkName, placeOf, planOf } from "./rules.ts"
 import type { SshGateway } from "./ssh/gateway.ts"
 import { deliverKeys, readPublicKeys } from "./ssh-keys.ts"
 import { type ComputerRow, computerStore } from "./store.ts"
@@ -32,6 +33,7 @@ export interface ComputerHandlerNeeds {
   readonly platformEvents: PlatformEvents
   readonly changes: Changes
   readonly fleet: Fleet<ComputerItem>
+  readonly terminals: Terminals<ComputerItem>
   readonly lifecycle: Lifecycle
   /** How computers are reached by ssh; undefined where they are not. */
   readonly ssh: (SshAddress & Pick<SshGateway, "keysChanged">) | undefined
@@ -140,7 +142,9 @@ const deliverOver = async (
 }
 
 export const computerHandlers = implement(areas.computers, (needs: ComputerHandlerNeeds) => {
-  const make = makeWith(needs)
+  const makeHere = makeWith(needs)
+  const make = (name: string, input: CreateInput, call: Call) =>
+    needs.hosts.orElsewhere(placeOf(input), () => makeHere(name, input, call))
   const shown = (row: ComputerRow) => toComputer(row, needs.fleet.find(row.id)?.lastUsedMs, needs.ssh)
   return {
     ...useHandlers(needs),

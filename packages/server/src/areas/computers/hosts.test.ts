@@ -2,7 +2,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { COMPUTERS_MAX } from "@svc/contract"
-import { platform } from "../../testing/platform.ts"
+import { hostsOf } from "../../testing/hosts.ts"
+import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { refusedAs, run, runningComputer, SCOPES, SMALL } from "./testing/computers.ts"
 
 test("a computer is its host's: others say that it cannot be reached, and it runs again when the host is back", async t => {
@@ -16,6 +17,7 @@ test("a computer is its host's: others say that it cannot be reached, and it run
   await run(here, id, "echo kept > ~/kept")
   for (const act of [
     () => computers.exec({ id, command: "true" }),
+    () => computers.terminal({ id }),
     () => computers.readFile({ id, path: "/etc/hostname" }),
     () => computers.writeFiles({ id, files: [{ path: "/tmp/x", content: "x" }] }),
     () => computers.setSshKeys({ id, ssh_keys: [] }),
@@ -32,6 +34,21 @@ test("a computer is its host's: others say that it cannot be reached, and it run
   const back = await here.computers.get({ id })
   assert.deepEqual([back.status, back.status_reason], ["RUNNING", null])
   assert.equal(await run(here, id, "cat ~/kept"), "kept\n")
+})
+
+test("a computer is used through any process, and made where there is room", async t => {
+  const narrow = { SVC_WORKLOAD_MEMORY_MB: "300" }
+  const [here, there] = (await hostsOf(t, {}, narrow)) as [TestPlatform, TestPlatform]
+  const { secret } = await here.key("acme", SCOPES)
+  const far = there.as(secret)
+  const { id, host_id } = await far.computers.getOrCreate({ name: "far", ...SMALL, memory_mb: 512 })
+  assert.equal(await run(far, id, "echo kept > ~/kept; hostname"), "far\n")
+  assert.equal((await far.computers.setSshKeys({ id, ssh_keys: [] })).status, "RUNNING")
+  assert.equal((await far.computers.stop({ id })).status, "STOPPED")
+  assert.equal((await far.computers.start({ id })).status, "RUNNING")
+  assert.equal(await run(here.as(secret), id, "cat ~/kept"), "kept\n")
+  const again = await there.as(secret).computers.getOrCreate({ name: "far", ...SMALL, memory_mb: 512 })
+  assert.deepEqual([again.id, again.host_id], [id, host_id])
 })
 
 test("an organization has at most so many computers, however they are asked for", async t => {

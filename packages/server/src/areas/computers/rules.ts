@@ -1,5 +1,6 @@
 /** What a request for a computer means here. */
 import { type areas, type Input, workloadLimits } from "@svc/contract"
+import type { Place } from "../../core/hosts/peers.ts"
 import { HOST } from "../../core/images/images.ts"
 import {
   checkEnv,
@@ -30,6 +31,7 @@ export interface Plan {
 
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const PROCESSES_MAX = 4_096
+const MEMORY_MB = 1024
 
 export const checkName = (name: string): string => {
   if (!DNS_LABEL.test(name))
@@ -39,9 +41,15 @@ export const checkName = (name: string): string => {
   return name
 }
 
+/** What it asks of a host. */
+export const placeOf = ({ memory_mb = MEMORY_MB, isolation }: CreateInput): Place => ({
+  memoryBytes: memory_mb * MB,
+  isolation,
+})
+
 export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): Plan => {
   checkRuns(capabilities)
-  const { vcpus = 1, memory_mb = 1024, disk_gb = 10, labels = {} } = input
+  const { vcpus = 1, memory_mb = MEMORY_MB, disk_gb = 10, labels = {} } = input
   checkShape({ vcpus, memory_mb, disk_gb }, workloadLimits.compute, ({ max, unit }) =>
     fault("invalid_resource_shape", { reason: `at most ${max} ${unit} are allowed` }),
   )

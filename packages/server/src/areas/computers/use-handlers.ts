@@ -13,9 +13,11 @@ import {
 import type { Fleet } from "../../core/workloads/fleet.ts"
 import { commandFault } from "../../core/workloads/served.ts"
 import { checkEnv } from "../../core/workloads/shape.ts"
+import type { TerminalInput, Terminals } from "../../core/workloads/terminals.ts"
 import { readMetrics } from "../../core/workloads/usage.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { outsideTransaction } from "../../kernel/implement.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { ComputerItem } from "./items.ts"
 import { notRunning, usable } from "./lookup.ts"
@@ -24,6 +26,7 @@ export interface UseHandlerNeeds {
   readonly fleet: Fleet<ComputerItem>
   readonly hosts: Hosts
   readonly runtime: RuntimePort
+  readonly terminals: Terminals<ComputerItem>
 }
 
 /** All of the machine is its owner's. */
@@ -49,6 +52,18 @@ export const useHandlers = (needs: UseHandlerNeeds) => {
         throw commandFault(error, () => (fleet.find(id) ? undefined : notRunning("STOPPED")))
       }
     },
+
+    terminal: outsideTransaction(async ({ id, ...input }: { id: string } & TerminalInput, call: Call) => {
+      const live = await usable(needs, call, id)
+      call.describe({ targets: [{ type: "computer", id }] })
+      // As after a login by ssh.
+      const cwd = input.cwd ?? (input.user === "root" ? "/root" : live.item.defaults.cwd)
+      try {
+        await needs.terminals.open(call, live, { ...input, cwd })
+      } catch (error) {
+        throw commandFault(error, () => (fleet.find(id) ? undefined : notRunning("STOPPED")))
+      }
+    }),
 
     async readFile({ id, path }: { id: string; path?: string }, call: Call) {
       if (path === undefined) throw fault("path_required")

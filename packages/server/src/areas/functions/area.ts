@@ -30,7 +30,18 @@ const handlers = implement(
 )
 
 const NEEDS = [
-  ...(["database", "changes", "clock", "log", "jobs", "box", "meters", "metrics", "baseUrl"] as const),
+  ...([
+    "database",
+    "changes",
+    "clock",
+    "log",
+    "jobs",
+    "box",
+    "meters",
+    "metrics",
+    "baseUrl",
+    "platformEvents",
+  ] as const),
   ...(["objects", "functions", "runtime", "hosts", "images", "retryDelayFactor", "functionsDir"] as const),
 ] as const
 
@@ -45,7 +56,7 @@ const open = async (needs: Needs) => {
   const { database, changes, clock, log, hosts } = needs
   const { db } = database
   const folders = await openCodeFolders(needs.functionsDir, clock.now)
-  const recorder = createRecorder(db, log)
+  const recorder = createRecorder(needs)
   const runtimes = createRuntimes(needs.runtime)
   const fleet = createFleet({
     ...{ folders, clock, log, starter: createStarter({ ...needs, folders }) },
@@ -74,6 +85,12 @@ const stateOf = async (runtime: RuntimePort): Promise<AreaState> => {
     return {
       status: "not_configured",
       reason: reason ?? "nothing here runs workloads",
+      setting: "SVC_RUNTIME",
+    }
+  if (!runtime.capabilities.mounts)
+    return {
+      status: "not_configured",
+      reason: `the driver ${runtime.capabilities.driver} cannot show functions their code`,
       setting: "SVC_RUNTIME",
     }
   if (!ok) return { status: "degraded", reason: "instances cannot be started at the moment" }

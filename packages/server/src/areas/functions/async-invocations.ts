@@ -1,8 +1,10 @@
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
 import { type Fault, isFault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Job, Outcome as JobOutcome, Jobs } from "../../kernel/jobs/jobs.ts"
+import { failureOf } from "./events.ts"
 import type { InvocationRow } from "./invocation-store.ts"
 import { invocationStore } from "./invocation-store.ts"
 import { type Invoker, outcomeColumns } from "./invoker.ts"
@@ -33,12 +35,13 @@ const BUSY_RETRY_MS = 5_000
 
 export const createAsyncInvocations = (needs: {
   readonly database: Database
+  readonly platformEvents: PlatformEvents
   readonly jobs: Jobs
   readonly clock: Clock
   readonly invoker: Invoker
   readonly retryDelayFactor: number
 }): AsyncInvocations => {
-  const { database, jobs, clock, invoker, retryDelayFactor } = needs
+  const { database, platformEvents, jobs, clock, invoker, retryDelayFactor } = needs
   const { db } = database
 
   const jobOf = (organizationId: string, payload: Payload) => ({
@@ -73,16 +76,21 @@ export const createAsyncInvocations = (needs: {
       })
       await functionStore(tx).noteInvoked(row, new Date(clock.now()))
       if (isSuccess) await invocationStore(tx).deletePayload(invocation.id)
+      else if (job.isLastAttempt) await platformEvents.emit(tx, failureOf(row, invocation.id, outcome.error))
     })
     if (!isSuccess) throw new Error(`${outcome.error?.type}: ${outcome.error?.message}`)
   }
 
   /** It did not run, and will not while things are as they are. */
-  const refuse = async (invocation: InvocationRow, { code, message }: Fault, job: Job) =>
-    invocationStore(db).update(invocation, {
-      status: job.isLastAttempt ? "error" : "queued",
-      ended_at: job.isLastAttempt ? new Date(clock.now()) : null,
-      error: JSON.stringify({ type: code, message, stack: null }),
+  const refuse = (row: DeployedRow, invocation: InvocationRow, { code, message }: Fault, job: Job) =>
+    database.transaction(async tx => {
+      const error = { type: code, message, stack: null }
+      await invocationStore(tx).update(invocation, {
+        status: job.isLastAttempt ? "error" : "queued",
+        ended_at: job.isLastAttempt ? new Date(clock.now()) : null,
+        error: JSON.stringify(error),
+      })
+      if (job.isLastAttempt) await platformEvents.emit(tx, failureOf(row, invocation.id, error))
     })
 
   const isBusy = (error: unknown): boolean =>
@@ -100,7 +108,7 @@ export const createAsyncInvocations = (needs: {
       await attempt(row, invocation, text, job)
       return undefined
     } catch (error) {
-      if (isFault(error) && !isBusy(error)) await refuse(invocation, error, job)
+      if (isFault(error) && !isBusy(error)) await refuse(row, invocation, error, job)
       if (!isBusy(error)) throw error
       // It has not run, so this was no attempt.
       await store.update(invocation, { status: "queued" })

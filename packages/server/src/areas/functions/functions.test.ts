@@ -1,5 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { hostsOf } from "../../testing/hosts.ts"
+import { everyScope, type TestPlatform } from "../../testing/platform.ts"
 import { deploy, functionWorld, invoke, printed } from "./testing/world.ts"
 
 test("a function answers, by its id and by its name, and its second call finds it warm", async t => {
@@ -98,4 +100,33 @@ def handler(event, context):
   assert.deepEqual((await printed(world, id)).slice(0, 2).sort(), ["stderr careful", "stdout hello 21"])
   await world.svc.functions.update({ id, handler: "index.later" })
   assert.deepEqual((await invoke(world, id)).result, { left: true })
+})
+
+test("a process that can run nothing deploys and calls functions where they run", async t => {
+  const [front] = (await hostsOf(t, { SVC_MODE: "production" }, {})) as [TestPlatform]
+  const { secret } = await front.key("acme", everyScope)
+  const svc = front.as(secret)
+  const code = "export default { fetch: ({ url }) => new Response(new URL(url).pathname) }"
+  const { id, runtime } = await deploy({ svc }, code, { public: true })
+  assert.match(runtime, /^nodejs/)
+  assert.equal((await svc.functions.update({ id, code: `${code} ` })).version, 2)
+  const answer = await front.request(`/v1/functions/public/${id}/there`)
+  assert.deepEqual([answer.status, await answer.text()], [200, "/there"])
+})
+
+test("an invocation for which there is no room runs on a host that has some, and is on record once", async t => {
+  const [full, wide] = (await hostsOf(t, { SVC_WORKLOAD_MEMORY_MB: "64" }, {})) as [
+    TestPlatform,
+    TestPlatform,
+  ]
+  const { secret } = await wide.key("acme", everyScope)
+  const svc = full.as(secret)
+  const { id } = await deploy({ svc }, "exports.handler = async ({ n }) => n + 1", { memory_mb: 128 })
+  const { result, invocation_id } = await invoke({ svc }, id, { n: 1 })
+  assert.equal(result, 2)
+  const { data } = await wide.as(secret).functions.invocations({ id })
+  assert.deepEqual(
+    data.map(invocation => invocation.id),
+    [invocation_id],
+  )
 })

@@ -1,4 +1,6 @@
 import { FUNCTION_VERSIONS_KEPT, FUNCTIONS_MAX, page, pageOf, plans } from "@svc/contract"
+import type { Hosts } from "../../core/hosts/hosts.ts"
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
@@ -6,12 +8,15 @@ import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
 import { type DeployInput, type DeploymentNeeds, readDeployment, writeVersion } from "./deployment.ts"
 import { columnOf, FUNCTION_TOPIC } from "./directory.ts"
+import { eventOf } from "./events.ts"
 import { type Installation, toFunction, toVersion } from "./payloads.ts"
 import { languageOf } from "./runtimes.ts"
 import { type DeployedRow, functionStore, type Owner } from "./store.ts"
 
 export interface FunctionHandlerNeeds extends DeploymentNeeds {
   readonly changes: Changes
+  readonly platformEvents: PlatformEvents
+  readonly hosts: Pick<Hosts, "orElsewhere">
   readonly installation: Installation
   /** A function was deployed, which may want instances at once. */
   readonly deployed: () => Promise<void>
@@ -66,14 +71,16 @@ const nameTaken = (error: unknown, name: string): unknown =>
   isUniqueViolation(error, "functions_name") ? fault("name_taken", { resource: "function", name }) : error
 
 export const functionHandlers = (needs: FunctionHandlerNeeds) => {
-  const { changes, runtimes, installation, deployed } = needs
+  const { changes, platformEvents, runtimes, hosts, installation, deployed } = needs
 
   const versionOf = async (runtime: string): Promise<string> =>
     (await runtimes.of(languageOf(runtime)))?.version ?? runtime
   const show = async (row: DeployedRow) => toFunction(row, await versionOf(row.runtime), installation)
 
-  const announce = async (call: Call, id: string) => {
+  const announce = async (call: Call, event: ReturnType<typeof eventOf>) => {
+    const id = event.data.function_id
     await changes.announce(call.db, FUNCTION_TOPIC, id)
+    await platformEvents.emit(call.db, event)
     call.committed(() => {
       changes.applied(FUNCTION_TOPIC, id)
       return deployed()
@@ -100,9 +107,10 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
         throw nameTaken(error, name)
       })
     await writeVersion(call, id, 1, deployment, undefined)
-    await announce(call, id)
-    call.describe({ targets: [auditTarget({ id, name })] })
-    return show(await foundFunction(call, id))
+    const made = await foundFunction(call, id)
+    await announce(call, eventOf("function.deployed", made))
+    call.describe({ targets: [auditTarget(made)] })
+    return show(made)
   }
 
   const update = async ({ id: ref, ...input }: DeployInput & { id: string }, call: Call) => {
@@ -125,14 +133,19 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
         throw nameTaken(error, name)
       })
     await store.dropVersions(before, version - FUNCTION_VERSIONS_KEPT)
-    await announce(call, before.id)
-    call.describe({ targets: [auditTarget({ id: before.id, name })] })
-    return show(await foundFunction(call, before.id))
+    const made = await foundFunction(call, before.id)
+    await announce(call, eventOf("function.deployed", made))
+    call.describe({ targets: [auditTarget(made)] })
+    return show(made)
   }
 
+  /** Where functions run is any host's matter that runs them, and so is what can be deployed. */
+  const anywhere = { memoryBytes: 0 }
   return {
-    create,
-    update,
+    create: (input: Parameters<typeof create>[0], call: Call) =>
+      hosts.orElsewhere(anywhere, () => create(input, call)),
+    update: (input: Parameters<typeof update>[0], call: Call) =>
+      hosts.orElsewhere(anywhere, () => update(input, call)),
 
     async list(input: { limit?: number; offset?: number }, call: Call) {
       const { rows, total } = await functionStore(call.db).list(ownerOf(call), pageOf(input))
@@ -146,7 +159,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
     async delete({ id: ref }: { id: string }, call: Call) {
       const row = await foundFunction(call, ref, "lock")
       await functionStore(call.db).delete(row)
-      await announce(call, row.id)
+      await announce(call, eventOf("function.deleted", row))
       call.describe({ targets: [auditTarget(row)] })
       return { id: row.id, deleted: true }
     },

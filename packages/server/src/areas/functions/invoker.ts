@@ -6,6 +6,7 @@ import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
+import { failureOf } from "./events.ts"
 import type { Fleet } from "./fleet.ts"
 import type { EndedInvocation } from "./invocation-store.ts"
 import type { Recorder } from "./recorder.ts"
@@ -142,7 +143,8 @@ export const createInvoker = (needs: InvokerNeeds): Invoker => {
         status_code: statusCodeOf(trigger, outcome),
         ...outcomeColumns(outcome, clock.now()),
       }
-      recorder.invocation(record)
+      const isFailure = outcome.status !== "success"
+      recorder.invocation(record, isFailure ? failureOf(row, invocationId, outcome.error) : undefined)
       return { ...outcome, invocationId }
     },
   }

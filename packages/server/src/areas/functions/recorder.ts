@@ -1,10 +1,13 @@
-import type { Db } from "../../kernel/db/database.ts"
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { Database } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
+import type { FailureEvent } from "./events.ts"
 import { type EndedInvocation, type NewLog, writeRecords } from "./invocation-store.ts"
 
 /** Writes invocations and what they printed, many at once. A crash loses what gathered in the last moment. */
 export interface Recorder extends AsyncDisposable {
-  invocation(row: EndedInvocation): void
+  /** `failure` is told to who wants to know, with the record. */
+  invocation(row: EndedInvocation, failure?: FailureEvent): void
   line(line: NewLog): void
   /** Resolves once all that was given so far is stored. */
   flush(): Promise<void>
@@ -16,19 +19,37 @@ const ROWS_MAX = 20_000
 const LINES_MAX = 50_000
 const BATCH_MAX = 2_000
 
-export const createRecorder = (db: Db, log: Logger): Recorder => {
+interface RecorderNeeds {
+  readonly database: Database
+  readonly platformEvents: PlatformEvents
+  readonly log: Logger
+}
+
+export const createRecorder = ({ database, platformEvents, log }: RecorderNeeds): Recorder => {
   const rows: EndedInvocation[] = []
+  const failures = new WeakMap<EndedInvocation, FailureEvent>()
   const lines: NewLog[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
   let dropped = 0
+
+  const writeBatch = async (someRows: readonly EndedInvocation[], someLines: readonly NewLog[]) => {
+    const wanted = someRows
+      .flatMap(row => failures.get(row) ?? [])
+      .filter(({ organizationId, type }) => platformEvents.isWanted(organizationId, type))
+    if (wanted.length === 0) return await writeRecords(database.db, someRows, someLines)
+    await database.transaction(async tx => {
+      await writeRecords(tx, someRows, someLines)
+      await platformEvents.emit(tx, ...wanted)
+    })
+  }
 
   const write = async () => {
     while (rows.length + lines.length > 0) {
       const someRows = rows.splice(0, BATCH_MAX)
       const someLines = lines.splice(0, BATCH_MAX)
       try {
-        await writeRecords(db, someRows, someLines)
+        await writeBatch(someRows, someLines)
       } catch (error) {
         log.error({ err: error, invocations: someRows.length }, "records of functions are lost")
       }
@@ -47,7 +68,8 @@ export const createRecorder = (db: Db, log: Logger): Recorder => {
   }
 
   return {
-    invocation(row) {
+    invocation(row, failure) {
+      if (failure) failures.set(row, failure)
       if (rows.length < ROWS_MAX) rows.push(row)
       else dropped += 1
       plan()

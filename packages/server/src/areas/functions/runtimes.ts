@@ -116,6 +116,10 @@ export const createRuntimes = ({ capabilities }: Pick<RuntimePort, "capabilities
   const checkHost = (name: string) => {
     if (capabilities.driver === "none")
       throw fault("not_implemented", { reason: capabilities.reasons[0] ?? "nothing here runs workloads" })
+    if (!capabilities.mounts)
+      throw fault("not_implemented", {
+        reason: `the driver ${capabilities.driver} cannot show a function its code; SVC_RUNTIME chooses another`,
+      })
     if (name === "container" && !capabilities.roots.includes("image"))
       throw fault("not_implemented", { reason: `the driver ${capabilities.driver} starts no images here` })
   }

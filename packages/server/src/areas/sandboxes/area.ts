@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { SANDBOX_KEPT_HOURS } from "@svc/contract"
 import { createFleet, type Fleet } from "../../core/workloads/fleet.ts"
+import { createTerminals } from "../../core/workloads/terminals.ts"
 import { meterDisks } from "../../core/workloads/usage.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { defineArea, type Services } from "../../services.ts"
@@ -65,6 +66,7 @@ export const sandboxesArea = defineArea({
     "database",
     "changes",
     "clock",
+    "keys",
     "log",
     "jobs",
     "box",
@@ -76,6 +78,7 @@ export const sandboxesArea = defineArea({
     "sandboxPoolMax",
     "portUrls",
     "hostGate",
+    "relay",
     "stopping",
   ],
   migrations: { schema: "sandboxes", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
@@ -90,11 +93,18 @@ export const sandboxesArea = defineArea({
     await lifecycle.recover()
     opened.use(watchSandboxes(services, fleet, lifecycle))
     const { portUrls: urls, stopping } = services
-    if (urls) services.hostGate.provide(createGate({ urls, fleet, stopping }))
+    const elsewhere = async (id: string) => {
+      const hostId = await hostedSandboxes(services.database.db).hostOf(id)
+      return (await (hostId !== undefined && hostId !== hosts.id && hosts.at(hostId)?.())) || []
+    }
+    if (urls)
+      services.hostGate.provide(createGate({ urls, fleet, stopping, relay: services.relay, elsewhere }))
+
+    const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
 
     const resources = opened.move()
     return {
-      operations: sandboxHandlers({ ...services, fleet, pool, lifecycle }),
+      operations: sandboxHandlers({ ...services, fleet, pool, lifecycle, terminals }),
       state: () => stateOf(services, fleet, pool),
       async [Symbol.asyncDispose]() {
         await resources.disposeAsync()

@@ -7,6 +7,7 @@ import { sealEnv } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
 import { checkHost, ownerOf } from "../../core/workloads/lookup.ts"
 import type { PortUrls } from "../../core/workloads/port-urls.ts"
+import type { Terminals } from "../../core/workloads/terminals.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -18,7 +19,7 @@ import type { Lifecycle } from "./lifecycle.ts"
 import { found, notRunning } from "./lookup.ts"
 import { toSandbox } from "./payloads.ts"
 import { eventOf } from "./records.ts"
-import { type CreateInput, cwdIn, extendedDeadline, type Plan, planOf, specOf } from "./rules.ts"
+import { type CreateInput, cwdIn, extendedDeadline, type Plan, placeOf, planOf, specOf } from "./rules.ts"
 import { type SandboxRow, sandboxStore } from "./store.ts"
 import { useHandlers } from "./use-handlers.ts"
 import type { WarmPool } from "./warm-pool.ts"
@@ -31,6 +32,7 @@ export interface SandboxHandlerNeeds {
   readonly platformEvents: PlatformEvents
   readonly changes: Changes
   readonly fleet: Fleet<SandboxItem>
+  readonly terminals: Terminals<SandboxItem>
   readonly pool: WarmPool
   readonly lifecycle: Lifecycle
   readonly portUrls: PortUrls | undefined
@@ -169,13 +171,14 @@ const lifeHandlers = (
 }
 
 export const sandboxHandlers = implement(areas.sandboxes, (needs: SandboxHandlerNeeds) => {
-  const { fleet, portUrls: urls } = needs
+  const { fleet, hosts, portUrls: urls } = needs
+  const create = createWith(needs)
   const shown = (row: SandboxRow) =>
     toSandbox(row, { isEnding: fleet.isEnding(row.id), lastUsedMs: fleet.find(row.id)?.lastUsedMs, urls })
   return {
     ...useHandlers(needs),
     ...lifeHandlers(needs, shown),
-    create: createWith(needs),
+    create: (input, call) => hosts.orElsewhere(placeOf(input), () => create(input, call)),
 
     async list({ status, kind, ...input }, call) {
       const wanted = status?.toUpperCase()

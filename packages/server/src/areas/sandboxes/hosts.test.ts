@@ -53,6 +53,7 @@ test("a host that is gone has lost its sandboxes, and starts the persistent ones
   for (const act of [
     () => there.sandboxes.runCommand({ id: brief, command: "true" }),
     () => there.sandboxes.streamCommand({ id: brief, command: "true" }),
+    () => there.sandboxes.terminal({ id: brief }),
     () => there.sandboxes.metrics({ id: brief }),
     () => there.sandboxes.readFile({ id: brief, path: "tmp/x" }),
     () => there.sandboxes.writeFiles({ id: brief, files: [{ path: "x", content: "x" }] }),

@@ -7,6 +7,7 @@ import {
   type SandboxKind,
   workloadLimits,
 } from "@svc/contract"
+import type { Place } from "../../core/hosts/peers.ts"
 import { HOST } from "../../core/images/images.ts"
 import type { ImageConfig } from "../../core/images/manifest.ts"
 import {
@@ -112,6 +113,12 @@ const timeoutOf = (kind: SandboxKind, seconds: number): number | null => {
     throw fault("plan_limit_reached", { limit: max, resources: `seconds of an ${kind} sandbox` })
   return seconds
 }
+
+/** What it asks of a host. */
+export const placeOf = ({ kind = "ephemeral", isolation, ...input }: CreateInput): Place => ({
+  memoryBytes: (input.memory_mb ?? defaults[kind].memory_mb) * MB,
+  isolation,
+})
 
 /** Throws the refusal that fits when this installation or plan does not have what is asked for. */
 export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): Plan => {

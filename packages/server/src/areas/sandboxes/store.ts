@@ -80,6 +80,11 @@ export const hostedSandboxes = (db: Db) => {
     db.selectFrom("sandboxes.sandboxes").where("host_id", "in", hostIds)
 
   return {
+    /** Where a sandbox is; its id is proof enough that one was told of it. */
+    hostOf: async (id: string): Promise<string | undefined> =>
+      (await db.selectFrom("sandboxes.sandboxes").select("host_id").where("id", "=", id).executeTakeFirst())
+        ?.host_id,
+
     /** Ends on record all that ran on these hosts. */
     lose: async (
       hostIds: readonly string[],

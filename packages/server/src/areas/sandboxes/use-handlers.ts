@@ -15,11 +15,13 @@ import {
 import type { Fleet } from "../../core/workloads/fleet.ts"
 import { commandFault } from "../../core/workloads/served.ts"
 import { checkEnv } from "../../core/workloads/shape.ts"
+import type { TerminalInput, Terminals } from "../../core/workloads/terminals.ts"
 import { readMetrics } from "../../core/workloads/usage.ts"
 import type { Live } from "../../core/workloads/workload.ts"
 import type { Call } from "../../kernel/call.ts"
 import { Fault, fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
+import { outsideTransaction } from "../../kernel/implement.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { SandboxItem } from "./items.ts"
 import { notRunning, usable } from "./lookup.ts"
@@ -29,6 +31,7 @@ export interface UseHandlerNeeds {
   readonly fleet: Fleet<SandboxItem>
   readonly hosts: Hosts
   readonly runtime: RuntimePort
+  readonly terminals: Terminals<SandboxItem>
 }
 
 const outside = (path: string) => fault("path_outside_guest_roots", { path })
@@ -89,6 +92,16 @@ const commandHandlers = (needs: UseHandlerNeeds) => {
         throw refused(error, live)
       }
     },
+
+    terminal: outsideTransaction(async ({ id, ...input }: { id: string } & TerminalInput, call: Call) => {
+      const live = await usable(needs, call, id)
+      call.describe({ targets: [{ type: "sandbox", id }] })
+      try {
+        await needs.terminals.open(call, live, input)
+      } catch (error) {
+        throw refused(error, live)
+      }
+    }),
   }
 }
 

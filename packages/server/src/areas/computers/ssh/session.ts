@@ -1,6 +1,7 @@
 /** The sessions of a connection: shells, commands and sftp. */
 import { readFileSync } from "node:fs"
 import type { ServerChannel, Session } from "ssh2"
+import { LOGIN_SHELL } from "../../../core/workloads/commands.ts"
 import type { Live } from "../../../core/workloads/workload.ts"
 import type { Command, Exit, GuestProcess, GuestUser, TerminalSize } from "../../../ports/runtime/port.ts"
 import type { ComputerItem } from "../items.ts"
@@ -41,9 +42,9 @@ type SignalName = NonNullable<ReturnType<(typeof SIGNALS)["get"]>>
 
 const sftpServer = readFileSync(new URL("guest/sftp-server.pl", import.meta.url), "utf8")
 
-/** The login shell of whoever it is for; the texts are fixed, and what the client says is an argument. */
+/** The texts are fixed, and what the client says is an argument. */
 const argvs = {
-  shell: (): Command["argv"] => ["/bin/sh", "-c", 'exec "$SHELL" -l'],
+  shell: (): Command["argv"] => LOGIN_SHELL,
   exec: (command: string): Command["argv"] => ["/bin/sh", "-c", 'exec "$SHELL" -c "$1"', "sh", command],
   /** The computer's own server where it has one. */
   sftp: (): Command["argv"] => [

@@ -7,6 +7,8 @@ import type { PortUrls } from "../../../core/workloads/port-urls.ts"
 import { awaitStart } from "../../../core/workloads/served.ts"
 import type { Live } from "../../../core/workloads/workload.ts"
 import type { HostGate } from "../../../kernel/edges/host-gate.ts"
+import type { Relay, Upgrade } from "../../../kernel/edges/relay.ts"
+import { openTunnel } from "../../../kernel/edges/tunnel.ts"
 import type { SandboxItem } from "../items.ts"
 import { requestHeaders, responseHeaders } from "./headers.ts"
 
@@ -15,6 +17,9 @@ export interface GateNeeds {
   readonly fleet: Fleet<SandboxItem>
   /** What is under way ends when the platform stops. */
   readonly stopping: AbortSignal
+  readonly relay: Relay
+  /** Who serves a sandbox that does not run here. */
+  readonly elsewhere: (id: string) => Promise<readonly URL[]>
 }
 
 /** Of one sandbox: half of what its agent has channels for. */
@@ -118,27 +123,30 @@ const answer = (answered: IncomingMessage, response: ServerResponse): void => {
 const bodyHeaders = ({ headers }: IncomingMessage): string[] =>
   headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"]
 
-const pairs = (raw: readonly string[]): string =>
-  raw.map((text, at) => (at % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("")
-
-/** Both ways, from when the sandbox has agreed. */
-const tunnel = (
-  socket: Duplex,
-  connection: Duplex,
-  answered: IncomingMessage,
-  first: Buffer,
-  head: Buffer,
-) => {
-  const headers = `Connection: Upgrade\r\nUpgrade: websocket\r\n${pairs(responseHeaders(answered.rawHeaders))}`
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`, "latin1")
-  socket.write(first)
-  connection.write(head)
-  connection.pipe(socket)
-  socket.pipe(connection)
+interface Asked {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly address: string
+  readonly upgrade?: Upgrade
 }
+
+/** Has the sandbox's own host answer; false when there is none, or it was another host that asked. */
+const createGoOn =
+  ({ urls, relay, elsewhere }: GateNeeds) =>
+  async (asked: Asked): Promise<boolean> => {
+    const { request, response } = asked
+    const of = urls.read(request.headers.host ?? "")
+    if (!of || relay.callerOf(request) !== undefined) return false
+    const stream = () => {
+      if (request.headers.expect !== undefined) response.writeContinue()
+      return request
+    }
+    return relay.pass({ ...asked, body: undefined, stream, to: await elsewhere(of.id) })
+  }
 
 export const createGate = (needs: GateNeeds): HostGate => {
   const connect = createConnect(needs)
+  const goOn = createGoOn(needs)
   const pass = createPass(needs.urls)
   const timed = new WeakSet<Socket>()
 
@@ -151,6 +159,7 @@ export const createGate = (needs: GateNeeds): HostGate => {
 
   const serve = async (request: IncomingMessage, response: ServerResponse, address: string) => {
     const connection = await connect(request)
+    if (connection === ELSEWHERE && (await goOn({ request, response, address }))) return
     if ("status" in connection) return refuse(response, connection)
     if (response.destroyed) return void connection.destroy()
     response.once("close", () => connection.destroy())
@@ -170,6 +179,8 @@ export const createGate = (needs: GateNeeds): HostGate => {
     response.assignSocket(socket)
     response.once("finish", () => socket.end())
     const connection = await connect(request)
+    const asked = { request, response, address, upgrade: { socket, head } }
+    if (connection === ELSEWHERE && (await goOn(asked))) return
     if ("status" in connection) return refuse(response, connection)
     socket.once("close", () => connection.destroy())
     connection.once("close", () => socket.destroySoon())
@@ -180,7 +191,7 @@ export const createGate = (needs: GateNeeds): HostGate => {
     passed.on("response", answered => answer(answered, response))
     passed.on("upgrade", (answered, _connection, first) => {
       response.detachSocket(socket)
-      tunnel(socket, connection, answered, first, head)
+      openTunnel({ socket, connection, headers: responseHeaders(answered.rawHeaders), first, head })
     })
     passed.end()
   }

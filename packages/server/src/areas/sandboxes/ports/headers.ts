@@ -25,7 +25,7 @@ const endToEnd = (raw: readonly string[]): Pair[] => {
   return pairs.filter(([name]) => !dropped.has(name.toLowerCase()))
 }
 
-const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip)$/i
+const FORWARDED = /^(?:forwarded|x-forwarded-.*|x-real-ip|x-svc-.*)$/i
 const isSession = (cookie: string): boolean =>
   SESSION_COOKIES.some(name => cookie.trim().startsWith(`${name}=`))
 

@@ -1,0 +1,34 @@
+/** What webhooks are told of functions. */
+import type { NewPlatformEvent } from "../../core/platform-events/platform-events.ts"
+import type { FunctionError } from "./frames.ts"
+import type { DeployedRow } from "./store.ts"
+
+type Named = Pick<DeployedRow, "id" | "name" | "organization_id" | "project_id">
+export type FailureEvent = NewPlatformEvent<"function.invocation.failed">
+
+const ERROR_LENGTH_MAX = 500
+
+const ownerOf = ({ organization_id, project_id }: Named) => ({
+  organizationId: organization_id,
+  projectId: project_id,
+})
+
+export const eventOf = <Type extends "function.deployed" | "function.deleted">(
+  type: Type,
+  of: Named,
+): NewPlatformEvent<"function.deployed" | "function.deleted"> => ({
+  ...{ ...ownerOf(of), type },
+  data: { function_id: of.id, name: of.name },
+})
+
+export const failureOf = (
+  of: Named,
+  invocationId: string,
+  error: Pick<FunctionError, "type" | "message"> | null,
+): FailureEvent => ({
+  ...{ ...ownerOf(of), type: "function.invocation.failed" },
+  data: {
+    ...{ function_id: of.id, name: of.name, invocation_id: invocationId },
+    error: error ? `${error.type}: ${error.message}`.slice(0, ERROR_LENGTH_MAX) : "it failed",
+  },
+})
