@@ -173,6 +173,11 @@ export const mutates = ({ effect }: { effect: Effect }): boolean => effect === "
 export const isWebSocket = ({ content }: Pick<OperationSpec, "content">): boolean =>
   content?.reply === "websocket"
 
+/** A foreign page may send a GET as it likes, and reads nothing of the answer; but a WebSocket is open to it both ways. */
+export const isForgeable = (
+  operation: Pick<OperationSpec, "content"> & { readonly method: Method },
+): boolean => (operation.method !== "GET" && operation.method !== "HEAD") || isWebSocket(operation)
+
 /** Whether our own clients and documents have the operation: S3's protocol has clients and documents of its own. */
 export const isOurs = ({ envelope }: { readonly envelope: Envelope }): boolean => envelope !== "s3"
 

@@ -2,7 +2,7 @@
  * The refusals that an operation can give because of its shape alone: those of the stages which every call passes.
  * A declaration's `faults` holds only what its handler adds.
  */
-import { type Access, isWebSocket, mutates, type Operation } from "./dsl.ts"
+import { type Access, isForgeable, isWebSocket, mutates, type Operation } from "./dsl.ts"
 import { type FaultCode, faults } from "./faults.ts"
 
 /** Refusals of the transport, which have nothing to do with what an operation is. */
@@ -56,10 +56,7 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
   ...when(mutates(operation), "key_read_only"),
-  ...when(
-    (operation.method !== "GET" && operation.method !== "HEAD") || isWebSocket(operation),
-    "csrf_failed",
-  ),
+  ...when(isForgeable(operation), "csrf_failed"),
 ]
 
 const tooMany = (operation: Operation): FaultCode[] => [

@@ -109,12 +109,12 @@ export const COMMAND_DESCRIPTION =
   "Answers when the command has ended, whatever it ended with. After `timeout_seconds` it is killed with all it " +
   "started, and the reply has `timed_out` and the exit code 124. What it left running in the background goes on."
 
-export const TERMINAL_PROTOCOL = "svc.terminal.v1"
+const TERMINAL_PROTOCOL = "svc.terminal.v1"
 /** Of one workload, in use at the same time. */
 export const TERMINALS_MAX = 32
 const TERMINAL_SIDE_MAX = 10_000
 
-export const terminalQuery = T.Object({
+const terminalQuery = T.Object({
   command: T.Optional(
     T.String({
       minLength: 1,
@@ -143,7 +143,7 @@ export const terminalQuery = T.Object({
   ),
 })
 
-export const TERMINAL_DESCRIPTION =
+const TERMINAL_DESCRIPTION =
   `A WebSocket of the subprotocol \`${TERMINAL_PROTOCOL}\`. Browsers, which cannot send headers with one, offer ` +
   "`svc.bearer.<key>` beside it, and `svc.project.<id>` and `svc.organization.<id>` in place of the headers that name " +
   "these; the cookie of a session counts with the platform's own `Origin` alone. Any other request is answered as a " +
@@ -158,6 +158,19 @@ export const TERMINAL_DESCRIPTION =
   "platform stops. A client that leaves ends the command, by SIGHUP and then SIGKILL; so does one that answers no ping " +
   "for a minute. The machine counts as used while a terminal is open. Where terminals make no signals of keys (gVisor), " +
   "Ctrl-C is a character."
+
+/** Of the terminal of any kind of workload, which adds where it is and who may open it. */
+export const terminalSpec = {
+  beyond: true,
+  summary: "Open a terminal",
+  description: TERMINAL_DESCRIPTION,
+  effect: "write",
+  idempotent: "once",
+  content: { reply: "websocket" },
+  subprotocol: TERMINAL_PROTOCOL,
+  query: terminalQuery,
+  replies: { 101: null },
+} as const
 
 export const NewFile = T.Object(
   {

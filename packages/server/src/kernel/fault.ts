@@ -6,6 +6,9 @@ export interface InvalidField {
   readonly message: string
 }
 
+/** Finds addresses of other processes of the platform, best first. */
+export type Elsewhere = () => Promise<readonly URL[]>
+
 interface FaultDetails {
   /** Values for the placeholders of the public text. They reach the caller. */
   readonly params?: Readonly<Record<string, string | number>>
@@ -15,8 +18,8 @@ interface FaultDetails {
   /** Fields beside the standard ones of the error's body, as `{ details: … }`; in place of them where an outside protocol says so. */
   readonly body?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Addresses of other processes of the platform that may do what this one cannot, best first. Nothing was done here. */
-  readonly elsewhere?: () => Promise<readonly URL[]>
+  /** Who may do what this process cannot. Nothing was done here. */
+  readonly elsewhere?: Elsewhere
 }
 
 /** The one error that handlers, stages and stores throw. Anything else becomes `internal_error`. */

@@ -3,7 +3,7 @@ import { mutates, type Reply } from "@svc/contract"
 import type { Clock } from "./clock.ts"
 import type { Database } from "./db/database.ts"
 import { anonymous, type Exchange, type Incoming, none, type Stage } from "./exchange.ts"
-import { Fault, fault } from "./fault.ts"
+import { type Elsewhere, Fault, fault } from "./fault.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
@@ -44,7 +44,7 @@ export interface Answer {
   readonly headers: Record<string, string>
   readonly requestId: string
   /** Who else may serve it, where this process could not; it has counted nothing then. */
-  readonly elsewhere?: () => Promise<readonly URL[]>
+  readonly elsewhere?: Elsewhere
 }
 
 /** Runs one operation through every stage. Never rejects: a refusal is an answer too. */
@@ -125,7 +125,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     const startedMs = performance.now()
     const exchange = identify(bound, incoming)
     let reply: Reply | undefined
-    let elsewhere: Answer["elsewhere"]
+    let elsewhere: Elsewhere | undefined
     try {
       for (const stage of stages) {
         const outcome = stage(exchange)
@@ -142,10 +142,11 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
       await conclude(exchange.replay, needs.database.db, reply).catch(error =>
         log.error({ err: error }, "replay"),
       )
-    if (elsewhere) return { reply, headers: exchange.headers, requestId: exchange.requestId, elsewhere }
+    const answer = { reply, headers: exchange.headers, requestId: exchange.requestId }
+    if (elsewhere) return { ...answer, elsewhere }
     meters.request(exchange, reply.status)
     metrics.observe(bound.operation.name, reply.status, (performance.now() - startedMs) / 1000)
-    return { reply, headers: exchange.headers, requestId: exchange.requestId }
+    return answer
   }
 }
 

@@ -15,7 +15,7 @@ import { createInvoker } from "./invoker.ts"
 import { shareOut } from "./keeping.ts"
 import { PRUNE_EVERY_MS, pruneFunctions, removeOrphans } from "./pruning.ts"
 import { createRecorder } from "./recorder.ts"
-import { createRuntimes } from "./runtimes.ts"
+import { createRuntimes, whyNone } from "./runtimes.ts"
 import { createStarter } from "./starter.ts"
 import { functionStore } from "./store.ts"
 import { type UrlHandlerNeeds, urlHandlers } from "./url-handlers.ts"
@@ -80,19 +80,9 @@ const open = async (needs: Needs) => {
 }
 
 const stateOf = async (runtime: RuntimePort): Promise<AreaState> => {
-  const { ok, reason } = await runtime.health()
-  if (runtime.capabilities.driver === "none")
-    return {
-      status: "not_configured",
-      reason: reason ?? "nothing here runs workloads",
-      setting: "SVC_RUNTIME",
-    }
-  if (!runtime.capabilities.mounts)
-    return {
-      status: "not_configured",
-      reason: `the driver ${runtime.capabilities.driver} cannot show functions their code`,
-      setting: "SVC_RUNTIME",
-    }
+  const reason = whyNone(runtime.capabilities)
+  if (reason !== undefined) return { status: "not_configured", reason, setting: "SVC_RUNTIME" }
+  const { ok } = await runtime.health()
   if (!ok) return { status: "degraded", reason: "instances cannot be started at the moment" }
   const { isolation, limits, network } = runtime.capabilities
   return { status: "available", capabilities: { isolation, limits, network } }

@@ -13,10 +13,10 @@ const ownerOf = ({ organization_id, project_id }: Named) => ({
   projectId: project_id,
 })
 
-export const eventOf = <Type extends "function.deployed" | "function.deleted">(
-  type: Type,
+export const eventOf = (
+  type: "function.deployed" | "function.deleted",
   of: Named,
-): NewPlatformEvent<"function.deployed" | "function.deleted"> => ({
+): NewPlatformEvent<typeof type> => ({
   ...{ ...ownerOf(of), type },
   data: { function_id: of.id, name: of.name },
 })

@@ -6,8 +6,6 @@ import {
   pageOf,
   reply,
 } from "@svc/contract"
-import type { Hosts } from "../../core/hosts/hosts.ts"
-import { MB } from "../../core/workloads/shape.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { AsyncInvocations } from "./async-invocations.ts"
@@ -23,7 +21,6 @@ export interface InvocationHandlerNeeds {
   readonly invoker: Invoker
   readonly asynchronous: AsyncInvocations
   readonly recorder: Recorder
-  readonly hosts: Pick<Hosts, "orElsewhere">
 }
 
 const LOG_LINES_DEFAULT = 100
@@ -43,7 +40,6 @@ export const invocationHandlers = ({
   invoker,
   asynchronous,
   recorder,
-  hosts,
 }: InvocationHandlerNeeds) => {
   const invoke = async ({ id, mode, payload = {} }: InvokeInput, call: Call) => {
     const row = await directory.find(ownerOf(call), id)
@@ -57,12 +53,10 @@ export const invocationHandlers = ({
       const invocationId = await asynchronous.enqueue(row, text, call.requestId)
       return reply(202, { invocation_id: invocationId, status: "queued" as const })
     }
-    const done = await hosts.orElsewhere({ memoryBytes: row.memory_mb * MB }, () =>
-      invoker.invoke({
-        ...{ row, trigger: "invoke", frame: { t: "invoke", event: payload }, payloadBytes },
-        requestId: call.requestId,
-      }),
-    )
+    const done = await invoker.invoke({
+      ...{ row, trigger: "invoke", frame: { t: "invoke", event: payload }, payloadBytes },
+      requestId: call.requestId,
+    })
     return reply(200, {
       invocation_id: done.invocationId,
       status: done.status,

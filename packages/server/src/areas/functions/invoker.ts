@@ -1,8 +1,10 @@
 import type { Readable } from "node:stream"
 import type { FunctionTrigger, InvocationStatus } from "@svc/contract"
+import type { Hosts } from "../../core/hosts/hosts.ts"
 import type { Image, Images } from "../../core/images/images.ts"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import { MB } from "../../core/workloads/shape.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
@@ -40,7 +42,7 @@ export interface StreamedReply {
 }
 
 export interface Invoker {
-  /** Throws what `Fleet.invoke` throws, and then leaves no record. */
+  /** Throws what `Fleet.invoke` throws, with who else may have room, and then leaves no record. */
   invoke(request: Request): Promise<Outcome & { readonly invocationId: string }>
   /** The same for an invocation whose record is kept by the caller. */
   run(request: Request, invocationId: string): Promise<Outcome>
@@ -74,10 +76,11 @@ export interface InvokerNeeds {
   readonly recorder: Recorder
   readonly runtimes: Runtimes
   readonly images: Pick<Images, "prepare">
+  readonly hosts: Pick<Hosts, "orElsewhere">
 }
 
 export const createInvoker = (needs: InvokerNeeds): Invoker => {
-  const { db, box, clock, meters, fleet, recorder, runtimes, images } = needs
+  const { db, box, clock, meters, fleet, recorder, runtimes, images, hosts } = needs
 
   /** A version runs what its image stood for when it was first started. */
   const openImage = async (row: DeployedRow, name: string): Promise<Image> => {
@@ -135,7 +138,9 @@ export const createInvoker = (needs: InvokerNeeds): Invoker => {
       const { row, trigger, payloadBytes, requestId } = request
       const invocationId = newId()
       const created_at = new Date(clock.now())
-      const outcome = await run(request, invocationId)
+      const outcome = await hosts.orElsewhere({ memoryBytes: row.memory_mb * MB }, () =>
+        run(request, invocationId),
+      )
       const record: EndedInvocation = {
         ...{ id: invocationId, organization_id: row.organization_id, function_id: row.id },
         ...{ function_version: row.version, memory_mb: row.memory_mb, trigger, mode: "sync", attempt: 1 },

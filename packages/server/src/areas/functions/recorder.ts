@@ -26,16 +26,16 @@ interface RecorderNeeds {
 }
 
 export const createRecorder = ({ database, platformEvents, log }: RecorderNeeds): Recorder => {
-  const rows: EndedInvocation[] = []
-  const failures = new WeakMap<EndedInvocation, FailureEvent>()
+  const ended: { readonly row: EndedInvocation; readonly failure: FailureEvent | undefined }[] = []
   const lines: NewLog[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
   let dropped = 0
 
-  const writeBatch = async (someRows: readonly EndedInvocation[], someLines: readonly NewLog[]) => {
-    const wanted = someRows
-      .flatMap(row => failures.get(row) ?? [])
+  const writeBatch = async (some: typeof ended, someLines: readonly NewLog[]) => {
+    const someRows = some.map(({ row }) => row)
+    const wanted = some
+      .flatMap(({ failure }) => failure ?? [])
       .filter(({ organizationId, type }) => platformEvents.isWanted(organizationId, type))
     if (wanted.length === 0) return await writeRecords(database.db, someRows, someLines)
     await database.transaction(async tx => {
@@ -45,13 +45,13 @@ export const createRecorder = ({ database, platformEvents, log }: RecorderNeeds)
   }
 
   const write = async () => {
-    while (rows.length + lines.length > 0) {
-      const someRows = rows.splice(0, BATCH_MAX)
+    while (ended.length + lines.length > 0) {
+      const some = ended.splice(0, BATCH_MAX)
       const someLines = lines.splice(0, BATCH_MAX)
       try {
-        await writeBatch(someRows, someLines)
+        await writeBatch(some, someLines)
       } catch (error) {
-        log.error({ err: error, invocations: someRows.length }, "records of functions are lost")
+        log.error({ err: error, invocations: some.length }, "records of functions are lost")
       }
     }
     if (dropped > 0) log.warn({ dropped }, "more was invoked and printed than could be recorded")
@@ -69,8 +69,7 @@ export const createRecorder = ({ database, platformEvents, log }: RecorderNeeds)
 
   return {
     invocation(row, failure) {
-      if (failure) failures.set(row, failure)
-      if (rows.length < ROWS_MAX) rows.push(row)
+      if (ended.length < ROWS_MAX) ended.push({ row, failure })
       else dropped += 1
       plan()
     },

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { FUNCTION_CONCURRENCY_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
-import type { Mount, RuntimePort } from "../../ports/runtime/port.ts"
+import type { Mount, RuntimeCapabilities, RuntimePort } from "../../ports/runtime/port.ts"
 
 const HARNESS = "/opt/svc/harness"
 const NODE = "/opt/svc/node"
@@ -112,14 +112,18 @@ const findPython = async (): Promise<LanguageRuntime | undefined> => {
 const NODE_NAME = /^node(?:js)?(?:\d{1,2}(?:\.x)?)?$/
 const PYTHON_NAME = /^python(?:3(?:\.\d{1,2})?)?$/
 
+/** Why no function can run here, as the operator reads it; undefined where some can. */
+export const whyNone = ({ driver, mounts, reasons }: RuntimeCapabilities): string | undefined => {
+  if (driver === "none") return reasons[0] ?? "nothing here runs workloads"
+  return mounts
+    ? undefined
+    : `the driver ${driver} cannot show a function its code; SVC_RUNTIME chooses another`
+}
+
 export const createRuntimes = ({ capabilities }: Pick<RuntimePort, "capabilities">): Runtimes => {
   const checkHost = (name: string) => {
-    if (capabilities.driver === "none")
-      throw fault("not_implemented", { reason: capabilities.reasons[0] ?? "nothing here runs workloads" })
-    if (!capabilities.mounts)
-      throw fault("not_implemented", {
-        reason: `the driver ${capabilities.driver} cannot show a function its code; SVC_RUNTIME chooses another`,
-      })
+    const reason = whyNone(capabilities)
+    if (reason !== undefined) throw fault("not_implemented", { reason })
     if (name === "container" && !capabilities.roots.includes("image"))
       throw fault("not_implemented", { reason: `the driver ${capabilities.driver} starts no images here` })
   }

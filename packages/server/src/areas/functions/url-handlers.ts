@@ -1,7 +1,5 @@
 import type { Readable } from "node:stream"
 import { FUNCTION_PAYLOAD_BYTES_MAX, type Reply } from "@svc/contract"
-import type { Hosts } from "../../core/hosts/hosts.ts"
-import { MB } from "../../core/workloads/shape.ts"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Directory } from "./directory.ts"
@@ -14,7 +12,6 @@ import type { Outcome } from "./work.ts"
 export interface UrlHandlerNeeds {
   readonly directory: Directory
   readonly invoker: Invoker
-  readonly hosts: Pick<Hosts, "orElsewhere">
   readonly baseUrl: string
 }
 
@@ -58,7 +55,7 @@ const wholeReply = (outcome: Outcome & { readonly invocationId: string }): Reply
   return replyWith(read, headers, read.body)
 }
 
-export const urlHandlers = ({ directory, invoker, hosts, baseUrl }: UrlHandlerNeeds) => {
+export const urlHandlers = ({ directory, invoker, baseUrl }: UrlHandlerNeeds) => {
   const answer = async (row: DeployedRow, call: AccountCall, isKeyed: boolean): Promise<Reply<200>> => {
     const { method } = call.operation
     const body = method === "GET" ? Buffer.alloc(0) : await readBody(call)
@@ -68,13 +65,11 @@ export const urlHandlers = ({ directory, invoker, hosts, baseUrl }: UrlHandlerNe
       body: body.toString("base64"),
     }
     const begun = Promise.withResolvers<StreamedReply>()
-    const outcome = hosts.orElsewhere({ memoryBytes: row.memory_mb * MB }, () =>
-      invoker.invoke({
-        ...{ row, trigger: "http", frame: { t: "request", request } },
-        ...{ payloadBytes: body.length, requestId: call.requestId },
-        ...{ signal: call.signal, stream: begun.resolve },
-      }),
-    )
+    const outcome = invoker.invoke({
+      ...{ row, trigger: "http", frame: { t: "request", request } },
+      ...{ payloadBytes: body.length, requestId: call.requestId },
+      ...{ signal: call.signal, stream: begun.resolve },
+    })
     const first = await Promise.race([outcome, begun.promise])
     // How a streamed reply ends is told by its body.
     if ("body" in first) outcome.catch(() => undefined)

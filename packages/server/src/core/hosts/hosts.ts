@@ -1,11 +1,12 @@
 import { hostname } from "node:os"
+import type { FaultCode } from "@svc/contract"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
-import { Fault, fault, isFault } from "../../kernel/fault.ts"
+import { type Elsewhere, Fault, fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { hostIdOf } from "./identity.ts"
-import { createPeers, type Elsewhere, type Place } from "./peers.ts"
+import { createPeers, type Place } from "./peers.ts"
 import { hostStore } from "./store.ts"
 
 /** What all workloads of this host may be promised together. */
@@ -117,12 +118,16 @@ const createLeftovers = async ({ runtime, log }: Pick<HostNeeds, "runtime" | "lo
   }
 }
 
+const OF_ONE_HOST: ReadonlySet<FaultCode> = new Set([
+  "no_host_capacity",
+  "isolation_tier_unavailable",
+  "not_implemented",
+])
+
 /** Whether it is this host that cannot, for what it has or has no room for. */
 const isOfThisHost = (error: unknown, { capabilities }: RuntimePort): error is Fault =>
-  isFault(error, "no_host_capacity") ||
-  isFault(error, "isolation_tier_unavailable") ||
-  isFault(error, "not_implemented") ||
-  (isFault(error, "service_unavailable") && capabilities.driver === "none")
+  error instanceof Fault &&
+  (OF_ONE_HOST.has(error.code) || (error.code === "service_unavailable" && capabilities.driver === "none"))
 
 const sayElsewhere = ({ code, details }: Fault, elsewhere: Elsewhere | undefined): Fault =>
   new Fault(code, elsewhere ? { ...details, elsewhere } : details)

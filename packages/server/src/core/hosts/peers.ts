@@ -1,6 +1,6 @@
 /** Other hosts of this installation, as they last said of themselves: who can be asked for what is not here. */
-import type { Isolation } from "../../ports/runtime/port.ts"
-import { isolations } from "../../ports/runtime/port.ts"
+import type { Elsewhere } from "../../kernel/fault.ts"
+import { type Isolation, isAsStrong } from "../../ports/runtime/port.ts"
 import type { hostStore, PeerRow } from "./store.ts"
 
 /** What a workload asks of a host. */
@@ -10,14 +10,8 @@ export interface Place {
   readonly isolation?: Isolation | undefined
 }
 
-/** Finds addresses, best first. */
-export type Elsewhere = () => Promise<readonly URL[]>
-
 /** Of the hosts with room, so many are asked. */
 const ASKED_MAX = 3
-
-const isStrongEnough = ({ isolation }: PeerRow, demanded: Isolation | undefined): boolean =>
-  demanded === undefined || isolations.indexOf(isolation as Isolation) >= isolations.indexOf(demanded)
 
 const freeBytes = ({ memory_bytes, memory_reserved_bytes }: PeerRow): number =>
   memory_bytes - memory_reserved_bytes
@@ -30,7 +24,7 @@ export const roomiest = (peers: readonly PeerRow[], { memoryBytes, isolation }: 
         peer.driver !== "none" &&
         peer.workloads < peer.workloads_max &&
         freeBytes(peer) >= memoryBytes &&
-        isStrongEnough(peer, isolation),
+        isAsStrong(peer.isolation as Isolation, isolation),
     )
     .toSorted((one, other) => freeBytes(other) - freeBytes(one))
     .slice(0, ASKED_MAX)

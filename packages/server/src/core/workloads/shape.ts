@@ -1,7 +1,7 @@
 /** What sandboxes and computers may ask of a host. */
 import { type Bounds, WORKLOAD_ENV_BYTES_MAX, WORKLOAD_ENV_MAX, WORKLOAD_LABELS_MAX } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
-import { type Isolation, isolations, type RuntimeCapabilities } from "../../ports/runtime/port.ts"
+import { type Isolation, isAsStrong, type RuntimeCapabilities } from "../../ports/runtime/port.ts"
 import { HOST } from "../images/images.ts"
 
 export const MB = 2 ** 20
@@ -38,8 +38,8 @@ export const checkRuns = ({ driver, reasons }: RuntimeCapabilities): void => {
 
 /** Refuses to be weaker than what is demanded. */
 export const checkIsolation = (demanded: Isolation | undefined, { isolation }: RuntimeCapabilities): void => {
-  if (demanded === undefined || isolations.indexOf(isolation) >= isolations.indexOf(demanded)) return
-  throw fault("isolation_tier_unavailable", { isolation: demanded })
+  if (demanded !== undefined && !isAsStrong(isolation, demanded))
+    throw fault("isolation_tier_unavailable", { isolation: demanded })
 }
 
 /** Refuses images where nothing starts them. */

@@ -1,4 +1,4 @@
-import { isWebSocket, mutates, type Operation } from "@svc/contract"
+import { isForgeable, mutates } from "@svc/contract"
 import type { Exchange, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
 
@@ -16,10 +16,6 @@ export const restrict =
     if (principal.type === "session" && isForgeable(operation)) checkOrigin(exchange, isOwnOrigin)
     return undefined
   }
-
-/** A foreign page may send a GET as it likes, and reads nothing of the answer; but a WebSocket is open to it both ways. */
-const isForgeable = (operation: Operation): boolean =>
-  (operation.method !== "GET" && operation.method !== "HEAD") || isWebSocket(operation)
 
 /** A browser sends the cookie along with a foreign page's request too; only our own pages may use it (CSRF). */
 const checkOrigin = ({ incoming }: Exchange, isOwnOrigin: (origin: string) => boolean) => {

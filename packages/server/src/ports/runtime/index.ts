@@ -23,7 +23,7 @@ export interface RuntimeOptions {
 }
 
 export interface KubernetesSettings {
-  /** A kubeconfig in JSON; left out: the service account of the Pod that this is. */
+  /** A kubeconfig, in YAML or JSON; left out: the service account of the Pod that this is. */
   readonly config?: string | undefined
   readonly namespace?: string | undefined
   readonly image?: string | undefined

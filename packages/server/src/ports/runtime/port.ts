@@ -42,6 +42,10 @@ export interface RuntimePort extends AsyncDisposable {
 export const isolations = ["process", "container", "gvisor", "microvm-emulated", "microvm"] as const
 export type Isolation = (typeof isolations)[number]
 
+/** Whether it is what is demanded, or more. */
+export const isAsStrong = (isolation: Isolation, demanded: Isolation | undefined): boolean =>
+  demanded === undefined || isolations.indexOf(isolation) >= isolations.indexOf(demanded)
+
 export interface RuntimeCapabilities {
   /** process, bubblewrap, gvisor, qemu, docker, kubernetes. */
   readonly driver: string

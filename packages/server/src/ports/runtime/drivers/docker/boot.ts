@@ -2,11 +2,12 @@
 import type { Socket } from "node:net"
 import { fileURLToPath } from "node:url"
 import { PortError } from "../../../port-error.ts"
-import type { Booted } from "../../engine.ts"
+import { type Booted, memoryDiskBytes } from "../../engine.ts"
 import { words } from "../../guest/frames.ts"
 import type { Link, WorkloadNetwork } from "../../network/network.ts"
 import type { WorkloadSpec } from "../../port.ts"
 import type { Disks, Slots } from "../process/disks.ts"
+import { takeLink } from "../process/held.ts"
 import { countsOf } from "../process/hierarchies.ts"
 import { isRoot, UID_BASE, UIDS_EACH, usedOn } from "../process/host.ts"
 import { seccompFilter } from "../process/seccomp.ts"
@@ -33,8 +34,6 @@ export interface Parts {
   readonly info: DaemonInfo
 }
 
-/** Of a disk in memory, which counts as the workload's memory; its processes need some too. */
-const MEMORY_DISK_PART = 0.75
 /** For a daemon that is busy. */
 const ARRIVAL_MS_MAX = 30_000
 const runtimeDir = fileURLToPath(new URL("../../", import.meta.url))
@@ -48,14 +47,14 @@ interface TakenDisk {
 /** What is `held` goes when the workload ends, what is `needed` as soon as its container runs. */
 const takeDisk = async (
   { containers, disks, slots, perl }: Parts,
-  { id, disk, memoryBytes }: WorkloadSpec,
+  spec: WorkloadSpec,
   { held, needed }: { held: AsyncDisposableStack; needed: AsyncDisposableStack },
 ): Promise<TakenDisk> => {
+  const { id, disk } = spec
   if (disk.kind === "memory") {
     const slot = slots.take()
     held.defer(() => slots.free(slot))
-    const bytes = Math.floor(Math.min(disk.bytes, memoryBytes * MEMORY_DISK_PART))
-    return { slot, source: "memory", disk: { memoryBytes: bytes } }
+    return { slot, source: "memory", disk: { memoryBytes: memoryDiskBytes(spec) } }
   }
   const { slot, source } = await disks.prepare(id, disk.bytes)
   if (!isRoot()) return { slot, source: "volume", disk: { volume: containers.nameOf(id) } }
@@ -63,16 +62,6 @@ const takeDisk = async (
   if (kind === "directory") return { slot, source, disk: { directory: path } }
   const { device } = needed.use(await attachLoop(perl, path))
   return { slot, source, disk: { device } }
-}
-
-const takeLink = async (
-  { network }: Parts,
-  { network: policy }: WorkloadSpec,
-  held: AsyncDisposableStack,
-): Promise<Link | undefined> => {
-  if (policy.mode === "none") return undefined
-  if (!network) throw new PortError("refused", "there is no network")
-  return held.use(await network.take(policy))
 }
 
 const imageBinds = async (
@@ -188,7 +177,7 @@ const begin = async (parts: Parts, spec: WorkloadSpec, held: AsyncDisposableStac
   await using needed = new AsyncDisposableStack()
   const disk = await takeDisk(parts, spec, { held, needed })
   const uidBase = UID_BASE + disk.slot * UIDS_EACH
-  const link = await takeLink(parts, spec, held)
+  const link = held.use(await takeLink(parts.network, spec))
   const binds = await imageBinds(parts, spec, { held, uidBase })
   const expected = needed.use(arrivals.expect())
   const request = requestOf(spec, uidBase, expected.ticket)

@@ -1,5 +1,6 @@
 /** What workloads are made of in Kubernetes. */
 import { apiVersions } from "../../../kubernetes/resources.ts"
+import { memoryDiskBytes } from "../../engine.ts"
 import { words } from "../../guest/frames.ts"
 import type { WorkloadSpec } from "../../port.ts"
 import { seccompFilter } from "../process/seccomp.ts"
@@ -36,8 +37,6 @@ const START_SECONDS = 120
 /** How long the agent lives without a word of the platform, which says one each `HEARTBEAT_MS`. */
 const PATIENCE_SECONDS = 90
 export const HEARTBEAT_MS = 15_000
-/** Of a disk in memory, which counts as the workload's memory; its processes need some too. */
-const MEMORY_DISK_PART = 0.75
 const MiB = 2 ** 20
 export const DOOR_BYTES = 32 * MiB
 /** What its processes use in common with nobody: their own logs, which say nothing. */
@@ -143,16 +142,10 @@ const doorContainer = ({ image }: PodOptions) => ({
   securityContext: securityOf([]),
 })
 
-const diskVolume = ({ instance }: PodOptions, { id, disk, memoryBytes }: WorkloadSpec) =>
-  disk.kind === "persistent"
-    ? { name: DISK, persistentVolumeClaim: { claimName: nameOf(instance, id) } }
-    : {
-        name: DISK,
-        emptyDir: {
-          medium: "Memory",
-          sizeLimit: String(Math.floor(Math.min(disk.bytes, memoryBytes * MEMORY_DISK_PART))),
-        },
-      }
+const diskVolume = ({ instance }: PodOptions, spec: WorkloadSpec) =>
+  spec.disk.kind === "persistent"
+    ? { name: DISK, persistentVolumeClaim: { claimName: nameOf(instance, spec.id) } }
+    : { name: DISK, emptyDir: { medium: "Memory", sizeLimit: String(memoryDiskBytes(spec)) } }
 
 /** The labels and the spec of a workload's Pod, whoever makes it. */
 export const podTemplate = (options: PodOptions, spec: WorkloadSpec) => ({

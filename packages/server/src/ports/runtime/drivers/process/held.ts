@@ -1,6 +1,6 @@
 /** What a workload has of this machine while it runs, for drivers whose workloads one launcher starts. */
 import { PortError } from "../../../port-error.ts"
-import type { Booted, Engine } from "../../engine.ts"
+import { type Booted, type Engine, memoryDiskBytes } from "../../engine.ts"
 import type { Link, WorkloadNetwork } from "../../network/network.ts"
 import type { RuntimeCapabilities, WorkloadSpec } from "../../port.ts"
 import { createSlots, type Disks, openDisks, type Slots } from "./disks.ts"
@@ -8,9 +8,6 @@ import { type Group, type Groups, openGroups } from "./groups.ts"
 import type { GroupLimits } from "./hierarchies.ts"
 import { instanceOf, SLOTS_MAX } from "./host.ts"
 import { type Launcher, openLauncher } from "./launcher.ts"
-
-/** Of a disk in memory, which counts as the workload's memory; its processes need some too. */
-const MEMORY_DISK_PART = 0.75
 
 export interface Holdings {
   readonly launcher: Launcher
@@ -80,12 +77,11 @@ export const hold = async (
   spec: WorkloadSpec,
   limits: GroupLimits,
 ): Promise<Held> => {
-  const { id, disk, memoryBytes } = spec
+  const { id, disk } = spec
   const isKept = disk.kind === "persistent"
-  const memory = () => `memory:${Math.floor(Math.min(disk.bytes, memoryBytes * MEMORY_DISK_PART))}`
   const { slot, source } = isKept
     ? await disks.prepare(id, disk.bytes)
-    : { slot: slots.take(), source: memory() }
+    : { slot: slots.take(), source: `memory:${memoryDiskBytes(spec)}` }
   const leave = () => {
     if (!isKept) slots.free(slot)
   }
