@@ -1,6 +1,7 @@
 /** What sandboxes promise to their callers. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import pg from "pg"
 import { platform } from "../../testing/platform.ts"
 import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
 
@@ -39,6 +40,31 @@ test("a sandbox is made, takes commands at once, and is gone when it is deleted"
     sandboxes.runCommand({ id: made.id, command: "true" }),
     refusedAs("sandbox_not_found", 404),
   )
+})
+
+test("whoever has used a sandbox finds it running, however late its start comes on record", async t => {
+  const p = await platform(t, { env: { SVC_SANDBOX_POOL: "0" } })
+  const svc = await p.client("acme", ...SANDBOX_SCOPES)
+  const keeper = new pg.Client({ connectionString: p.database.pool.options.connectionString })
+  await keeper.connect()
+  try {
+    const { id } = await svc.sandboxes.create(SMALL)
+    await keeper.query("BEGIN")
+    await keeper.query("SELECT FROM sandboxes.sandboxes WHERE id = $1 FOR UPDATE", [id])
+    const facts = async () => {
+      const { services } = await svc.identity.services()
+      return services.find(({ name }) => name === "sandboxes")?.capabilities
+    }
+    await eventually("it runs", facts, found => found?.running === 1)
+    const used = svc.sandboxes.runCommand({ id, command: "true" })
+    const seen = used.then(() => svc.sandboxes.get({ id })).then(({ status }) => status)
+    // Long enough for a command that waits for nothing.
+    for (let asked = 0; asked < 30; asked++) await Promise.race([seen, facts()])
+    await keeper.query("COMMIT")
+    assert.equal(await seen, "RUNNING")
+  } finally {
+    await keeper.end()
+  }
 })
 
 test("a command is an argument vector unless it is one string, and gets what it is given", async t => {

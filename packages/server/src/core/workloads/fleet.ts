@@ -155,7 +155,8 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
 
   return {
     find: id => (ending.has(id) ? undefined : running.get(id)?.live),
-    ready: id => (ending.has(id) ? undefined : (running.get(id)?.live ?? launcher.waitFor(id))),
+    // One that runs and is not on record yet is still starting.
+    ready: id => (ending.has(id) ? undefined : (launcher.waitFor(id) ?? running.get(id)?.live)),
     itemOf: id => running.get(id)?.live.item ?? launcher.itemOf(id),
     isEnding: id => ending.has(id),
     ids: () => [...running.keys()],
