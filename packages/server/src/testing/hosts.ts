@@ -18,8 +18,11 @@ export const hostsOf = async (t: Ends, ...envs: readonly Env[]): Promise<TestPla
       SVC_PEER_URL: `http://127.0.0.1:${port}`,
       SVC_SANDBOX_POOL: "0",
     }
-    const databaseUrl = hosts[0]?.database.pool.options.connectionString
-    hosts.push(await platform(t, { env: { ...reached, ...env }, ...(databaseUrl && { databaseUrl }) }))
+    const [first] = hosts
+    const databaseUrl = first?.database.pool.options.connectionString
+    // By clocks that differ by more than half a minute one would take the other for gone.
+    const shared = first && databaseUrl ? { databaseUrl, startMs: first.clock.now() } : {}
+    hosts.push(await platform(t, { env: { ...reached, ...env }, ...shared }))
   }
   for (const host of hosts) await host.clock.advance(HEARD_MS)
   return hosts

@@ -63,6 +63,8 @@ export interface PlatformOptions extends Overrides {
   readonly wait?: () => Promise<void>
   /** A second process of one platform shares the first one's database. */
   readonly databaseUrl?: string
+  /** Where its clock begins; that of a second process where the first one's is, however long starting it takes. */
+  readonly startMs?: number
 }
 
 /** Set by `npm test` for the test files it starts: making a template takes a second, and each platform would. */
@@ -110,7 +112,7 @@ const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promi
 }
 
 export const platform = async (t: Ends, options: PlatformOptions = {}): Promise<TestPlatform> => {
-  const clock = createTestClock()
+  const clock = createTestClock(options.startMs)
   const effects: string[] = []
   const areas = [createProbeArea(effects, options.wait), ...(options.areas ?? [])]
   const started = await start(t, { ...options, areas }, clock)
