@@ -97,6 +97,21 @@ test("who cannot be reached or cannot either is passed over, and the last one's 
   assert.deepEqual(await ask(), [404, ""])
 })
 
+test("a process that stands still while it connects does not take the other for gone", async t => {
+  const { url: able } = await listen(t, (_request, response) => response.end("able"))
+  const relay = createRelay({ masterKey, clock: createTestClock(), log, stopping })
+  t.after(() => relay[Symbol.dispose]())
+  const { url } = await listen(t, async (request, response) => {
+    const given = { address: "203.0.113.7", body: undefined, stream: () => request, to: [able] }
+    const passed = relay.pass({ request, response, ...given })
+    // As on a machine that does something else meanwhile, for longer than a peer has to answer.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500)
+    if (!(await passed)) response.writeHead(404).end()
+  })
+  const answer = await fetch(url)
+  assert.deepEqual([answer.status, await answer.text()], [200, "able"])
+})
+
 test("what one process may have done is not asked of another", async t => {
   let asked = 0
   const { url: breaking } = await listen(t, request => void request.socket.destroy())

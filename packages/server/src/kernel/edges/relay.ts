@@ -130,7 +130,9 @@ const ask = (given: Passed, peer: Peer): Promise<Answered> => {
   passed.on("response", answer => resolve({ answer }))
   passed.on("upgrade", (answer, connection, first) => resolve({ answer, further: { connection, first } }))
   passed.on("error", error => reject(isConnected ? error : new UnreachedError(error.message)))
-  const timer = setTimeout(() => passed.destroy(new Error("it does not answer")), CONNECT_MS_MAX)
+  const giveUp = () => void (isConnected || passed.destroy(new Error("it does not answer")))
+  // Who was kept from looking for so long looks first.
+  const timer = setTimeout(() => setImmediate(giveUp), CONNECT_MS_MAX)
   passed.on("socket", socket => {
     const connected = () => {
       isConnected = true
