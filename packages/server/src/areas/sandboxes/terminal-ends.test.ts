@@ -76,18 +76,36 @@ test("a sandbox counts as used while a terminal is open, and as idle from its en
   await eventually("it is idle", status, found => found === "STOPPED")
 })
 
+/** Writes for ever, and counts how much it could. */
+const COUNTING = 'part=$(printf %04096d 0); while :; do printf %s "$part"; printf x >>written; done'
+
+/** Whether nothing more fits between that command and its client. */
+const isKept = async (svc: World["svc"], id: string): Promise<boolean> => {
+  const written = async () => (await svc.sandboxes.runCommand({ id, command: "wc -c <written" })).stdout
+  const first = await written()
+  for (let look = 0; look < 5; look++) if ((await written()) !== first) return false
+  return first !== ""
+}
+
 test("a client that answers no ping is taken for gone; one that has much to read is not", async t => {
   const world = await start(t)
   const { p, svc } = world
   const id = await runningSandbox(svc, LASTING)
   const alive = await open(t, world, id)
   const dead = await open(t, world, id, { autoPong: false })
-  const busy = await openTerminal(t, p.url, `/v1/sandboxes/${id}/terminal?command=yes`, {
+  const query = new URLSearchParams({ command: COUNTING })
+  const busy = await openTerminal(t, p.url, `/v1/sandboxes/${id}/terminal?${query}`, {
     secret: world.secret,
     autoPong: false,
   })
-  await busy.until("y")
+  await busy.until("0")
   busy.socket.pause()
+  // As long as the systems between them take more, there is nothing that waits for it.
+  await eventually(
+    "it has much to read",
+    () => isKept(svc, id),
+    kept => kept,
+  )
   await roundTrip(dead)
   await p.clock.advance(30 * SECOND)
   await roundTrip(alive)
