@@ -36,15 +36,26 @@ export interface TestTerminal {
   until(text: string | RegExp): Promise<void>
 }
 
+/** Of a terminal from which nothing comes: much of it may take long. */
 const PATIENCE_MS = 60_000
 
-const within = async <Value>(what: () => string, value: Promise<Value>): Promise<Value> => {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`never came: ${what()}`)), PATIENCE_MS)
-  try {
-    return await Promise.race([value, promise])
-  } finally {
-    clearTimeout(timer)
+const createPatience = () => {
+  const timers = new Set<NodeJS.Timeout>()
+  return {
+    renew() {
+      for (const timer of timers) timer.refresh()
+    },
+    async within<Value>(what: () => string, value: Promise<Value>): Promise<Value> {
+      const { promise, reject } = Promise.withResolvers<never>()
+      const timer = setTimeout(() => reject(new Error(`never came: ${what()}`)), PATIENCE_MS)
+      timers.add(timer)
+      try {
+        return await Promise.race([value, promise])
+      } finally {
+        timers.delete(timer)
+        clearTimeout(timer)
+      }
+    },
   }
 }
 
@@ -59,7 +70,9 @@ const follow = (socket: WebSocket, headers: IncomingMessage["headers"]): TestTer
   const chunks: Buffer[] = []
   const said: unknown[] = []
   let look = () => {}
+  const { renew, within } = createPatience()
   socket.on("message", (data, isBinary) => {
+    renew()
     if (isBinary) chunks.push(data as Buffer)
     else said.push(JSON.parse(String(data)))
     look()
