@@ -74,7 +74,7 @@ test("a shell has the size, keys and exit code of this terminal, which is as bef
   skip,
 }, async t => {
   const terminal = await inTerminal(t, watched(`$SVC sandboxes shell ${id}`))
-  const [, device = ""] = await terminal.until(/(\/dev\/pts\/\d+)/)
+  const [, device = ""] = await terminal.until(/(\/dev\/pts\/\d+)\r\n/)
   terminal.type("stty size; echo $TERM-$((40 + 2))\r")
   await terminal.until(/33 99\r\nvt220-42\r\n/)
   await promisify(execFile)("stty", ["-F", device, "rows", "41", "cols", "77"])
@@ -103,7 +103,7 @@ test("the terminal is as before when the sandbox ends, when svc is told to, and 
 
   const told = await inTerminal(t, watched(`$SVC sandboxes shell ${id} -- 'echo ready; cat'`))
   await told.until(/ready/)
-  const [, device = ""] = await told.until(/\/dev\/(pts\/\d+)/)
+  const [, device = ""] = await told.until(/\/dev\/(pts\/\d+)\r\n/)
   const { stdout } = await promisify(execFile)("ps", ["-t", device, "-o", "pid=,args="])
   const pid = Number(/(\d+) \S*node \S*svc\.js sandboxes shell/.exec(stdout)?.[1])
   process.kill(pid, "SIGTERM")
