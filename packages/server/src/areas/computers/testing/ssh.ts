@@ -31,7 +31,8 @@ export const sshClient = async (t: Ends, config: ConnectConfig): Promise<Client>
   client.on("error", failed.reject)
   client.on("close", () => failed.reject(new Error("the connection was closed")))
   failed.promise.catch(() => undefined)
-  client.connect({ host: "127.0.0.1", ...config })
+  // The port itself gives up who does not log in; ssh2 would earlier.
+  client.connect({ host: "127.0.0.1", readyTimeout: 120_000, ...config })
   await Promise.race([once(client, "ready"), failed.promise])
   return client
 }
