@@ -1,5 +1,7 @@
 import assert from "node:assert/strict"
 import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { type AddressInfo, connect, createServer } from "node:net"
 import { after, before, type TestContext, test } from "node:test"
 import { promisify } from "node:util"
 import { everyScope, platform, type TestPlatform } from "../../../server/src/testing/platform.ts"
@@ -26,8 +28,8 @@ const skip = script === undefined && "there is no program script"
 const PATIENCE_MS = 60_000
 
 /** Runs a line of the shell in a terminal, in which `$SVC` is the command line. */
-const inTerminal = async (t: TestContext, line: string) => {
-  const { env } = await openShell(t, p.url, secret)
+const inTerminal = async (t: TestContext, line: string, url = p.url) => {
+  const { env } = await openShell(t, url, secret)
   const child = spawn(script ?? "", ["-qfec", line, "/dev/null"], {
     env: { ...env, SVC_TOKEN: secret, SVC: `${process.execPath} ${bin}`, SHELL: "/bin/sh", TERM: "vt220" },
     stdio: "pipe",
@@ -90,6 +92,41 @@ test("a shell has the size, keys and exit code of this terminal, which is as bef
   await terminal.until(/code 6 after/)
   assert.equal(await terminal.exited, 0)
   assert.ok(isRestored(terminal.output()), terminal.output())
+})
+
+/** Another address of the platform, where handshakes of terminals are held until they may go on. */
+const holdingTerminals = async (t: TestContext) => {
+  const held = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  const server = createServer(client => {
+    client.on("error", () => undefined)
+    client.once("data", async head => {
+      client.pause()
+      if (head.includes("/terminal")) {
+        held.resolve()
+        await goOn.promise
+      }
+      const far = connect(Number(new URL(p.url).port), "127.0.0.1").on("error", () => client.destroy())
+      far.write(head)
+      client.pipe(far).pipe(client)
+    })
+  }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, held: held.promise, goOn: goOn.resolve }
+}
+
+test("a shell has the size that this terminal took while it was reached", { skip }, async t => {
+  const { url, held, goOn } = await holdingTerminals(t)
+  const terminal = await inTerminal(t, watched(`$SVC sandboxes shell ${id}`), url)
+  const [, device = ""] = await terminal.until(/(\/dev\/pts\/\d+)\r\n/)
+  await held
+  await promisify(execFile)("stty", ["-F", device, "rows", "41", "cols", "77"])
+  goOn()
+  terminal.type("until [ \"$(stty size)\" = '41 77' ]; do sleep 0.05; done; exit 4\r")
+  await terminal.until(/code 4 after/)
+  assert.equal(await terminal.exited, 0)
 })
 
 test("the terminal is as before when the sandbox ends, when svc is told to, and after ~.", {

@@ -87,7 +87,10 @@ export const runShell = async (
   using ends = new DisposableStack()
   if (screen.tty) {
     ends.use(rawMode(stdin))
-    ends.use(out.onResize(() => remote.resize(out.size() ?? { columns: 80, rows: 24 })))
+    const resize = () => remote.resize(out.size() ?? { columns: 80, rows: 24 })
+    ends.use(out.onResize(resize))
+    // It may have changed while the other side was reached.
+    resize()
   }
   let endedBy: (typeof ENDING)[number] | undefined
   for (const signal of ENDING) {
