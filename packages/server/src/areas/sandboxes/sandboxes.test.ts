@@ -100,7 +100,8 @@ test("a command past its timeout is killed with all it started, and the sandbox 
   const ran = await svc.sandboxes.runCommand({
     id,
     command: "trap '' TERM; echo begun; sleep 1000 & sleep 1000; wait",
-    timeout_seconds: 3,
+    // Enough for its first word on any machine.
+    timeout_seconds: 10,
   })
   assert.deepEqual([ran.exit_code, ran.timed_out, ran.stdout], [124, true, "begun\n"])
   await eventually(

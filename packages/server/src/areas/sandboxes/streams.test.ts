@@ -37,7 +37,8 @@ test("output comes while the command runs, all of it, and the exit comes last", 
   const flooded = await collect((await svc.sandboxes.streamCommand({ id, command: flood })) as Events)
   assert.deepEqual([flooded.stdout.length, flooded.exit.exit_code], [5_000_000, 0])
 
-  const late = await svc.sandboxes.streamCommand({ id, command: "echo a; sleep 1000", timeout_seconds: 3 })
+  // Enough for its first word on any machine.
+  const late = await svc.sandboxes.streamCommand({ id, command: "echo a; sleep 1000", timeout_seconds: 10 })
   const ended = await collect(late as Events)
   assert.deepEqual([ended.stdout, ended.exit.exit_code, ended.exit.timed_out], ["a\n", 124, true])
   await assert.rejects(
