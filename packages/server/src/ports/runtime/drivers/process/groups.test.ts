@@ -40,6 +40,9 @@ test("cgroup v2: one group has all limits, and is asked what was used", async t 
   await writeFile(join(group, "pids.current"), "4\n")
   const told = { cpuMs: 1500, memoryBytes: 5000, memoryPeakBytes: 9000, outOfMemoryKills: 3, processes: 4 }
   assert.deepEqual(await only.stats(group), told)
+  // As if the workload had taken more between one file and the next.
+  await writeFile(join(group, "memory.peak"), "8000\n")
+  assert.deepEqual(await only.stats(group), told)
   await only.freeze?.(group)
   assert.equal(await read("cgroup.freeze"), "1")
 })

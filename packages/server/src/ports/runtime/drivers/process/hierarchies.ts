@@ -12,6 +12,7 @@ export interface GroupLimits {
 export interface GroupStats {
   readonly cpuMs: number
   readonly memoryBytes: number
+  /** Never less than what is used: the two are read one after the other, while the workload takes more. */
   readonly memoryPeakBytes: number
   readonly outOfMemoryKills: number
   readonly processes: number
@@ -71,7 +72,7 @@ const v1: Readonly<Record<string, Omit<Hierarchy, "parentDir">>> = {
       ])
       return {
         memoryBytes: Math.max(0, used - fieldIn(stat, "total_inactive_file")),
-        memoryPeakBytes: peak,
+        memoryPeakBytes: Math.max(peak, used),
         outOfMemoryKills: fieldIn(control, "oom_kill"),
       }
     },
@@ -123,7 +124,7 @@ const v2: Omit<Hierarchy, "parentDir"> = {
     return {
       cpuMs: fieldIn(cpu, "usage_usec") / 1e3,
       memoryBytes: Math.max(0, used - fieldIn(stat, "inactive_file")),
-      memoryPeakBytes: peak || used,
+      memoryPeakBytes: Math.max(peak, used),
       outOfMemoryKills: fieldIn(events, "oom_kill"),
       processes,
     }
