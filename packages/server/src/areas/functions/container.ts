@@ -13,7 +13,7 @@ import { type Room, startWorkload, type Workload, type WorkloadNeeds } from "./w
 /** Where programs listen, and what they are told as PORT: Cloud Run's default. */
 const PORT = 8080
 const LISTENING_EVERY_MS = 25
-/** How long a workload takes to end, when it does. */
+/** How long after its connections a program ends, when it does. */
 const ENDING_MS_MAX = 5_000
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -125,6 +125,15 @@ const broken = (error: unknown): FunctionError =>
     ? problem("Crash", `the program does not listen on port ${PORT}`)
     : problem("InvalidResponse", error instanceof Error ? error.message : String(error))
 
+/** Waits for a program that may be about to end. One that has ended takes with it all there was, however long that takes. */
+const endOf = async ({ process, ended }: Workload): Promise<void> => {
+  const exited = process.exited.then(
+    () => true,
+    () => true,
+  )
+  if (await Promise.race([exited, delay(ENDING_MS_MAX, false, { ref: false })])) await ended
+}
+
 /** Speaks HTTP to the program, and of it to the platform as harnesses do. */
 const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
   const callers = new Map<
@@ -160,8 +169,7 @@ const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
       if (leave.signal.aborted)
         return { error: problem("Cancelled", "the caller left before the reply had ended"), bytes: 0 }
       // Where the connection broke because the program ends, how that ended is the better answer, and comes by itself.
-      if (!isMalformed(error))
-        await Promise.race([workload.ended, delay(ENDING_MS_MAX, undefined, { ref: false })])
+      if (!isMalformed(error)) await endOf(workload)
       return { error: broken(error), bytes: 0 }
     })
     callers.delete(sent.i)
