@@ -1,10 +1,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { until } from "../../testing/process.ts"
-import { eventually } from "../events/testing/world.ts"
 import { IDLE_MS_MAX } from "./fleet.ts"
 import { INSTANCES_MAX } from "./group.ts"
-import { deploy, functionWorld, invoke, printed } from "./testing/world.ts"
+import { deploy, eventually, functionWorld, invoke, printed } from "./testing/world.ts"
 
 const queue = async (world: Awaited<ReturnType<typeof functionWorld>>, id: string, payload = {}) => {
   const answer = await world.svc.functions.invoke({ id, mode: "async", payload })
@@ -43,7 +42,7 @@ test("`Prefer: respond-async` asks for the same", async t => {
 })
 
 test("an asynchronous invocation that fails is tried three times, then kept, and can be sent off again", async t => {
-  const world = await functionWorld(t)
+  const world = await functionWorld(t, { env: { SVC_RETRY_DELAY_FACTOR: "0.001" } })
   const { id } = await deploy(world, "export const handler = () => { throw new Error('not yet') }")
   const invocation_id = await queue(world, id)
   const dead = await eventually(world, async () => {
@@ -84,18 +83,20 @@ test("an idle function scales to zero, and one with min_instances does not", asy
 test("with concurrency one instance serves many at once, and without it each has its own", async t => {
   const world = await functionWorld(t)
   const code = `let running = 0, most = 0
-    export const handler = async () => {
+    export const handler = async ({ beside }) => {
       most = Math.max(most, ++running)
-      await new Promise(resolve => setTimeout(resolve, 1_000))
+      // So many are to come, however slowly; of those that are not to come, a second would show some.
+      do await new Promise(resolve => setTimeout(resolve, 1_000))
+      while (most < beside)
       running--
       return { most, pid: process.pid }
     }`
-  const most = async (id: string) => {
-    const answers = await Promise.all(Array.from({ length: 4 }, () => invoke(world, id)))
+  const most = async (id: string, beside: number) => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => invoke(world, id, { beside })))
     return Math.max(...answers.map(({ result }) => (result as { most: number }).most))
   }
-  assert.equal(await most((await deploy(world, code)).id), 1)
-  assert.equal(await most((await deploy(world, code, { concurrency: 10 })).id), 4)
+  assert.equal(await most((await deploy(world, code, { timeout_seconds: 300 })).id, 1), 1)
+  assert.equal(await most((await deploy(world, code, { timeout_seconds: 300, concurrency: 10 })).id, 4), 4)
 })
 
 test("more invocations than can wait are throttled and told when to try again", async t => {

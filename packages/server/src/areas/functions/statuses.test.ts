@@ -3,8 +3,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { FUNCTIONS_MAX } from "@svc/contract"
 import { everyScope, platform } from "../../testing/platform.ts"
-import { eventually } from "../events/testing/world.ts"
-import { deploy, type FunctionWorld, functionWorld } from "./testing/world.ts"
+import { deploy, eventually, type FunctionWorld, functionWorld } from "./testing/world.ts"
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -65,7 +64,7 @@ test("a host without room says so, and a function whose queue is full is throttl
   await assert.rejects(world.svc.functions.invoke({ id: large, payload: {} }), full)
 
   const code = "export const handler = () => new Promise(() => {})"
-  const { id } = await deploy(world, code, { public: true, timeout_seconds: 60 })
+  const { id } = await deploy(world, code, { public: true, timeout_seconds: 300 })
   // One runs and 256 wait; those beyond are refused, which tells that it is full.
   const ends = new AbortController()
   t.after(() => ends.abort())
@@ -88,7 +87,9 @@ test("where nothing runs workloads any more, functions are 501, and still listed
   const world = await functionWorld(t)
   const { id } = await deploy(world, "export const handler = () => 1", { public: true })
   const { databaseUrl = "" } = world.platform.config
-  const p = await platform(t, { databaseUrl, env: { SVC_MODE: "production" } })
+  const p = await platform(t, {
+    ...{ databaseUrl, env: { SVC_MODE: "production", SVC_RETRY_DELAY_FACTOR: "0.001" } },
+  })
   assert.deepEqual(await knock({ platform: p, secret: world.secret }, id, "/a"), all("501 not_implemented"))
   const svc = p.as(world.secret)
   const absent = { code: "not_implemented", status: 501 }

@@ -1,8 +1,7 @@
 /** Functions as events and schedules call them. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { eventually } from "../events/testing/world.ts"
-import { deploy, functionWorld } from "./testing/world.ts"
+import { deploy, eventually, functionWorld } from "./testing/world.ts"
 
 test("an event invokes the function that its subscription names, with the event", async t => {
   const world = await functionWorld(t)

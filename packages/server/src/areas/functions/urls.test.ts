@@ -1,8 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { everyScope } from "../../testing/platform.ts"
-import { eventually } from "../events/testing/world.ts"
-import { deploy, functionWorld } from "./testing/world.ts"
+import { deploy, eventually, functionWorld } from "./testing/world.ts"
 
 const ECHO = `export default {
   async fetch(request, env, context) {

@@ -7,6 +7,7 @@ import {
   type TestPlatform,
   uniqueName,
 } from "../../../testing/platform.ts"
+import { until } from "../../../testing/process.ts"
 
 export interface FunctionWorld {
   readonly platform: TestPlatform
@@ -47,3 +48,20 @@ export const invoke = async (
 /** The text of every line that the function printed. */
 export const printed = async ({ svc }: Pick<FunctionWorld, "svc">, id: string): Promise<string[]> =>
   (await svc.functions.logs({ id, limit: 1_000 })).data.map(({ stream, message }) => `${stream} ${message}`)
+
+/** Less than what is seldom done, of what runs for as long as `until` waits. */
+const STEP_MS = 100
+
+/**
+ * Looks until it is so, turning the clock on between two looks. By little: of a run that takes seconds on a busy machine
+ * the platform must not find that it has taken minutes, or that its process gave no sign of life meanwhile.
+ */
+export const eventually = async <Found>(
+  { platform: { clock } }: Pick<FunctionWorld, "platform">,
+  look: () => Promise<Found | undefined | false>,
+) =>
+  until("it comes to be", async () => {
+    const found = await look()
+    if (!found) await clock.advance(STEP_MS)
+    return found
+  })
