@@ -68,7 +68,7 @@ test("a program of an image is invoked over HTTP, with the image's settings, and
 }, async t => {
   const { world, registry, layers, config, create, get, image } = await containerWorld(t)
   const digest = registry.push("app", "latest", layers, { config })
-  const { id, ...made } = await create(image, { env: { MINE: "own" }, concurrency: 5, timeout_seconds: 30 })
+  const { id, ...made } = await create(image, { env: { MINE: "own" }, concurrency: 5, timeout_seconds: 300 })
   assert.deepEqual([made.runtime, made.image, made.image_digest], ["container", image, null])
   const first = await invoke(world, id, { n: 1 })
   assert.deepEqual(first.result, { got: { n: 1 }, env: "plain own 8080", at: "/app", as: "0" })
@@ -102,15 +102,17 @@ test("a version stays what its tag stood for, and runs out of time and of the re
 }, async t => {
   const { world, registry, layers, config, create, image } = await containerWorld(t)
   const first = registry.push("app", "latest", layers, { config })
-  const { id } = await create(image, { timeout_seconds: 3 })
-  const { status, error } = await invoke(world, id, { how: "wait" })
-  assert.deepEqual([status, error?.type], ["timeout", "Timeout"])
-  registry.push("app", "latest", layers, { config: { ...config, Env: ["PATH=/bin", "FLAVOUR=new"] } })
-  await world.platform.clock.advance(600_000)
+  const { id } = await create(image, { timeout_seconds: 300 })
   const flavour = async () => {
     const { result } = await invoke(world, id)
     return (result as { env: string }).env.split(" ")[0]
   }
+  assert.equal(await flavour(), "plain")
+  const { id: brief } = await create(image, { timeout_seconds: 3 })
+  const { status, error } = await invoke(world, brief, { how: "wait" })
+  assert.deepEqual([status, error?.type], ["timeout", "Timeout"])
+  registry.push("app", "latest", layers, { config: { ...config, Env: ["PATH=/bin", "FLAVOUR=new"] } })
+  await world.platform.clock.advance(600_000)
   assert.equal(await flavour(), "plain")
   const updated = await world.svc.functions.update({ id, memory_mb: 192 })
   assert.deepEqual([updated.image_digest, await flavour()], [first, "plain"])
