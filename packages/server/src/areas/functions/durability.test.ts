@@ -1,12 +1,14 @@
 /** The real process, killed while functions run. */
 import assert from "node:assert/strict"
+import { randomUUID } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { test } from "node:test"
 import { createSvc } from "@svc/sdk"
 import { readFirstRun, spawnSvc, until } from "../../testing/process.ts"
 
-const MARK = "a-function-of-the-durability-test"
+/** Of this run: others may go on beside it. */
+const MARK = `a-function-of-the-durability-test-${randomUUID()}`
 
 /** Processes of this machine whose command line or environment names the mark. */
 const marked = async (): Promise<string[]> => {
