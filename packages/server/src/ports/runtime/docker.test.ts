@@ -89,9 +89,11 @@ const containersOf = async (api: DockerApi, id?: string): Promise<readonly Inspe
   const filters = JSON.stringify(id === undefined ? {} : { label: [`svc.workload=${id}`] })
   const query = { all: "1", filters }
   const found = (await api.call("GET", "/containers/json", { query })) as readonly Inspected[]
-  return Promise.all(
-    found.map(async ({ Id }) => (await api.call("GET", `/containers/${Id}/json`)) as Inspected),
+  const inspected = await Promise.all(
+    // One that goes between the two questions is not there.
+    found.map(({ Id }) => api.call("GET", `/containers/${Id}/json`, { accepts: [404] })),
   )
+  return (inspected as readonly (Inspected | undefined)[]).filter(one => one !== undefined)
 }
 
 /** What Docker and this machine still have of workloads. */
