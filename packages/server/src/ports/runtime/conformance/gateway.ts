@@ -44,8 +44,8 @@ const machineIn = async (t: TestContext, network: WorkloadNetwork, address: stri
   await link.joinProcess(pid)
   const shell = (script: string): string =>
     String(execFileSync("nsenter", ["--target", String(pid), "--net", "sh", "-c", script], { stdio: "pipe" }))
-  /** Says something to a server from an address, and gives what it says. */
-  const say = (what: string, from: string, to: string = first, seconds = 1): string =>
+  /** Says something to a server from an address, and gives what it says; waits long for who should answer. */
+  const say = (what: string, from: string, to: string = first, seconds = 60): string =>
     shell(`perl -e 'use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "${from}", PeerAddr => "${to}",
       PeerPort => ${port}, Proto => "udp") or exit; send $s, "${what}", 0; my $r = ""; vec($r, fileno $s, 1) = 1; my $b = "";
       select($r, undef, undef, ${seconds}) and sysread $s, $b, 99; print $b'`)
