@@ -33,7 +33,7 @@ export const START_MS_MAX = { kvm: 30_000, tcg: 120_000 }
 /** How launch.pl ends when the guest's kernel had killed for memory. */
 const OUT_OF_MEMORY = 3
 /** Longer than launch.pl gives a guest to write what is on its disk. */
-const END_MS_MAX = 6_000
+const END_MS_MAX = 36_000
 
 export interface Parts extends Holdings {
   readonly templates: Templates

@@ -16,8 +16,8 @@ BEGIN {
 
 # Descriptors of QEMU's, as machine.ts names them; 0 is the agent's.
 my %fds = (control => 3, share => 4, monitor => 5, disk => 6, state => 7, memory => 8, network => 9);
-# For a guest that is told to end, until it has written all.
-sub END_S ()          { 3 }
+# For a guest that is told to end, until it has written all: what it kept in memory may be much, and the disk slow.
+sub END_S ()          { 30 }
 # How this process ends when the guest's kernel had killed for memory, as driver.ts knows it.
 sub OUT_OF_MEMORY () { 3 }
 sub TEMPLATES_MAX ()  { 8 }
