@@ -25,8 +25,8 @@ export interface Parts {
   readonly sandboxMsMax: number
 }
 
-/** For the node to tell how a Pod ended that has. */
-const VERDICT_MS_MAX = 10_000
+/** For the node to tell how a Pod ended that has; one that is short of memory takes its time. */
+const VERDICT_MS_MAX = 30_000
 const RETRY_MS = 500
 const MESSAGE_CHARACTERS_MAX = 300
 /** Of a program in a Pod, as the API tells it. */
