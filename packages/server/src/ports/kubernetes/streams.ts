@@ -82,11 +82,13 @@ const watchOver = (socket: WebSocket): NodeJS.Timeout => {
   socket.on("pong", () => {
     isHeard = true
   })
-  return setInterval(() => {
+  const look = () => {
     if (!isHeard) return socket.terminate()
     isHeard = false
     socket.ping()
-  }, PING_MS)
+  }
+  // Where this process itself was held up, the answer has come and is only not read yet: that comes first.
+  return setInterval(() => setImmediate(look), PING_MS)
 }
 
 export const openRemoteProcess = async (target: RemoteTarget, timeoutMs: number): Promise<RemoteProcess> => {
