@@ -1,27 +1,20 @@
 /**
  * `npm run bench`: what the pipeline costs, as ratios against a bare server in the same run. Never a test. It takes less
- * with smaller `BENCH_SECONDS`, `BENCH_DENSITY`, `BENCH_STREAMS`, `BENCH_CRON_SCHEDULES` and `BENCH_SEARCH_DOCUMENTS`.
+ * with smaller `BENCH_SECONDS`, `BENCH_DENSITY`, `BENCH_STREAMS`, `BENCH_CRON_SCHEDULES` and `BENCH_SEARCH_DOCUMENTS`;
+ * no part takes longer than `BENCH_PART_SECONDS`. What could not be measured is told, and the rest is measured.
  */
 import { execFile, spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { cronFigures } from "./bench/cron.ts"
-import { databaseFigures } from "./bench/databases.ts"
-import { emailFigures } from "./bench/email.ts"
-import { eventFigures } from "./bench/events.ts"
-import { functionFigures } from "./bench/functions.ts"
-import { jobFigures } from "./bench/jobs.ts"
+import { type Figures, loadAverage } from "./bench/figures.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
-import { apiKeyOf, median, PORT, start, stop } from "./bench/platform.ts"
-import { runtimeFigures } from "./bench/runtime.ts"
-import { sandboxFigures } from "./bench/sandboxes.ts"
-import { searchFigures } from "./bench/search.ts"
-import { storageFigures } from "./bench/storage.ts"
-import { vectorFigures } from "./bench/vectors.ts"
+import { parts } from "./bench/parts.ts"
+import { answers, apiKeyOf, median, PORT, type Started, start, stop, stopAll } from "./bench/platform.ts"
+import { endCurrentPart, runPart } from "./bench/run-part.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
@@ -57,6 +50,18 @@ const row = (what: string, connections: number, measured: Load, bare: Load): Row
   p99_ms: measured.p99Ms,
 })
 
+const print = ({ what, connections, requests_per_second, of_bare, p50_ms, p99_ms }: Row) => {
+  const cells = [
+    what.padEnd(22),
+    `${connections}`.padStart(4),
+    `${requests_per_second}`.padStart(8),
+    `${(of_bare * 100).toFixed(1)} %`.padStart(8),
+    `${p50_ms.toFixed(2)} ms`.padStart(10),
+    `${p99_ms.toFixed(2)} ms`.padStart(10),
+  ]
+  process.stdout.write(`${cells.join("  ")}\n`)
+}
+
 const throughput = async (apiKey: string): Promise<Row[]> => {
   const headers = { authorization: `Bearer ${apiKey}` }
   const get = { url: `http://127.0.0.1:${PORT}/v1/kv/get`, headers, body: { key: "bench" } }
@@ -71,48 +76,26 @@ const throughput = async (apiKey: string): Promise<Row[]> => {
     body: { plaintext: "x".repeat(1024), context: { bench: "1" } },
   }
   const echo = { url: `http://127.0.0.1:${BARE_PORT}/`, headers, body: { key: "bench" } }
-  await load(set, 1, 1)
-  await load(get, 32, 2)
   const rows: Row[] = []
-  for (const connections of CONNECTIONS) {
-    const bare = await load(echo, connections, SECONDS)
-    rows.push(row("bare node:http echo", connections, bare, bare))
-    rows.push(row("KV get", connections, await load(get, connections, SECONDS), bare))
-    rows.push(row("KV set (on disk)", connections, await load(set, connections, SECONDS), bare))
-    rows.push(row("encrypt 1 KiB", connections, await load(encrypt, connections, SECONDS), bare))
+  const tell = (one: Row) => {
+    rows.push(one)
+    print(one)
+  }
+  try {
+    await load(set, 1, 1)
+    await load(get, 32, 2)
+    for (const connections of CONNECTIONS) {
+      const bare = await load(echo, connections, SECONDS)
+      tell(row("bare node:http echo", connections, bare, bare))
+      tell(row("KV get", connections, await load(get, connections, SECONDS), bare))
+      tell(row("KV set (on disk)", connections, await load(set, connections, SECONDS), bare))
+      tell(row("encrypt 1 KiB", connections, await load(encrypt, connections, SECONDS), bare))
+    }
+  } catch (error) {
+    process.stdout.write(`throughput: not finished: ${(error as Error).message}\n`)
+    process.exitCode = 1
   }
   return rows
-}
-
-const print = (rows: readonly Row[]) => {
-  for (const { what, connections, requests_per_second, of_bare, p50_ms, p99_ms } of rows) {
-    const cells = [
-      what.padEnd(22),
-      `${connections}`.padStart(4),
-      `${requests_per_second}`.padStart(8),
-      `${(of_bare * 100).toFixed(1)} %`.padStart(8),
-      `${p50_ms.toFixed(2)} ms`.padStart(10),
-      `${p99_ms.toFixed(2)} ms`.padStart(10),
-    ]
-    process.stdout.write(`${cells.join("  ")}\n`)
-  }
-}
-
-type Figures = Readonly<Record<string, string | number>>
-
-/** What is measured on the running platform, by the names that `npm run bench -- NAME…` chooses from; all unless told. */
-const parts: Readonly<Record<string, (dataDir: string, pid: number) => Promise<Figures>>> = {
-  databases: databaseFigures,
-  storage: storageFigures,
-  vectors: vectorFigures,
-  runtime: runtimeFigures,
-  search: searchFigures,
-  jobs: jobFigures,
-  cron: cronFigures,
-  functions: functionFigures,
-  sandboxes: sandboxFigures,
-  events: eventFigures,
-  email: emailFigures,
 }
 
 const chosen = process.argv.slice(2)
@@ -120,29 +103,49 @@ const unknown = chosen.filter(name => !Object.hasOwn(parts, name))
 if (unknown.length > 0)
   throw new Error(`no such part: ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`)
 
-const measure = async (dataDir: string, pid: number): Promise<Record<string, Figures>> => {
+let platform: Started | undefined
+
+/** The parts one after another. After one that was cut off the platform may be busy with it still, and is started anew. */
+const measure = async (dataDir: string): Promise<Record<string, Figures>> => {
   const measured: Record<string, Figures> = {}
-  for (const [name, figures] of Object.entries(parts)) {
+  for (const name of Object.keys(parts)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue
-    measured[name] = await figures(dataDir, pid)
-    for (const [what, value] of Object.entries(measured[name]))
-      process.stdout.write(`${what.padEnd(50)} ${value}\n`)
+    process.stdout.write(`\n${name} (load ${loadAverage()})\n`)
+    platform ??= await start(dataDir)
+    const { figures, isWhole } = await runPart(name, dataDir, platform.process.pid ?? 0)
+    measured[name] = figures
+    if (isWhole && (await answers(`http://127.0.0.1:${PORT}/health/ready`))) continue
+    process.exitCode = 1
+    await stop(platform.process)
+    platform = undefined
   }
   return measured
 }
 
 const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-"))
 const bare = spawn(process.execPath, ["tools/bench/bare.ts", String(BARE_PORT)], { stdio: "inherit" })
+
+const cleanUp = async () => {
+  bare.kill()
+  await endCurrentPart()
+  await stopAll()
+  rmSync(dataDir, { recursive: true, force: true })
+}
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+  process.once(signal, () => void cleanUp().finally(() => process.exit(1)))
+
 try {
+  const load_before = loadAverage()
   const starts = await startTimes(dataDir)
-  const platform = await start(dataDir)
+  platform = await start(dataDir)
   await new Promise(resolve => setTimeout(resolve, 3_000))
   const idle = await residentMegabytes(platform.process.pid ?? 0)
-  const rows = chosen.length > 0 ? [] : await throughput(apiKeyOf(dataDir))
-  print(rows)
-  const measured = await measure(dataDir, platform.process.pid ?? 0)
-  await stop(platform.process)
   const key_check_us = await measureKeyCheck()
+  process.stdout.write(
+    `first start ${Math.round(starts.first)} ms, warm start ${Math.round(starts.warm)} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
+  )
+  const rows = chosen.length > 0 ? [] : await throughput(apiKeyOf(dataDir))
+  const measured = await measure(dataDir)
 
   const commit = await promisify(execFile)("git", ["rev-parse", "--short", "HEAD"]).then(
     ({ stdout }) => stdout.trim(),
@@ -156,6 +159,8 @@ try {
       cores: cpus().length,
       memory_gb: Math.round(totalmem() / 2 ** 30),
       node: process.version,
+      load_before,
+      load_after: loadAverage(),
     },
     first_start_ms: Math.round(starts.first),
     warm_start_ms: Math.round(starts.warm),
@@ -164,15 +169,11 @@ try {
     throughput: rows,
     ...measured,
   }
-  process.stdout.write(
-    `\nfirst start ${result.first_start_ms} ms, warm start ${result.warm_start_ms} ms, idle memory ${idle} MB, key check ${key_check_us} µs\n`,
-  )
   mkdirSync("bench-results", { recursive: true })
   writeFileSync(
     `bench-results/${result.date.replaceAll(":", "-")}.json`,
     `${JSON.stringify(result, null, 2)}\n`,
   )
 } finally {
-  bare.kill()
-  rmSync(dataDir, { recursive: true, force: true })
+  await cleanUp()
 }

@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { createSvc } from "../../packages/sdk/src/index.ts"
 import { readConfig } from "../../packages/server/src/config.ts"
 import { type Platform, startPlatform } from "../../packages/server/src/platform.ts"
+import { type Part, printFigures } from "./figures.ts"
 import { apiKeyOf } from "./platform.ts"
 
 const SCHEDULES = Number(process.env.BENCH_CRON_SCHEDULES ?? 10_000)
@@ -79,8 +80,7 @@ const measure = async ({ database, url: baseUrl }: Platform, apiKey: string) => 
   }
 }
 
-/** All figures by name. */
-export const cronFigures = async (): Promise<Record<string, number>> => {
+export const cronFigures: Part = async tell => {
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-cron-"))
   try {
     const settings = readConfig({
@@ -88,12 +88,10 @@ export const cronFigures = async (): Promise<Record<string, number>> => {
       SVC_OUTBOUND_ALLOW: "127.0.0.0/8",
     })
     await using platform = await startPlatform(settings)
-    return await measure(platform, apiKeyOf(dataDir))
+    tell(await measure(platform, apiKeyOf(dataDir)))
   } finally {
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-if (import.meta.main) {
-  for (const [what, value] of Object.entries(await cronFigures())) process.stdout.write(`${what}  ${value}\n`)
-}
+if (import.meta.main) await cronFigures(printFigures, "", 0)

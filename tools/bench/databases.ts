@@ -6,6 +6,7 @@ import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
 import { createSvc, type Svc } from "@svc/sdk"
+import type { Part } from "./figures.ts"
 import { load } from "./load.ts"
 import { kilobytesOf } from "./memory.ts"
 import { apiKeyOf, median, PORT } from "./platform.ts"
@@ -128,16 +129,15 @@ const throughput = async (svc: Svc, databasesDir: string, apiKey: string) => {
   }
 }
 
-/** All figures by name. The platform of `dataDir` runs on PORT. */
-export const databaseFigures = async (dataDir: string): Promise<Record<string, number>> => {
+export const databaseFigures: Part = async (tell, dataDir) => {
   const apiKey = apiKeyOf(dataDir)
   const svc = createSvc({ apiKey, baseUrl: BASE_URL })
   const databasesDir = realpathSync(join(dataDir, "databases"))
-  const life = await lifecycle(svc, databasesDir)
+  tell(await lifecycle(svc, databasesDir))
   for (const { id } of (await svc.databases.list({ limit: 200 })).data) {
     for (const branch of (await svc.databases.listBranches({ id, limit: 200 })).data) {
       await svc.databases.suspend({ id, branch_id: branch.id })
     }
   }
-  return { ...life, ...(await throughput(svc, databasesDir, apiKey)) }
+  tell(await throughput(svc, databasesDir, apiKey))
 }

@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "../../packages/sdk/src/index.ts"
 import { type DnsAnswer, startDns } from "../../packages/server/src/testing/dns.ts"
 import { type SmtpSink, startSmtp } from "../../packages/server/src/testing/smtp.ts"
+import { type Part, printFigures } from "./figures.ts"
 import { load } from "./load.ts"
 import { apiKeyOf, start, stop } from "./platform.ts"
 
@@ -51,7 +52,7 @@ const carried = async (svc: Svc, sink: SmtpSink, from: string | undefined): Prom
 }
 
 /** On a platform of its own, which has a relay and name servers. */
-export const emailFigures = async () => {
+export const emailFigures: Part = async tell => {
   await using ends = new AsyncDisposableStack()
   const after = (end: () => unknown) => ends.defer(async () => void (await end()))
   const dns = await startDns({ after })
@@ -67,23 +68,18 @@ export const emailFigures = async () => {
   const apiKey = apiKeyOf(dataDir)
   const svc = createSvc({ baseUrl, apiKey })
   await verify(svc, dns)
-  const plain_per_s = await carried(svc, sink, undefined)
-  const signed_per_s = await carried(svc, sink, `hi@${DOMAIN}`)
+  tell({ plain_per_s: await carried(svc, sink, undefined) })
+  tell({ signed_per_s: await carried(svc, sink, `hi@${DOMAIN}`) })
   const headers = { authorization: `Bearer ${apiKey}` }
   const scheduled_at = new Date(Date.now() + 86_400_000).toISOString()
   const body = { to: "a@d0.example", subject: "Hello", text: TEXT, scheduled_at }
   const url = `${baseUrl}/v1/email/send/raw`
   const accepted = await load({ url, headers, body }, CONNECTIONS, ACCEPT_SECONDS)
-  return {
+  tell({
     accepted_per_s: Math.round(accepted.requestsPerSecond),
     accept_p50_ms: accepted.p50Ms,
     accept_p99_ms: accepted.p99Ms,
-    ...{ plain_per_s, signed_per_s },
-  }
+  })
 }
 
-if (import.meta.main) {
-  for (const [what, value] of Object.entries(await emailFigures())) {
-    process.stdout.write(`${what.padEnd(24)} ${value}\n`)
-  }
-}
+if (import.meta.main) await emailFigures(printFigures, "", 0)

@@ -8,6 +8,7 @@ import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
+import { attempt, type Part, printFigures } from "./figures.ts"
 import { load } from "./load.ts"
 import { apiKeyOf, start, stop } from "./platform.ts"
 
@@ -167,7 +168,7 @@ const busy = async (svc: Svc, publish: Publish) => {
 }
 
 /** On a platform of its own, which may send to this machine. */
-export const eventFigures = async (): Promise<Record<string, number>> => {
+export const eventFigures: Part = async tell => {
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-events-"))
   const platform = await start(dataDir, { SVC_OUTBOUND_ALLOW: "127.0.0.0/8" }, PORT)
   try {
@@ -177,19 +178,13 @@ export const eventFigures = async (): Promise<Record<string, number>> => {
     await using alone = await openSink()
     await using beside = await openSink()
     await using dead = await openSink(true)
-    const quiet = await light(svc, publish, "light", [alone], alone)
-    const shared = await light(svc, publish, "beside", [dead, beside], beside)
-    const loaded = await busy(svc, publish)
-    const rates = { ...(await accepted(svc, apiKey)), ...(await delivered(svc, publish)) }
-    return {
-      ...rates,
-      publish_to_endpoint_p50_ms: quiet.p50,
-      publish_to_endpoint_p99_ms: quiet.p99,
-      beside_a_dead_endpoint_p50_ms: shared.p50,
-      beside_a_dead_endpoint_p99_ms: shared.p99,
-      at_1000_events_by_3_p50_ms: loaded.p50,
-      at_1000_events_by_3_p99_ms: loaded.p99,
-    }
+    const named = (what: string, { p50, p99 }: { readonly p50: number; readonly p99: number }) =>
+      tell({ [`${what}_p50_ms`]: p50, [`${what}_p99_ms`]: p99 })
+    named("publish_to_endpoint", await light(svc, publish, "light", [alone], alone))
+    named("beside_a_dead_endpoint", await light(svc, publish, "beside", [dead, beside], beside))
+    named("at_1000_events_by_3", await busy(svc, publish))
+    await attempt(tell, "events_accepted_per_s", () => accepted(svc, apiKey))
+    tell(await delivered(svc, publish))
   } finally {
     agent.destroy()
     await stop(platform.process)
@@ -197,8 +192,4 @@ export const eventFigures = async (): Promise<Record<string, number>> => {
   }
 }
 
-if (import.meta.main) {
-  for (const [what, value] of Object.entries(await eventFigures())) {
-    process.stdout.write(`${what.padEnd(44)} ${value}\n`)
-  }
-}
+if (import.meta.main) await eventFigures(printFigures, "", 0)

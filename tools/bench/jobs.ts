@@ -11,6 +11,7 @@ import { systemClock } from "../../packages/server/src/kernel/clock.ts"
 import { startEmbeddedPostgres } from "../../packages/server/src/kernel/db/embedded/start.ts"
 import { migrate } from "../../packages/server/src/kernel/db/migrate.ts"
 import { openWorker, type Worker } from "../../packages/server/src/kernel/jobs/testing/world.ts"
+import { type Figures, type Part, printFigures } from "./figures.ts"
 
 const JOBS = 20_000
 const BATCH = 500
@@ -149,28 +150,24 @@ const backlog = async (url: string, pool: pg.Pool) => {
   }
 }
 
-/** All figures by name. */
-export const jobFigures = async (): Promise<Record<string, number>> => {
+export const jobFigures: Part = async tell => {
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-jobs-"))
   const postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined })
   try {
     const url = postgres.connectionString
     const pool = new pg.Pool({ connectionString: url, max: 1 })
     await migrate(pool, migrationSources())
-    const measured = {
-      ...(await throughput(url)),
-      ...(await peerThroughput(url, pool)),
-      ...(await latency(url)),
-      ...(await backlog(url, pool)),
-    }
+    const named = (measured: Figures) =>
+      tell(Object.fromEntries(Object.entries(measured).map(([what, value]) => [`svc_jobs_${what}`, value])))
+    named(await throughput(url))
+    named(await peerThroughput(url, pool))
+    named(await latency(url))
+    named(await backlog(url, pool))
     await pool.end()
-    return Object.fromEntries(Object.entries(measured).map(([what, value]) => [`svc_jobs_${what}`, value]))
   } finally {
     await postgres.stop()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-if (import.meta.main) {
-  for (const [what, value] of Object.entries(await jobFigures())) process.stdout.write(`${what}  ${value}\n`)
-}
+if (import.meta.main) await jobFigures(printFigures, "", 0)

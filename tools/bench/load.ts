@@ -19,6 +19,9 @@ export interface Load {
   readonly p99Ms: number
 }
 
+/** wrk waits for replies that it has asked for. */
+const OVERTIME_S = 60
+
 const jsonPost = (body: unknown): string[] => [
   'wrk.method = "POST"',
   `wrk.body = ${JSON.stringify(JSON.stringify(body))}`,
@@ -42,15 +45,12 @@ export const load = async (target: Target, connections: number, seconds: number)
   const file = join(folder, "post.lua")
   writeFileSync(file, script(target))
   try {
-    const { stdout } = await promisify(execFile)("wrk", [
-      "-t1",
-      `-c${connections}`,
-      `-d${seconds}`,
-      "--timeout=30",
-      "-s",
-      file,
-      target.url,
-    ])
+    const options = ["-t1", `-c${connections}`, `-d${seconds}`, "--timeout=30", "-s", file, target.url]
+    const { stdout } = await promisify(execFile)("wrk", options, {
+      timeout: (seconds + OVERTIME_S) * 1_000,
+    }).catch(error => {
+      throw error.code === "ENOENT" ? new Error("wrk is missing: install the package wrk") : error
+    })
     const [requestsPerSecond = 0, p50Ms = 0, p99Ms = 0, failed = 0] = (/RESULT (.*)/.exec(stdout)?.[1] ?? "")
       .split(" ")
       .map(Number)

@@ -10,6 +10,7 @@ import {
   runtimeDrivers,
 } from "../../packages/server/src/ports/runtime/index.ts"
 import type { Guest, RuntimePort, WorkloadSpec } from "../../packages/server/src/ports/runtime/port.ts"
+import { attempt, type Figures, type Part, type Tell } from "./figures.ts"
 import { residentMegabytes } from "./memory.ts"
 
 const SEQUENTIAL = 30
@@ -91,21 +92,16 @@ const densityOf = async (runtime: RuntimePort) => {
   }
 }
 
-const figuresOf = async (runtime: RuntimePort) => {
-  const starts = { ...(await startsOf(runtime, "memory")), ...(await startsOf(runtime, "persistent")) }
+const commandsOf = async (runtime: RuntimePort) => {
   const spec = specOf("memory")
   const guest = await runtime.start(spec)
   const commands: number[] = []
   for (let n = 0; n < COMMANDS; n++) commands.push(await timed(() => execute(guest)))
   await runtime.destroy(spec.id)
-  return {
-    ...starts,
-    ...quantiles("command in a running workload", commands),
-    ...(await densityOf(runtime)),
-  }
+  return quantiles("command in a running workload", commands)
 }
 
-const figuresOn = async (demand: RuntimeDriver): Promise<Readonly<Record<string, number>>> => {
+const figuresOn = async (demand: RuntimeDriver, tell: Tell): Promise<void> => {
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-runtime-"))
   const { SVC_DOCKER_HOST: dockerHost, SVC_QEMU_KERNEL: qemuKernel, SVC_RUNSC: runsc } = process.env
   try {
@@ -114,19 +110,21 @@ const figuresOn = async (demand: RuntimeDriver): Promise<Readonly<Record<string,
       ...(dockerHost !== undefined && { dockerHost }),
       log: () => undefined,
     })
-    if (runtime.capabilities.driver === "none") return {}
-    const figures = Object.entries(await figuresOf(runtime))
-    return Object.fromEntries(figures.map(([what, figure]) => [`${demand}: ${what}`, figure]))
+    if (runtime.capabilities.driver === "none")
+      return tell({ [demand]: `not measured: ${runtime.capabilities.reasons.join("; ")}` })
+    const named = (figures: Figures) =>
+      tell(Object.fromEntries(Object.entries(figures).map(([what, value]) => [`${demand}: ${what}`, value])))
+    await attempt(named, "command in a running workload", () => commandsOf(runtime))
+    await attempt(named, "start, memory disk", () => startsOf(runtime, "memory"))
+    await attempt(named, "start, persistent disk", () => startsOf(runtime, "persistent"))
+    await attempt(named, "idle workload", () => densityOf(runtime))
   } finally {
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
 /** `BENCH_RUNTIMES` names the drivers, between commas. */
-export const runtimeFigures = async () => {
+export const runtimeFigures: Part = async tell => {
   const named = process.env.BENCH_RUNTIMES?.split(",")
-  const figures: Record<string, number> = {}
-  for (const driver of runtimeDrivers)
-    if (named?.includes(driver) ?? true) Object.assign(figures, await figuresOn(driver))
-  return figures
+  for (const driver of runtimeDrivers) if (named?.includes(driver) ?? true) await figuresOn(driver, tell)
 }

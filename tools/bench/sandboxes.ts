@@ -2,6 +2,7 @@
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
+import { attempt, type Figures, type Part } from "./figures.ts"
 import { apiKeyOf, PORT } from "./platform.ts"
 
 const RUNS = Number(process.env.BENCH_SANDBOX_RUNS ?? 30)
@@ -41,9 +42,32 @@ const oneByOne = async (svc: Svc, shapeOf: (run: number) => number, restMs: numb
   return firsts
 }
 
-const shown = (firsts: readonly First[]): string => {
-  const hits = firsts.filter(({ warm }) => warm).length
-  return `${quantiles(firsts.map(({ ms }) => ms))} (${hits} of ${firsts.length} were ready)`
+/** Those that were ready, and those that were not, apart. */
+const shown = (what: string, firsts: readonly First[]): Figures => {
+  const figures: Record<string, string> = {}
+  for (const [isReady, name] of [
+    [true, "ready"],
+    [false, "not ready"],
+  ] as const) {
+    const times = firsts.flatMap(({ warm, ms }) => (warm === isReady ? [ms] : []))
+    if (times.length > 0) figures[`${what}, ${name}`] = `${quantiles(times)} (${times.length})`
+  }
+  return figures
+}
+
+/** All at once. Those that fail are told beside those that do not. */
+const burst = async (svc: Svc, what: string): Promise<Figures> => {
+  const outcomes = await Promise.allSettled(Array.from({ length: BURST }, () => firstCommand(svc, 256)))
+  const firsts = outcomes.flatMap(outcome => (outcome.status === "fulfilled" ? [outcome.value] : []))
+  const failures = outcomes.flatMap(outcome => (outcome.status === "rejected" ? [outcome.reason] : []))
+  const failed = failures.length > 0 && {
+    [`${what}, failed`]: `${failures.length}, the first: ${(failures[0] as Error).message}`,
+  }
+  return {
+    ...shown(what, firsts),
+    ...(firsts.length > 0 && { [what]: quantiles(firsts.map(({ ms }) => ms)) }),
+    ...failed,
+  }
 }
 
 const commandTimes = async (run: () => Promise<unknown>): Promise<string> => {
@@ -56,32 +80,40 @@ const commandTimes = async (run: () => Promise<unknown>): Promise<string> => {
   return quantiles(times.slice(COMMANDS / 10))
 }
 
-export const sandboxFigures = async (dataDir: string): Promise<Record<string, string | number>> => {
+const commandFigures = async ({ sandboxes }: Svc): Promise<Figures> => {
+  const { id, isolation } = await sandboxes.create({ memory_mb: 256, vcpus: 0.5 })
+  try {
+    return {
+      isolation,
+      "command `/bin/true`": await commandTimes(() => sandboxes.runCommand({ id, command: ["/bin/true"] })),
+      "command for the shell": await commandTimes(() => sandboxes.runCommand({ id, command: "true" })),
+    }
+  } finally {
+    await sandboxes.delete({ id })
+  }
+}
+
+const computerFigures = async ({ computers }: Svc): Promise<Figures> => {
+  const from = performance.now()
+  const { id } = await computers.create({ name: "bench", memory_mb: 256 })
+  await computers.exec({ id, command: "true" })
+  const ms = Math.round(performance.now() - from)
+  await computers.delete({ id })
+  return { "computer: create to first command done, ms": ms }
+}
+
+/** On the driver that SVC_RUNTIME names. */
+export const sandboxFigures: Part = async (tell, dataDir) => {
   const svc = createSvc({ apiKey: apiKeyOf(dataDir), baseUrl: `http://127.0.0.1:${PORT}` })
   const what = "create to first command done"
-  const figures: Record<string, string | number> = {}
+  const inTurn = (name: string, shapeOf: (run: number) => number, restMs: number) =>
+    attempt(tell, name, async () => shown(name, await oneByOne(svc, shapeOf, restMs)))
+  await attempt(tell, "commands", () => commandFigures(svc))
   await firstCommand(svc, 256)
   await delay(STAGGER_MS)
-  figures[`${what}, one every 200 ms`] = shown(await oneByOne(svc, () => 256, STAGGER_MS))
-  figures[`${what}, one after the other`] = shown(await oneByOne(svc, () => 256, 0))
-  figures[`${what}, none ready`] = shown(await oneByOne(svc, run => 300 + run, 0))
-  figures[`${what}, ${BURST} at once`] = shown(
-    await Promise.all(Array.from({ length: BURST }, () => firstCommand(svc, 256))),
-  )
-
-  const { id } = await svc.sandboxes.create({ memory_mb: 256, vcpus: 0.5 })
-  figures["command `/bin/true`"] = await commandTimes(() =>
-    svc.sandboxes.runCommand({ id, command: ["/bin/true"] }),
-  )
-  figures["command for the shell"] = await commandTimes(() =>
-    svc.sandboxes.runCommand({ id, command: "true" }),
-  )
-  await svc.sandboxes.delete({ id })
-
-  const from = performance.now()
-  const computer = await svc.computers.create({ name: "bench", memory_mb: 256 })
-  await svc.computers.exec({ id: computer.id, command: "true" })
-  figures["computer: create to first command done, ms"] = Math.round(performance.now() - from)
-  await svc.computers.delete({ id: computer.id })
-  return figures
+  await inTurn(`${what}, one every 200 ms`, () => 256, STAGGER_MS)
+  await inTurn(`${what}, one after the other`, () => 256, 0)
+  await inTurn(`${what}, each of a new shape`, run => 300 + run, 0)
+  await attempt(tell, `${what}, ${BURST} at once`, () => burst(svc, `${what}, ${BURST} at once`))
+  await attempt(tell, "computer", () => computerFigures(svc))
 }

@@ -1,6 +1,7 @@
 /** Full-text search over HTTP: how long loading takes, and queries of one, two and unfinished words. */
 import { performance } from "node:perf_hooks"
 import { createSvc, type Svc } from "@svc/sdk"
+import type { Part } from "./figures.ts"
 import { apiKeyOf, PORT } from "./platform.ts"
 
 const DOCUMENTS = Number(process.env.BENCH_SEARCH_DOCUMENTS ?? 50_000)
@@ -75,9 +76,9 @@ const queryOf = (random: () => number, n: number): string => {
   return [() => `${word()} `, () => `${draw(random)} ${word()} `, () => word().slice(0, 4)][n % 3]?.() ?? ""
 }
 
-export const searchFigures = async (dataDir: string): Promise<Record<string, number>> => {
+export const searchFigures: Part = async (tell, dataDir) => {
   const svc = createSvc({ apiKey: apiKeyOf(dataDir), baseUrl: `http://127.0.0.1:${PORT}` })
-  const loadSeconds = await load(svc)
+  tell({ search_documents: DOCUMENTS, search_load_s: Number((await load(svc)).toFixed(1)) })
   const random = createRandom(2)
   const times: number[] = []
   for (let n = 0; n < QUERIES; n++) {
@@ -88,10 +89,5 @@ export const searchFigures = async (dataDir: string): Promise<Record<string, num
   }
   times.sort((a, b) => a - b)
   const percentile = (part: number) => Number((times[Math.floor(times.length * part)] ?? 0).toFixed(2))
-  return {
-    search_documents: DOCUMENTS,
-    search_load_s: Number(loadSeconds.toFixed(1)),
-    search_p50_ms: percentile(0.5),
-    search_p99_ms: percentile(0.99),
-  }
+  tell({ search_p50_ms: percentile(0.5), search_p99_ms: percentile(0.99) })
 }

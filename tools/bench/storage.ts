@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import type { Part } from "./figures.ts"
 import { type Load, load } from "./load.ts"
 import { residentMegabytes } from "./memory.ts"
 import { apiKeyOf, PORT } from "./platform.ts"
@@ -174,14 +175,13 @@ const memoryWhileStreaming = async (peer: Peer, pid: number) => {
   return { before, most }
 }
 
-export const storageFigures = async (dataDir: string, pid: number): Promise<Record<string, string>> => {
+export const storageFigures: Part = async (tell, dataDir, pid) => {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-nginx-"))
   const nginx = await startNginx(folder)
   const headers = { authorization: `Bearer ${apiKeyOf(dataDir)}` }
   const base = `http://127.0.0.1:${PORT}/v1/storage/buckets`
   const svc: Peer = { name: "svc", url: `${base}/${BUCKET}/objects`, headers }
   const peer: Peer = { name: "nginx", url: `http://127.0.0.1:${NGINX_PORT}`, headers: {} }
-  const figures: Record<string, string> = {}
   try {
     await fetch(base, {
       method: "POST",
@@ -193,19 +193,20 @@ export const storageFigures = async (dataDir: string, pid: number): Promise<Reco
     for (const one of cases) {
       const name = `${one.what}, ${one.connections} connections`
       const ours = await one.run(svc)
-      figures[name] = describe(one, ours)
+      tell({ [name]: describe(one, ours) })
       if (!nginx) continue
       const theirs = await one.run(peer)
-      figures[`${name}, nginx`] = describe(one, theirs)
-      figures[`${name}, of nginx`] =
-        `${((ours.requestsPerSecond / theirs.requestsPerSecond) * 100).toFixed(1)} %`
+      const ratio = ours.requestsPerSecond / theirs.requestsPerSecond
+      tell({
+        [`${name}, nginx`]: describe(one, theirs),
+        [`${name}, of nginx`]: `${(ratio * 100).toFixed(1)} %`,
+      })
     }
     const { before, most } = await memoryWhileStreaming(svc, pid)
-    figures[`memory, ${STREAM_CLIENTS} clients × 1 GiB up and down`] =
-      `${before} MB before, ${most} MB at most`
+    const what = `memory, ${STREAM_CLIENTS} clients × 1 GiB up and down`
+    tell({ [what]: `${before} MB before, ${most} MB at most` })
   } finally {
     nginx?.kill()
     rmSync(folder, { recursive: true, force: true })
   }
-  return figures
 }

@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
 import { exactSearch, MetricKind } from "usearch"
 import { makeClusters } from "../../packages/server/src/ports/vectors/testing/clusters.ts"
+import type { Part } from "./figures.ts"
 import { load } from "./load.ts"
 import { apiKeyOf, PORT } from "./platform.ts"
 
@@ -91,8 +92,7 @@ const fill = async (svc: Svc, at: { tenant_id: string; collection: string }): Pr
   return performance.now() - from
 }
 
-/** Against a platform that runs on the folder as process `pid`. */
-export const vectorFigures = async (dataDir: string, pid: number): Promise<Record<string, number>> => {
+export const vectorFigures: Part = async (tell, dataDir, pid) => {
   const apiKey = apiKeyOf(dataDir)
   const svc = createSvc({ baseUrl: `http://127.0.0.1:${PORT}`, apiKey, retries: 0 })
   const tenant_id = (
@@ -118,16 +118,14 @@ export const vectorFigures = async (dataDir: string, pid: number): Promise<Recor
   const buildMs = performance.now() - from
   const bytesPerVector = ((megabytes(pid) - before) * 2 ** 20) / SIZE
 
-  const figures: Record<string, number> = {
+  tell({
     upserts_per_second: Math.round((SIZE * 1_000) / upsertMs),
     first_search_loading_all_ms: Math.round(firstSearchMs),
     graph_built_ms: Math.round(buildMs),
     slowest_search_while_building_ms: Math.round(slowestMs),
     bytes_per_vector: Math.round(bytesPerVector),
-  }
+  })
   const headers = { authorization: `Bearer ${apiKey}` }
-  for (const selection of SELECTIONS)
-    Object.assign(figures, await measure(svc, tenant_id, headers, selection))
+  for (const selection of SELECTIONS) tell(await measure(svc, tenant_id, headers, selection))
   await svc.vectors.deleteCollection({ tenant_id, name: "bench" })
-  return figures
 }

@@ -1,0 +1,27 @@
+/** What is measured on the running platform, by the names that `npm run bench -- NAME…` chooses from; all unless told. */
+import { cronFigures } from "./cron.ts"
+import { databaseFigures } from "./databases.ts"
+import { emailFigures } from "./email.ts"
+import { eventFigures } from "./events.ts"
+import type { Part } from "./figures.ts"
+import { functionFigures } from "./functions.ts"
+import { jobFigures } from "./jobs.ts"
+import { runtimeFigures } from "./runtime.ts"
+import { sandboxFigures } from "./sandboxes.ts"
+import { searchFigures } from "./search.ts"
+import { storageFigures } from "./storage.ts"
+import { vectorFigures } from "./vectors.ts"
+
+export const parts: Readonly<Record<string, Part>> = {
+  databases: databaseFigures,
+  storage: storageFigures,
+  vectors: vectorFigures,
+  runtime: runtimeFigures,
+  search: searchFigures,
+  jobs: jobFigures,
+  cron: cronFigures,
+  functions: functionFigures,
+  sandboxes: sandboxFigures,
+  events: eventFigures,
+  email: emailFigures,
+}
