@@ -285,7 +285,12 @@ sub run {
     Loop::read_from($in, \&receive, 1);
     Loop::read_from($children, sub { sysread $children, my $news, 4096; Commands::reap() }, 1);
     send_frame('ready', 0, '');
-    Loop::turn(length $output > OUTPUT_MAX) while 1;
+    Kernel::changed_signals();
+    while (1) {
+        # Mostly there is room, and to ask whether there is takes as long as to write.
+        flush() if length $output;
+        Loop::turn(length $output > OUTPUT_MAX);
+    }
 }
 
 unless (caller) {

@@ -131,7 +131,8 @@ sub become {
         dup_to($pipes->[$_], $_) for 0 .. 2;
     }
     # What runs out of memory is a command, not the agent.
-    if (open my $score, '>', '/proc/self/oom_score_adj') { syswrite $score, '300' }
+    my $score = Kernel::call('openat', Kernel::AT_FDCWD, '/proc/self/oom_score_adj', Kernel::O_WRONLY | Kernel::O_CLOEXEC, 0);
+    Kernel::call('write', $score, '300', 3) if defined $score;
     umask 022;
     return become_in_one_user($user, $teller) if $Agent::has_one_user;
     my $uid = $user eq 'root' ? 0 : USER_ID;

@@ -47,6 +47,7 @@ my %numbers = (
     umount2          => [166, 39],
     unlinkat         => [263, 35],
     unshare          => [272, 97],
+    write            => [1,   64],
 );
 my %number = map { $_ => $numbers{$_}[$is_arm ? 1 : 0] } keys %numbers;
 
@@ -112,9 +113,15 @@ sub child_news {
     return handle(must('signals', 'signalfd4', -1, $mask, 8, O_NONBLOCK | O_CLOEXEC), '<');
 }
 
+# Perl asks the kernel for each once, and those that it forks afterwards know the answer.
+sub changed_signals {
+    return grep { ($SIG{$_} // 'DEFAULT') ne 'DEFAULT' } qw(PIPE FPE HUP INT QUIT TERM CHLD);
+}
+
+# To set one is three calls, each of which takes long where another process answers it.
 sub default_signals {
     call('rt_sigprocmask', 2, pack('Q', 0), 0, 8);
-    $SIG{$_} = 'DEFAULT' for qw(PIPE FPE HUP INT QUIT TERM CHLD);
+    $SIG{$_} = 'DEFAULT' for changed_signals();
 }
 
 # CHOWN DAC_OVERRIDE FOWNER FSETID KILL SETGID SETUID NET_BIND_SERVICE (linux/capability.h)

@@ -48,8 +48,11 @@ const resultTests = (subject: Subject): void => {
 
   test("an exit by a signal is told as one", async t => {
     const { guest } = await startIn(t, subject)
-    const result = await shell(guest, "kill -TERM $$")
-    assert.deepEqual([result.code, result.signal], [null, "SIGTERM"])
+    // None of them is ignored, as some are by the agent that starts it.
+    for (const name of ["TERM", "PIPE", "HUP", "INT", "QUIT", "FPE"]) {
+      const result = await shell(guest, `kill -${name} $$`)
+      assert.deepEqual([result.code, result.signal], [null, `SIG${name}`])
+    }
   })
 
   test("a program or a directory that is not there is refused, and the next command runs", async t => {
