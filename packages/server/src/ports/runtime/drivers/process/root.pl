@@ -255,6 +255,8 @@ sub loop_device {
     my ($path) = @_;
     sysopen my $backing, $path, 2 or die "$path: $!\n";
     sysopen my $control, '/dev/loop-control', 2 or die "loop devices: $!\n";
+    # One after another, or many that start at once take the free one from each other. Only other programs still may.
+    flock $control, 2 or die "loop devices: $!\n";
     for (1 .. 20) {
         my $number = ioctl $control, 0x4C82, 0;
         defined $number or die "loop devices: $!\n";
