@@ -226,12 +226,15 @@ sub greet {
     ask($monitor, $_, qr/"return"/) for @greeting;
 }
 
-# A guest that is as far as all guests come is written down, and not gone on with.
+# A guest that is as far as all guests come is written down, and not gone on with. QEMU has told all when it says so, and
+# whoever writes that to the file may still be at it: the end of `pending` says that it is there.
 sub take_template {
-    my ($monitor, $file) = @_;
+    my ($monitor, $file, $pending) = @_;
     greet($monitor);
     ask($monitor, '{"execute":"stop"}', qr/"return"/);
-    ask($monitor, '{"execute":"migrate","arguments":{"uri":"exec:cat >/template/state"}}', qr/"status": "completed"/);
+    my $uri = 'exec:cat >/template/state && rm /template/pending';
+    ask($monitor, qq({"execute":"migrate","arguments":{"uri":"$uri"}}), qr/"status": "completed"/);
+    select undef, undef, undef, 0.005 while (stat $pending)[3];
     ask($monitor, '{"execute":"quit"}', qr/"return"/);
     waitpid -1, 0;
     my $nodes = Share::save();
@@ -276,7 +279,9 @@ sub isolate {
     }
     close $_ for values %far;
     if ($into) {
-        sysopen $near{nodes}, '/template/nodes', Kernel::O_WRONLY | Kernel::O_CREAT, 0600 or die "template: $!\n";
+        for (qw(nodes pending)) {
+            sysopen $near{$_}, "/template/$_", Kernel::O_WRONLY | Kernel::O_CREAT, 0600 or die "template: $!\n";
+        }
     }
     chroot '/share' or die "share: $!\n";
     chdir '/';
@@ -323,7 +328,7 @@ sub accompany {
 sub hear {
     my ($line, %near) = @_;
     if ($line eq 'ready') {
-        eval { take_template(@near{qw(monitor nodes)}); 1 } or syswrite STDERR, $@;
+        eval { take_template(@near{qw(monitor nodes pending)}); 1 } or syswrite STDERR, $@;
     } elsif ($line !~ /^ended/) {
         syswrite STDERR, "$line\n";
     }

@@ -80,7 +80,7 @@ const network = ({ hasNetwork }: Shape) =>
 
 /**
  * Descriptors and paths are those that launch.pl gives it. Its filter of system calls lets it start no program and become
- * nobody else; a template's has to start `cat`.
+ * nobody else; a template's has to start a shell.
  */
 export const argumentsOf = (
   shape: Shape,

@@ -9,6 +9,7 @@ import {
   chmod,
   copyFile,
   mkdir,
+  open,
   readdir,
   readFile,
   rename,
@@ -67,12 +68,19 @@ const programsNow = async (): Promise<string> => {
   return times.join()
 }
 
+/** What has its last name must be whole after a power cut too: nobody would make it anew. */
+const sync = async (path: string): Promise<void> => {
+  await using file = await open(path)
+  await file.sync()
+}
+
 /** Files that are there whole or not at all. */
 const place = async (path: string, write: (beside: string) => Promise<void>): Promise<void> => {
   if (await exists(path)) return
   const beside = `${path}-${randomUUID()}`
   await write(beside)
   await chmod(beside, 0o644)
+  await sync(beside)
   await rename(beside, path)
 }
 
@@ -109,6 +117,7 @@ const make = async (options: TemplateOptions, base: string, shape: Shape, msMax:
     // Written last.
     if ((await stat(join(into, "nodes"))).size === 0)
       throw new PortError("unavailable", `no guest came up under ${accelerator} within ${msMax / 1000} s`)
+    for (const name of await readdir(into)) await sync(join(into, name))
     await rename(into, folder)
     return folder
   } catch (error) {
