@@ -32,6 +32,26 @@ test("a heap of JavaScript values that is full is OutOfMemory too", async t => {
   assert.equal((await invoke(world, id)).error?.type, "OutOfMemory")
 })
 
+test("a small function makes far more garbage than it has memory, in values and in buffers, and goes on", async t => {
+  const world = await functionWorld(t)
+  const { id } = await deploy(
+    world,
+    `const ring = []
+    export const handler = async () => {
+      for (let i = 0; i < 30_000; i++) {
+        ring[i % 2_000] = Array.from({ length: 100 }, (_, n) => ({ n, i }))
+        if (i % 100 === 0) await new Response(Buffer.alloc(65_536, 1)).arrayBuffer()
+      }
+      return ring.length
+    }`,
+    { vcpus: 1, memory_mb: 128, timeout_seconds: 300 },
+  )
+  for (let call = 0; call < 3; call++) {
+    const { result, error } = await invoke(world, id)
+    assert.deepEqual([result, error], [2_000, null])
+  }
+})
+
 test("a function that never ends is a timeout, whether it waits, computes or ignores signals", async t => {
   const world = await functionWorld(t)
   const { id } = await deploy(

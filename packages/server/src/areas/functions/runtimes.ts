@@ -42,8 +42,13 @@ const harnessMount: Mount = {
   target: HARNESS,
 }
 
-/** Of a workload's memory, what is left to JavaScript's own values; the rest is the engine's. */
-const HEAP_SHARE = 0.75
+/**
+ * Of a workload's memory, what JavaScript's own values may take; the rest is the engine's and that of buffers. V8 collects
+ * late where it may take much, so a small instance under load would go beyond its memory with what is garbage already.
+ */
+const heapMb = (memoryMb: number): number => Math.floor(Math.max(memoryMb * 0.25, memoryMb * 0.75 - 48))
+/** Each half of what new values are in: V8's own 16 MB are too much of a small instance. */
+const semiSpaceMb = (memoryMb: number): number => Math.min(16, Math.max(1, Math.floor(memoryMb / 64)))
 
 const nodeMounts = [harnessMount, { source: dirname(process.execPath), target: NODE }]
 
@@ -54,7 +59,8 @@ const nodejs: LanguageRuntime = {
   mounts: nodeMounts,
   command: memoryMb => [
     `${NODE}/node`,
-    `--max-old-space-size=${Math.floor(memoryMb * HEAP_SHARE)}`,
+    `--max-old-space-size=${heapMb(memoryMb)}`,
+    `--max-semi-space-size=${semiSpaceMb(memoryMb)}`,
     // Inline code says by its syntax which kind of module it is.
     "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",
     "--disable-warning=ExperimentalWarning",
