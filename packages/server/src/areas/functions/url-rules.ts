@@ -1,11 +1,12 @@
 /** What of HTTP passes between a caller and a function. */
 import { validateHeaderName, validateHeaderValue } from "node:http"
 import type { AccountCall } from "../../kernel/call.ts"
+import { CONNECTION_HEADERS } from "../../kernel/connection-headers.ts"
 
-/** Of the connection, not of the message (RFC 9110, 7.6.1), or ours. */
+/** Of the connection, not of the message, or ours. */
 const HOP: ReadonlySet<string> = new Set([
-  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te"],
-  ...["trailer", "transfer-encoding", "upgrade", "expect", "content-length", "host"],
+  ...CONNECTION_HEADERS,
+  ...["proxy-authenticate", "proxy-authorization", "content-length", "host"],
 ])
 /** A cookie is the console's, and the key is nobody else's. */
 const PRIVATE: ReadonlySet<string> = new Set([

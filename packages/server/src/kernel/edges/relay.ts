@@ -5,6 +5,7 @@ import { request as requestHttps, Agent as SecureAgent } from "node:https"
 import { isIP, type Socket } from "node:net"
 import { type Duplex, pipeline } from "node:stream"
 import type { Clock } from "../clock.ts"
+import { CONNECTION_HEADERS } from "../connection-headers.ts"
 import type { Logger } from "../log.ts"
 import { hasBody } from "./body.ts"
 import { type ReplyHeaders, sendStream } from "./reply.ts"
@@ -49,11 +50,8 @@ const CONNECT_MS_MAX = 2_000
 /** Less than the other end waits for a next request, or one could be sent to a connection that just ends. */
 const KEPT_MS = 30_000
 
-/** Of a connection, not of a request (RFC 9110, 7.6.1), and what is said anew. */
-const OWN = new Set([
-  ...["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"],
-  ...["expect", "content-length", HEADER],
-])
+/** What is said anew, or not at all. */
+const OWN: ReadonlySet<string> = new Set([...CONNECTION_HEADERS, HEADER])
 
 const headersOf = (headers: IncomingMessage["headers"]): ReplyHeaders =>
   Object.fromEntries(
@@ -104,15 +102,14 @@ interface Peer {
 
 const requestTo = ({ request, requestId, body, upgrade }: Passed, { url, proof, agent }: Peer) => {
   const send = url.protocol === "https:" ? requestHttps : requestHttp
-  const length = body ? String(body.length) : request.headers["content-length"]
-  const isChunked = body === undefined && hasBody(request) && length === undefined
+  const isChunked = body === undefined && hasBody(request) && request.headers["content-length"] === undefined
   return send({
     ...{ protocol: url.protocol, hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"), port: url.port },
     // As it came: read as a URL it could name another host.
     ...{ method: request.method, path: request.url, agent, setHost: false },
     headers: {
       ...headersOf(request.headers),
-      ...(length !== undefined && { "content-length": length }),
+      ...(body && { "content-length": String(body.length) }),
       ...(isChunked && { "transfer-encoding": "chunked" }),
       ...(upgrade && { connection: "Upgrade", upgrade: "websocket" }),
       ...(requestId !== undefined && { "x-request-id": requestId }),
@@ -189,11 +186,7 @@ export const createRelay = (needs: {
   const write = async (passed: Passed, answered: Answered): Promise<void> => {
     const { answer, further } = answered
     if (further) return goFurther(passed, answered, needs.stopping)
-    const length = answer.headers["content-length"]
-    const headers = {
-      ...headersOf(answer.headers),
-      ...(length !== undefined && { "content-length": length }),
-    }
+    const headers = headersOf(answer.headers)
     await sendStream(passed.request, passed.response, answer.statusCode ?? 502, answer, headers)
   }
 

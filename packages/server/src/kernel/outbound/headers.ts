@@ -1,21 +1,12 @@
+import { CONNECTION_HEADERS } from "../connection-headers.ts"
+
 const HEADERS_MAX = 64
 const BYTES_MAX = 16_384
 
-/** Those that frame a message or belong to one connection (RFC 9110, section 7.6.1), which the client writes itself. */
+/** Those that frame a message or belong to one connection, which the client writes itself. */
 const RESERVED: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "http2-settings",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
+  ...CONNECTION_HEADERS,
+  ...["content-length", "host", "http2-settings", "proxy-authenticate", "proxy-authorization"],
 ])
 
 /** RFC 9110, sections 5.1 and 5.5. */

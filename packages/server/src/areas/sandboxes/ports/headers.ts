@@ -1,9 +1,10 @@
 /** Which headers a proxy passes on (RFC 9110, 7.6.1), as Node has them: name, value, name, value… */
+import { CONNECTION_HEADERS } from "../../../kernel/connection-headers.ts"
 import { SESSION_COOKIES } from "../../../kernel/stages/authenticate.ts"
 
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"],
-  ...["te", "trailer", "transfer-encoding", "upgrade", "expect"],
+  ...CONNECTION_HEADERS,
+  ...["proxy-authenticate", "proxy-authorization"],
 ])
 
 type Pair = readonly [name: string, value: string]
