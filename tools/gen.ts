@@ -4,8 +4,7 @@ import { dirname, join } from "node:path"
 import pg from "pg"
 import { operationsOf } from "../packages/cli/src/commands.ts"
 import { operationHelp } from "../packages/cli/src/help.ts"
-import { allAreas, allOperations, scopes } from "../packages/contract/src/index.ts"
-import { renderOpenApi } from "../packages/server/src/kernel/edges/openapi.ts"
+import { allAreas, scopes } from "../packages/contract/src/index.ts"
 import { settings } from "../packages/server/src/settings.ts"
 import { databaseUrl, startTestServer } from "../packages/server/src/testing/database.ts"
 import { renderErrorPages } from "./gen-errors.ts"
@@ -73,10 +72,6 @@ const render = async (): Promise<Map<string, string>> =>
   new Map([
     ["packages/server/src/kernel/db/tables.gen.ts", await tables()],
     ["packages/sdk/src/routes.gen.ts", renderRoutes()],
-    [
-      `${DOCS}/openapi.json`,
-      `${JSON.stringify(renderOpenApi(allOperations, { baseUrl: "http://localhost:4800" }), null, 2)}\n`,
-    ],
     [`${DOCS}/configuration.md`, configuration()],
     [`${DOCS}/scopes.md`, scopeList()],
     [`${DOCS}/api.txt`, contents()],
