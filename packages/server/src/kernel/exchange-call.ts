@@ -96,7 +96,9 @@ class ExchangeCall implements Call {
     return this.#exchange.incoming.signal()
   }
   get stream(): Readable {
-    return this.#exchange.incoming.stream()
+    const stream = this.#exchange.incoming.stream()
+    this.#exchange.replay?.body?.watch(stream)
+    return stream
   }
   get handshake(): Handshake {
     const { handshake } = this.#exchange.incoming

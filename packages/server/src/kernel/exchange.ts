@@ -67,6 +67,8 @@ export interface Exchange {
 export interface ReplayClaim {
   /** True once the answer is stored. */
   settled: boolean
+  /** Of a request whose body is bytes: compares them with those of its repetition. */
+  readonly body?: { watch(stream: Readable): void; isWhole(): boolean }
   settle(db: Db, reply: Reply): Promise<void>
   release(): Promise<void>
 }

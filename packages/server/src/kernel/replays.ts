@@ -15,7 +15,15 @@ export type Claim =
   | { readonly state: "claimed"; readonly token: string }
   | { readonly state: "in_flight" }
   | { readonly state: "mismatch" }
-  | { readonly state: "done"; readonly reply: Reply }
+  | {
+      readonly state: "done"
+      readonly reply: Reply
+      /** SHA-256 of the bytes that came with the first request, where they are compared. */
+      readonly bodyDigest?: Buffer
+    }
+
+/** `digest` holds the SHA-256 of a request's input, and once it is answered that of its body where that is bytes. */
+const DIGEST_BYTES = 32
 
 /** Specification 8.5. */
 const KEPT_MS = 24 * 3600 * 1000
@@ -80,7 +88,7 @@ export const createReplays = (db: Db) => {
         .executeTakeFirst()
       // Released in between: to the caller that is the same as in flight, and a retry will claim it.
       if (!held) return { state: "in_flight" }
-      if (!digest.equals(held.digest)) return { state: "mismatch" }
+      if (!digest.equals(held.digest.subarray(0, DIGEST_BYTES))) return { state: "mismatch" }
       if (held.status === null) return { state: "in_flight" }
       return {
         state: "done",
@@ -89,14 +97,16 @@ export const createReplays = (db: Db) => {
           body: held.body ?? undefined,
           headers: (held.headers ?? {}) as Record<string, string>,
         },
+        ...(held.digest.length > DIGEST_BYTES && { bodyDigest: held.digest.subarray(DIGEST_BYTES) }),
       }
     },
 
     /** Stores the answer, in the transaction of the effect it describes. False when the claim was lost to a retry. */
-    async settle(tx: Db, key: ClaimKey, token: string, reply: Reply): Promise<boolean> {
+    async settle(tx: Db, key: ClaimKey, token: string, reply: Reply, bodyDigest?: Buffer): Promise<boolean> {
       const { numUpdatedRows } = await tx
         .updateTable("kernel.replays")
         .set({
+          ...(bodyDigest && { digest: sql<Buffer>`digest || ${bodyDigest}` }),
           status: reply.status,
           headers: JSON.stringify(reply.headers ?? {}),
           body: reply.body === undefined ? null : JSON.stringify(reply.body),

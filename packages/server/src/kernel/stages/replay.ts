@@ -1,4 +1,5 @@
 import { createHash, hash } from "node:crypto"
+import type { Readable } from "node:stream"
 import { isReplayed, type Operation, type Reply } from "@svc/contract"
 import { canonicalJson } from "../canonical-json.ts"
 import type { Db } from "../db/database.ts"
@@ -39,32 +40,72 @@ const PATH_LENGTH_MAX = 512
 const boundedPath = (path: string): string =>
   path.length <= PATH_LENGTH_MAX ? path : `sha256:${hash("sha256", path)}`
 
-/** What tells one body from another where it is no part of the input, because it is only read by the handler. */
-const bodyHeaders = ({ operation, incoming }: Exchange): readonly (string | undefined)[] => {
-  const kind = operation.content?.request ?? "json"
-  return kind === "json"
-    ? []
-    : ["content-length", "content-type", "content-md5"].map(name => incoming.header(name))
+const isBytes = ({ content }: Operation): boolean => (content?.request ?? "json") !== "json"
+
+/** Headers that say what to do with the bytes of a body, or what to keep with them. */
+const MEANINGFUL =
+  /^(?:content-(?:type|encoding|disposition|language)|cache-control|expires|if-.+|upload-.+|x-svc-meta-.+|x-amz-(?:meta-.+|copy-source.*|metadata-directive|acl))$/
+
+const meaningfulHeaders = ({ operation, incoming }: Exchange): readonly (readonly [string, unknown])[] =>
+  isBytes(operation)
+    ? incoming
+        .headerNames()
+        .filter(name => MEANINGFUL.test(name))
+        .sort()
+        .map(name => [name, incoming.header(name)] as const)
+    : []
+
+/** Hashes the bytes of a body while its handler reads them. */
+const createBodyWatch = () => {
+  let watched: Readable | undefined
+  let isWhole = false
+  const sha256 = createHash("sha256")
+  return {
+    watch(stream: Readable) {
+      if (watched === stream) return
+      watched = stream
+      // Paused, a stream does not begin to flow for this listener; it hears what the handler reads.
+      stream
+        .pause()
+        .on("data", (chunk: Buffer) => sha256.update(chunk))
+        .on("end", () => {
+          isWhole = true
+        })
+    },
+    isWhole: () => isWhole,
+    digest: () => (isWhole ? sha256.copy().digest() : undefined),
+  }
+}
+
+const digestOf = async (stream: Readable): Promise<Buffer> => {
+  const sha256 = createHash("sha256")
+  for await (const chunk of stream) sha256.update(chunk)
+  return sha256.digest()
 }
 
 const inUse = () => fault("idempotency_key_in_use", undefined, { headers: { "retry-after": "1" } })
 
 const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promise<Reply | undefined> => {
   const digest = createHash("sha256")
-    .update(canonicalJson([exchange.project?.id ?? null, exchange.input, ...bodyHeaders(exchange)]))
+    .update(canonicalJson([exchange.project?.id ?? null, exchange.input, meaningfulHeaders(exchange)]))
     .digest()
   const claimed = await replays.claim(key, digest, exchange.nowMs)
   if (claimed.state === "mismatch") throw fault("idempotency_key_mismatch")
   if (claimed.state === "in_flight") throw inUse()
   if (claimed.state === "done") {
+    const { bodyDigest } = claimed
+    if (bodyDigest && !bodyDigest.equals(await digestOf(exchange.incoming.stream())))
+      throw fault("idempotency_key_mismatch")
     return { ...claimed.reply, headers: { ...claimed.reply.headers, "idempotent-replayed": "true" } }
   }
+  const body = isBytes(exchange.operation) ? createBodyWatch() : undefined
   exchange.replay = {
     settled: false,
+    ...(body && { body }),
     settle: async (db, reply) => {
       const shown = { ...reply, body: withoutSecrets(exchange.operation, reply.body) }
       // Thrown inside the transaction of the effect, this takes the effect back: the retry has it.
-      if (!(await replays.settle(db, key, claimed.token, shown))) throw inUse()
+      if (!(await replays.settle(db, key, claimed.token, shown, body?.digest()))) throw inUse()
     },
     release: () => replays.release(key, claimed.token),
   }
@@ -74,8 +115,12 @@ const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promi
 /** Refusals that say "try again" or "as somebody else" are not answers to remember. */
 const remembers = ({ status }: Reply): boolean => status < 500 && ![401, 403, 408, 429].includes(status)
 
+/** What was refused before all of its bytes came cannot be told from another request, and had no effect. */
+const isComparable = ({ body }: ReplayClaim, { status }: Reply): boolean =>
+  status < 400 || !body || body.isWhole()
+
 /** The end of a call that claimed a key: its answer is stored (if not with the effect already) or the key given back. */
 export const conclude = async (claim: ReplayClaim, db: Db, reply: Reply): Promise<void> => {
   if (claim.settled) return
-  await (remembers(reply) ? claim.settle(db, reply) : claim.release())
+  await (remembers(reply) && isComparable(claim, reply) ? claim.settle(db, reply) : claim.release())
 }
