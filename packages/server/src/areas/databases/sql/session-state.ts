@@ -15,6 +15,8 @@ const PREPARED_LENGTH_MAX = 10_000
 export interface SessionState {
   /** The statement of that text, if this session has it. */
   find(text: string): Prepared | undefined
+  /** Sends Parse for the statement that `CLEAN` executes, unless the session has it. Nothing before it may fail. */
+  prepareCleaning(wire: Wire): void
   /** Sends Parse, under a name when the text is worth keeping. */
   prepare(wire: Wire, text: string): Prepared
   /** The server may or may not have it: it is closed before anything else is prepared. */
@@ -25,14 +27,24 @@ export interface SessionState {
   forget(): void
 }
 
+const LEFTOVERS = "svc_leftovers"
+/** Prepared, because planning it anew cost more than all the rest of `CLEAN`, and as much as a small INSERT. */
+const LEFTOVERS_QUERY =
+  "SELECT pg_catalog.pg_advisory_unlock_all(), EXISTS (SELECT FROM pg_catalog.pg_prepared_statement() WHERE from_sql)"
+
 const UNNAMED: Prepared = Object.freeze({ name: "", parameters: undefined })
 
 const createSessionState = (): SessionState => {
   const prepared = new Map<string, Prepared>()
   let doubtful: string[] = []
   let count = 0
+  let canClean = false
 
   return {
+    prepareCleaning(wire) {
+      if (!canClean) wire.parse({ name: LEFTOVERS, text: LEFTOVERS_QUERY })
+      canClean = true
+    },
     find(text) {
       const known = prepared.get(text)
       if (!known) return undefined
@@ -72,6 +84,7 @@ const createSessionState = (): SessionState => {
     forget() {
       prepared.clear()
       doubtful = []
+      canClean = false
     },
   }
 }
@@ -86,15 +99,15 @@ export const stateOf = (client: pg.ClientBase): SessionState => {
 
 /**
  * DISCARD ALL but for DEALLOCATE ALL and DISCARD PLANS: our statements stay prepared, which spares a busy server most
- * of its parsing and planning. The SELECT tells whether the caller left statements of its own, directly or from within
- * a function; then DISCARD ALL is run as well.
+ * of its parsing and planning. The prepared query tells whether the caller left statements of its own, directly or from
+ * within a function; then DISCARD ALL is run as well.
  */
 export const CLEAN = [
   "SET SESSION AUTHORIZATION DEFAULT",
   "RESET ALL",
   "CLOSE ALL",
   "UNLISTEN *",
-  "SELECT pg_catalog.pg_advisory_unlock_all(), EXISTS (SELECT FROM pg_catalog.pg_prepared_statement() WHERE from_sql)",
+  `EXECUTE ${LEFTOVERS}`,
   "DISCARD TEMP",
   "DISCARD SEQUENCES",
 ].join(";")

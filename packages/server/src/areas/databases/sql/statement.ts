@@ -193,9 +193,11 @@ export const parametersOf = async (
   return params.map((value, position) => toParameter(value, known?.[position] ?? 0, own))
 }
 
+const UNKNOWN_STATEMENT = "26000"
+
 /** The server no longer has the statement, or its result has other columns than when it was prepared. */
 const isStale = ({ code, routine }: ServerError): boolean =>
-  code === "26000" || (code === "0A000" && routine === "RevalidateCachedQuery")
+  code === UNKNOWN_STATEMENT || (code === "0A000" && routine === "RevalidateCachedQuery")
 
 const sendSettings = (wire: Wire, timeoutMs: number) =>
   wire.query(`SET statement_timeout = ${Math.trunc(timeoutMs)}`)
@@ -267,6 +269,7 @@ const attempt = async (
   const units = [...(isTimed ? [{}] : []), collector.unit, cleaning]
   const ends = runUnits(client, units, wire => {
     if (isTimed) sendSettings(wire, options.timeoutMs)
+    state.prepareCleaning(wire)
     if (options.readOnly) sendBegin(wire, BEGIN_READ_ONLY)
     sendStatement(wire, client, sql, values, options.rowsMax + 1)
     wire.sync()
@@ -277,6 +280,8 @@ const attempt = async (
 
   const clean = async () => {
     const last = await ends.at(-1)
+    // The caller has deallocated all statements from within a function, the one that cleans included.
+    if (last?.error?.code === UNKNOWN_STATEMENT) return discardAll(client)
     if (last?.error ?? last?.status !== "I") throw last?.error ?? new ConnectionLost("not clean")
     if (isForgetting(tag)) state.forget()
     if (leftovers) await discardAll(client)
