@@ -9,11 +9,13 @@ import { jobFigures } from "./jobs.ts"
 import { runtimeFigures } from "./runtime.ts"
 import { sandboxFigures } from "./sandboxes.ts"
 import { searchFigures } from "./search.ts"
+import { sqlFigures } from "./sql.ts"
 import { storageFigures } from "./storage.ts"
 import { vectorFigures } from "./vectors.ts"
 
 export const parts: Readonly<Record<string, Part>> = {
   databases: databaseFigures,
+  sql: sqlFigures,
   storage: storageFigures,
   vectors: vectorFigures,
   runtime: runtimeFigures,
