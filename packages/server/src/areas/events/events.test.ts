@@ -29,6 +29,7 @@ test("what is published is sent signed to whom it matches, and the record tells 
   assert.deepEqual(body, {
     id: published.event_id,
     type: "order.paid",
+    event_type: "order.paid",
     timestamp: published.published_at,
     source: "billing",
     topic: "orders",

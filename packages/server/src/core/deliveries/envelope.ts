@@ -24,11 +24,13 @@ export const messageIdOf = (eventId: string): string =>
 const withData = (fields: Readonly<Record<string, unknown>>, data: string): string =>
   `${JSON.stringify(fields).slice(0, -1)},"data":${data}}`
 
+/** `type` is Standard Webhooks' own name for it, `event_type` the name by which it was published. */
 export const standardBody = ({ id, tenantId, type, source, topic, at, data }: Message): string =>
   withData(
     {
       id: eventIdOf(id),
       type,
+      event_type: type,
       timestamp: at.toISOString(),
       source,
       ...(topic === null ? {} : { topic }),
