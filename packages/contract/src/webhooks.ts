@@ -16,7 +16,9 @@ const Named = { ...Tenant, id: Id }
 
 const Secret = T.String({
   maxLength: 100,
-  description: "`whsec_` and base64 of 24 to 64 random bytes; made here when left out",
+  description:
+    "Base64 of 24 to 64 random bytes, with or without `whsec_` in front; generated when left out. Other text is refused: " +
+    "libraries for Standard Webhooks decode every secret as base64",
 })
 
 const fields = {

@@ -12,11 +12,7 @@ import {
 import type { Deliveries } from "../../core/deliveries/deliveries.ts"
 import { rangeOf } from "../../core/deliveries/payload.ts"
 import { retireSecret } from "../../core/deliveries/secrets.ts"
-import {
-  createSigningSecret,
-  signingSecretHint,
-  signingSecretProblem,
-} from "../../core/deliveries/signature.ts"
+import { createSigningSecret, readSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -63,10 +59,10 @@ const checkActive = ({ active }: WebhookRow): void => {
   if (!active) throw fault("invalid_state_transition", { state: "inactive" })
 }
 
-const checkSecret = (secret: string): string => {
-  const reason = signingSecretProblem(secret)
-  if (reason !== undefined) throw fault("invalid_parameter", { reason })
-  return secret
+const checkSecret = (given: string): string => {
+  const read = readSigningSecret(given)
+  if ("problem" in read) throw fault("invalid_parameter", { reason: read.problem })
+  return read.secret
 }
 
 /** What both operations that write a webhook check and fill in. */
@@ -196,11 +192,12 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
     async update({ id, tenant_id: _, secret: given, ...input }, call) {
       const before = await lockWebhook(call, id)
       const fields = fieldsOf(input, urlProblem)
-      const isNew = given !== undefined && checkSecret(given) !== (await needs.endpoints.open(before))
+      const secret = given === undefined ? undefined : checkSecret(given)
+      const isNew = secret !== undefined && secret !== (await needs.endpoints.open(before))
       const row: WebhookRow = {
         ...before,
         ...fields,
-        ...(isNew && (await secrets.replace(call, before, given, WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT))),
+        ...(isNew && (await secrets.replace(call, before, secret, WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT))),
         ...(fields.active && { disabled_at: null, disabled_reason: null }),
         updated_at: call.now,
       }
@@ -210,7 +207,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
         await deliveries.forgive(call.db, endpointOf(row))
       await announce(call, row.id)
       call.describe({ targets: [target(row)] })
-      return { ...(await shown(call, row)), ...(isNew && { secret: given }) }
+      return { ...(await shown(call, row)), ...(isNew && { secret }) }
     },
 
     async unregister({ id }, call) {

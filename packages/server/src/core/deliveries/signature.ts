@@ -29,16 +29,23 @@ const madeKeyOf = (secret: string): KeyObject => {
   return key
 }
 
-/** Why a secret that somebody gives cannot be used: a sentence, or undefined. */
-export const signingSecretProblem = (secret: string): string | undefined => {
+/**
+ * A secret that somebody gives, with the prefix that it may lack; or why it cannot be used. Libraries for Standard
+ * Webhooks decode what they are given as base64, so text of another kind could not be verified with them.
+ */
+export const readSigningSecret = (
+  given: string,
+): { readonly secret: string } | { readonly problem: string } => {
+  const secret = given.startsWith(PREFIX) ? given : PREFIX + given
   const key = keyOf(secret)
-  if (!secret.startsWith(PREFIX) || key.toString("base64") !== secret.slice(PREFIX.length)) {
-    return "A signing secret is whsec_ and base64."
+  if (key.toString("base64") !== secret.slice(PREFIX.length)) {
+    return { problem: "secret: give base64 with padding, with or without whsec_ in front" }
   }
   if (key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX) {
-    return `A signing secret has ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes.`
+    const problem = `secret: it is base64 of ${key.length} bytes; ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} are allowed`
+    return { problem }
   }
-  return undefined
+  return { secret }
 }
 
 /** What a record shows of a secret that is never shown again. */
