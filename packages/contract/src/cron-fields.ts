@@ -128,7 +128,14 @@ export const cronFields = {
   catchup_policy: T.Optional(OneOf(cronCatchupPolicies)),
   catchup_window_seconds: T.Optional(T.Integer({ minimum: 10, maximum: 366 * 86_400 })),
   jitter_seconds: T.Optional(T.Integer({ minimum: 0, maximum: 86_400 })),
-  timeout_seconds: T.Optional(T.Integer({ minimum: 1, maximum: 900 })),
+  timeout_seconds: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: 900,
+      description:
+        "How long one attempt may take: 30 when left out; a function takes as long as its own limit, and never longer",
+    }),
+  ),
   max_retries: T.Optional(T.Integer({ minimum: 0, maximum: 20, description: "After the first attempt" })),
   pause_on_failure: T.Optional(T.Boolean({ description: "Pause once an execution has failed for good" })),
   start_at: T.Optional(Nullable(Time)),

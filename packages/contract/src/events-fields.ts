@@ -1,6 +1,7 @@
 /** The records and fields of events. */
 import { deliveryFields } from "./deliveries-fields.ts"
 import { T } from "./dsl.ts"
+import { workloadLimits } from "./plans.ts"
 import { Id, Nullable, OneOf, Time } from "./types.ts"
 
 /** Bytes of an event's data as JSON text. */
@@ -12,6 +13,10 @@ export const TOPICS_MAX = 1_000
 /** Of one topic. */
 export const SUBSCRIPTIONS_MAX = 100
 export const SUBSCRIPTION_RETRIES_DEFAULT = 3
+/** How long an endpoint has to answer one attempt, and how long it can be given. */
+export const WEBHOOK_SECONDS_DEFAULT = 15
+export const WEBHOOK_SECONDS_MAX = 30
+const FUNCTION_SECONDS_MAX = workloadLimits.function.timeout_seconds.max
 /** How long an event's own id is remembered. */
 export const EVENT_DEDUPE_SECONDS = 86_400
 export const SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT = 86_400
@@ -100,10 +105,21 @@ export const subscriptionFields = {
       headers: T.Optional(
         T.Record(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 4_096 }), {
           maxProperties: 20,
-          description: "Sent beside our own. Never shown again; left out in a change, they stay",
+          description:
+            "Of a webhook: sent beside our own. Never shown again; left out in a change, they stay. A function is " +
+            "given the event alone, and refuses them",
         }),
       ),
-      timeout_seconds: T.Optional(T.Integer({ minimum: 1, maximum: 30, default: 15 })),
+      timeout_seconds: T.Optional(
+        T.Integer({
+          minimum: 1,
+          maximum: FUNCTION_SECONDS_MAX,
+          description:
+            `How long one attempt may take. Of a webhook: ${WEBHOOK_SECONDS_MAX} at most, ` +
+            `${WEBHOOK_SECONDS_DEFAULT} when left out. Of a function: as long as its own limit when left out, and never ` +
+            "longer; it is not tried again while it runs",
+        }),
+      ),
       format: T.Optional(Format),
     },
     { additionalProperties: false },

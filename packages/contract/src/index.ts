@@ -85,6 +85,8 @@ export {
   SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
   SUBSCRIPTIONS_MAX,
   TOPICS_MAX,
+  WEBHOOK_SECONDS_DEFAULT,
+  WEBHOOK_SECONDS_MAX,
 } from "./events-fields.ts"
 export * from "./fault-pages.ts"
 export * from "./faults.ts"

@@ -1,5 +1,11 @@
 /** From what a caller gives to what a schedule's row says. */
-import { type areas, CRON_TARGET_BYTES_MAX, type CronTargetOf, type Input } from "@svc/contract"
+import {
+  type areas,
+  CRON_TARGET_BYTES_MAX,
+  type CronTargetOf,
+  type Input,
+  workloadLimits,
+} from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { planFrom } from "./planning.ts"
@@ -96,6 +102,7 @@ const DEFAULTS = {
   catchup_policy: "latest",
   catchup_window_seconds: 3_600,
   jitter_seconds: 0,
+  /** Of any target but a function. */
   timeout_seconds: 30,
   max_retries: 3,
   pause_on_failure: false,
@@ -103,9 +110,15 @@ const DEFAULTS = {
 
 type PolicyColumns = Pick<ScheduleRow, keyof typeof DEFAULTS>
 
+/** A function ends at its own limit, so its schedule's default is the longest that any function may have. */
+const defaultsOf = ({ target, function_name }: ScheduleInput): Readonly<Record<string, unknown>> =>
+  function_name !== undefined || target?.type === "function"
+    ? { ...DEFAULTS, timeout_seconds: workloadLimits.function.timeout_seconds.max }
+    : DEFAULTS
+
 const policyColumns = (input: ScheduleInput, before: ScheduleRow | undefined): PolicyColumns =>
   Object.fromEntries(
-    Object.entries(DEFAULTS).map(([name, otherwise]) => {
+    Object.entries(defaultsOf(input)).map(([name, otherwise]) => {
       const field = name as keyof PolicyColumns
       return [field, input[field] ?? before?.[field] ?? otherwise]
     }),

@@ -6,6 +6,9 @@ import {
   SUBSCRIPTION_RETRIES_DEFAULT,
   SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
   SUBSCRIPTIONS_MAX,
+  WEBHOOK_SECONDS_DEFAULT,
+  WEBHOOK_SECONDS_MAX,
+  workloadLimits,
 } from "@svc/contract"
 import type { Deliveries } from "../../core/deliveries/deliveries.ts"
 import { isReservedHeader } from "../../core/deliveries/envelope.ts"
@@ -34,7 +37,26 @@ export interface SubscriptionHandlerNeeds {
   readonly outbound: Pick<Outbound, "urlProblem" | "headersProblem">
 }
 
-const TIMEOUT_SECONDS_DEFAULT = 15
+/** Settings that only subscriptions of the other type have: refused, since they would change nothing. */
+const FOREIGN_SETTINGS = { webhook: ["function_name"], function: ["url", "headers"] } as const
+
+const refuseForeignSettings = (type: string, config: Given["config"]): void => {
+  const foreign = FOREIGN_SETTINGS[type === "webhook" ? "webhook" : "function"]
+  const given = foreign.find(name => config[name] !== undefined)
+  if (given !== undefined) {
+    throw fault("invalid_parameter", { reason: `config.${given} is not a setting of a ${type} subscription` })
+  }
+}
+
+/** A function ends at its own limit, so one without a time here gets the longest that any function may have. */
+const timeoutSecondsOf = (type: string, { timeout_seconds: given }: Given["config"]): number => {
+  if (type === "function") return given ?? workloadLimits.function.timeout_seconds.max
+  if (given !== undefined && given > WEBHOOK_SECONDS_MAX) {
+    const reason = `config.timeout_seconds of a webhook subscription is at most ${WEBHOOK_SECONDS_MAX}`
+    throw fault("invalid_parameter", { reason })
+  }
+  return given ?? WEBHOOK_SECONDS_DEFAULT
+}
 
 export const endpointOf = ({ organization_id, id }: Pick<SubscriptionRow, "organization_id" | "id">) => ({
   tenantId: organization_id,
@@ -99,9 +121,10 @@ const columnsOf = async (
   needs: SubscriptionHandlerNeeds,
 ) => {
   const { config, filter = {}, max_retries, retry_schedule_seconds, ordered, max_per_second } = given
+  refuseForeignSettings(type, config)
   return {
     target: await checkTarget(type, config, call, needs),
-    timeout_seconds: config.timeout_seconds ?? TIMEOUT_SECONDS_DEFAULT,
+    timeout_seconds: timeoutSecondsOf(type, config),
     format: config.format ?? "standard",
     event_types: [...(filter.event_types ?? [])],
     max_retries: max_retries ?? SUBSCRIPTION_RETRIES_DEFAULT,

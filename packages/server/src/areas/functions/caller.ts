@@ -25,7 +25,7 @@ export const createFunctionCaller = (directory: Directory, invoker: Invoker): Fu
       try {
         const row = await find(of)
         const { status, result, error } = await invoker.invoke({
-          ...{ row, trigger, timeoutMs, frame: { t: "invoke", event: parse(body) } },
+          ...{ row, trigger, timeoutMs, signal, frame: { t: "invoke", event: parse(body) } },
           ...{ payloadBytes: Buffer.byteLength(body), requestId: null },
         })
         if (status === "success") return { status: 200, body: JSON.stringify(result) }

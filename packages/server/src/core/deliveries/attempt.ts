@@ -69,7 +69,7 @@ export interface AttemptMade {
 }
 
 const post = async (
-  outbound: Outbound,
+  outbound: Pick<Outbound, "request">,
   url: string,
   { body, headers }: Envelope,
   timeoutMs: number,
@@ -97,25 +97,33 @@ const functionError = (answer: InvocationAnswer): AttemptError =>
         message: `The function answered with ${answer.status}.`,
       }
 
-/** The function's answer, or 504 once the time is over. */
+/**
+ * The function's answer. It is waited for until the function has ended, which its own time limit sees to: a retry while
+ * it still runs would repeat its effects. Only the end of this process cuts it short.
+ */
 const invoke = async (
   target: Extract<Endpoint["target"], { invoke: unknown }>,
   envelope: Envelope,
   timeoutMs: number,
-  outer: AbortSignal,
+  signal: AbortSignal,
 ): Promise<InvocationAnswer> => {
-  const signal = AbortSignal.any([outer, AbortSignal.timeout(timeoutMs)])
-  const late = Promise.withResolvers<InvocationAnswer>()
-  signal.addEventListener("abort", () => late.resolve({ status: 504, body: "" }), { once: true })
+  const cutShort = Promise.withResolvers<InvocationAnswer>()
+  const cut = () => cutShort.resolve({ status: 504, body: "" })
+  signal.addEventListener("abort", cut, { once: true })
   try {
-    return await Promise.race([target.invoke({ ...envelope, timeoutMs, signal }), late.promise])
+    return await Promise.race([target.invoke({ ...envelope, timeoutMs, signal }), cutShort.promise])
   } catch (error) {
     return { status: 500, body: error instanceof Error ? error.message : String(error) }
+  } finally {
+    signal.removeEventListener("abort", cut)
   }
 }
 
 /** One signed attempt. Never rejects for what the endpoint does or is. */
-export const attemptDelivery = async (outbound: Outbound, request: AttemptRequest): Promise<AttemptMade> => {
+export const attemptDelivery = async (
+  outbound: Pick<Outbound, "request">,
+  request: AttemptRequest,
+): Promise<AttemptMade> => {
   const { endpoint, message, number, trigger, nowMs, signal } = request
   const { target, timeoutSeconds = TIMEOUT_SECONDS_DEFAULT } = endpoint
   const timeoutMs = timeoutSeconds * 1_000

@@ -85,7 +85,7 @@ export interface Endpoint {
   readonly target: Target
   /** `whsec_…`, the newest first; all of them sign, so that a receiver may still have the one before. */
   readonly secrets: readonly string[]
-  /** Of one attempt. 1 to 30; 15 when left out. */
+  /** Of one attempt. 15 when left out. */
   readonly timeoutSeconds?: number
   /** Default: `standard`. */
   readonly format?: "standard" | "cloudevents"
@@ -101,7 +101,10 @@ export type Target =
       /** Beside the engine's own, which cannot be replaced. */
       readonly headers?: Readonly<Record<string, string>>
     }
-  /** Something of the platform's own, such as a function: it gets the envelope. Must end at the signal. */
+  /**
+   * A function: it gets the envelope. It must end at the signal, and within `timeoutMs` of the time at which it begins;
+   * the engine waits until it has ended.
+   */
   | { readonly name: string; readonly invoke: (call: Invocation) => Promise<InvocationAnswer> }
 
 export interface Invocation {
