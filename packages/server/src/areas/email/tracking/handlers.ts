@@ -117,6 +117,7 @@ export const trackingHandlers = ({
       const token = await verified("unsubscribe", text)
       if (!token) throw fault("resource_not_found")
       await unsubscribe(token, call.now)
+      call.describe({ tenantId: token.organizationId })
       return showPage(call, pages.done)
     },
   }

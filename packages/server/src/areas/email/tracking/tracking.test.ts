@@ -175,6 +175,17 @@ test("one request unsubscribes, looking at the link does not, and the address ge
     [["grace@example.org", "unsubscribe", "recipient", id]],
   )
   assert.equal((await svc.email.listEvents({ email_id: id, event: "unsubscribed" })).total, 1)
+  await p.clock.advance(1_000)
+  const audited = await p.database.db
+    .selectFrom("core.audit_events")
+    .select(["action", "metadata"])
+    .where("tenant_id", "=", world.organizationId)
+    .where("action", "=", "email.unsubscribe")
+    .execute()
+  assert.deepEqual(
+    audited.map(({ metadata }) => (metadata as { count: number }).count),
+    [2],
+  )
   const again = await svc.email.sendRaw({
     ...{ to: ["grace@example.org"], subject: "x", html: "<p>x</p>" },
   })
