@@ -6,6 +6,7 @@ import { type CommandInput, commandOf } from "../../core/workloads/commands.ts"
 import {
   type FileInput,
   fileFault,
+  isNoFile,
   readFileInputs,
   resolveGuestPath,
   writeFiles,
@@ -85,7 +86,7 @@ export const useHandlers = (needs: UseHandlerNeeds) => {
           modified_at: stat.modifiedAt.toISOString(),
         }
       } catch (error) {
-        throw fileFault(error, path, outside)
+        throw isNoFile(error) ? fault("file_not_found", { path }) : fileFault(error, path, outside)
       }
     },
 

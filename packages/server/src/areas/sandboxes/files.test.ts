@@ -9,6 +9,7 @@ import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing
 const read = async (svc: Svc, id: string, path: string): Promise<Buffer> =>
   Buffer.from(await (await svc.sandboxes.readFile({ id, path })).arrayBuffer())
 
+const missing = refusedAs("file_not_found", 404)
 const outside = refusedAs("path_outside_guest_roots", 502)
 
 const open = async (p: TestPlatform) => {
@@ -51,10 +52,22 @@ test("files are written and read below the three roots, byte by byte, with mode 
     [answer.headers.get("content-type"), answer.headers.get("content-length")],
     ["application/octet-stream", "1"],
   )
-  await assert.rejects(read(svc, id, "tmp/nothing"), refusedAs("file_not_found", 404))
+  await assert.rejects(read(svc, id, "tmp/nothing"), missing)
 })
 
-test("a path outside the roots is 502, by its name, by dots, and by links of every kind", async t => {
+test("a relative path reads what it wrote", async t => {
+  const { svc, id, run } = await open(await platform(t))
+  await svc.sandboxes.writeFiles({ id, files: [{ path: "notes/a.txt", content: "1" }] })
+  await svc.sandboxes.putFile({ id, path: "notes/b.txt" }, { body: "2" })
+  // Begins with the name of a root, but was written where commands begin.
+  await svc.sandboxes.writeFiles({ id, files: [{ path: "tmp/c.txt", content: "3" }] })
+  assert.equal(await run("cat notes/a.txt notes/b.txt /workspace/tmp/c.txt"), "123")
+  const paths = ["notes/a.txt", "notes/b.txt", "tmp/c.txt", "workspace/notes/a.txt", "/workspace/notes/b.txt"]
+  const texts = await Promise.all(paths.map(async path => (await read(svc, id, path)).toString()))
+  assert.deepEqual(texts, ["1", "2", "3", "1", "2"])
+})
+
+test("a write outside the roots is 502 and a read 404, by its name, by dots, and by links of every kind", async t => {
   const { svc, id, run } = await open(await platform(t))
   await run(
     "cd /workspace && ln -s /etc etc && ln -s /etc/passwd passwd && ln -s / all && ln -s ../../etc up && ln -s all/etc far && mkdir in && ln -s ../.. in/out && ln -s /proc/self/root proc",
@@ -76,10 +89,10 @@ test("a path outside the roots is 502, by its name, by dots, and by links of eve
     const files = [{ path, content: "mine" }]
     await assert.rejects(svc.sandboxes.writeFiles({ id, files }), outside, `write ${path}`)
     if (path === "/") continue
-    await assert.rejects(read(svc, id, path), outside, `read ${path}`)
+    await assert.rejects(read(svc, id, path), missing, `read ${path}`)
     await assert.rejects(svc.sandboxes.putFile({ id, path }, { body: "mine" }), outside, `put ${path}`)
   }
-  await assert.rejects(read(svc, id, "/workspace/passwd"), outside)
+  await assert.rejects(read(svc, id, "/workspace/passwd"), missing)
   // A file takes the place of a link that has its name; where the link led is none of it.
   await svc.sandboxes.writeFiles({ id, files: [{ path: "/workspace/passwd", content: "mine" }] })
   assert.equal((await run("cat /etc/passwd")).includes("mine"), false)
@@ -143,14 +156,14 @@ test("what cannot be a file is refused, and a full disk is said to be full", asy
   await run("mkdir /workspace/folder && mkfifo /workspace/pipe")
   const refused = refusedAs("invalid_parameter", 400)
   for (const path of ["/workspace/folder", "/workspace/pipe"])
-    await assert.rejects(read(svc, id, path), refused, path)
+    await assert.rejects(read(svc, id, path), missing, path)
   await assert.rejects(
     svc.sandboxes.writeFiles({ id, files: [{ path: "/workspace/folder", content: "x" }] }),
     refused,
   )
   const long = `workspace/${"n".repeat(256)}`
   for (const path of [long, `${long}/file`]) {
-    await assert.rejects(read(svc, id, path), refused)
+    await assert.rejects(read(svc, id, path), missing)
     await assert.rejects(svc.sandboxes.putFile({ id, path }, { body: "x" }), refused)
     const files = [{ path: `/${path}`, content: "x" }]
     await assert.rejects(svc.sandboxes.writeFiles({ id, files }), refused)

@@ -8,6 +8,7 @@ import {
   type FileInput,
   fileFault,
   isBelow,
+  isNoFile,
   readFileInputs,
   resolveGuestPath,
   writeFiles,
@@ -22,7 +23,7 @@ import type { Call } from "../../kernel/call.ts"
 import { Fault, fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { outsideTransaction } from "../../kernel/implement.ts"
-import type { RuntimePort } from "../../ports/runtime/port.ts"
+import type { Guest, RuntimePort } from "../../ports/runtime/port.ts"
 import type { SandboxItem } from "./items.ts"
 import { notRunning, usable } from "./lookup.ts"
 import { GUEST_ROOTS } from "./rules.ts"
@@ -41,6 +42,28 @@ const checkedPath = (path: string, cwd: string): string => {
   const absolute = resolveGuestPath(path, cwd)
   if (!isBelow(absolute, GUEST_ROOTS)) throw outside(path)
   return absolute
+}
+
+/**
+ * Where a path of a URL may lead, the likelier place first. One that begins with the name of a root may be absolute
+ * without its first slash; any other begins where commands do, as it does in `writeFiles`.
+ */
+const urlPaths = (path: string, cwd: string): readonly string[] => {
+  const absolute = resolveGuestPath(path, "/")
+  const relative = resolveGuestPath(path, cwd)
+  if (path.startsWith("/")) return [absolute]
+  return isBelow(absolute, GUEST_ROOTS) ? [absolute, relative] : [relative]
+}
+
+const readFirst = async (guest: Guest, paths: readonly string[]) => {
+  for (const path of paths.filter(one => isBelow(one, GUEST_ROOTS))) {
+    try {
+      return await guest.readFile(path, GUEST_ROOTS)
+    } catch (error) {
+      if (!isNoFile(error)) throw error
+    }
+  }
+  return undefined
 }
 
 /** Breaks off a body that is too large, and so whatever is written of it. */
@@ -125,7 +148,8 @@ export const useHandlers = (needs: UseHandlerNeeds) => {
     async putFile({ id, path }: { id: string; path: string }, call: Call) {
       const live = await usable(needs, call, id)
       using _held = fleet.hold(live)
-      const absolute = checkedPath(path, "/")
+      const [wanted = path] = urlPaths(path, live.item.defaults.cwd)
+      const absolute = checkedPath(wanted, "/")
       const body = bounded(call.stream)
       const { user } = live.item.defaults
       try {
@@ -137,10 +161,12 @@ export const useHandlers = (needs: UseHandlerNeeds) => {
 
     async readFile({ id, path }: { id: string; path: string }, call: Call) {
       const live = await usable(needs, call, id)
-      const absolute = checkedPath(path, "/")
-      const { stat, bytes } = await live.guest.readFile(absolute, GUEST_ROOTS).catch(error => {
+      const paths = urlPaths(path, live.item.defaults.cwd)
+      const found = await readFirst(live.guest, paths).catch(error => {
         throw fileFault(error, path, outside)
       })
+      if (!found) throw fault("file_not_found", { path })
+      const { stat, bytes } = found
       const held = fleet.hold(live)
       finished(bytes, () => held[Symbol.dispose]())
       call.setHeader("content-type", "application/octet-stream")

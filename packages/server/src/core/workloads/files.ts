@@ -56,6 +56,10 @@ export const resolveGuestPath = (path: string, cwd: string): string => posix.res
 const refusalOf = (error: PortError): FileRefusal | undefined =>
   (error.cause as { readonly reason?: FileRefusal } | undefined)?.reason
 
+/** Nothing that can be read is at the path: it is missing, a folder or a device, or leads out of the roots. */
+export const isNoFile = (error: unknown): boolean =>
+  error instanceof PortError && (error.kind === "missing" || error.kind === "refused")
+
 /** The fault of a file call that failed; `outside` is the one of a path that leaves the roots. */
 export const fileFault = (error: unknown, path: string, outside: (path: string) => Fault): unknown => {
   if (!(error instanceof PortError)) return error
