@@ -63,7 +63,6 @@ const Computer = T.Object({
   ssh_keys: T.Array(T.String()),
   env_names: EnvNames,
   labels: Labels,
-  private_ip: T.String({ description: "Its own from creation to deletion" }),
   ssh_host: Nullable(
     T.String({
       description:
@@ -258,18 +257,18 @@ export const computers = area(
     start: {
       id: "computerStart",
       http: "POST /v1/computers/{id}/start",
-      summary: "Start a computer, with the disk and address that it had",
+      summary: "Start a computer, with the disk that it had",
       scope: "computers:write",
       effect: "write",
       idempotent: "naturally",
       params: One,
       replies: { 200: Computer },
-      faults: ["computer_not_found", "no_host_capacity", "host_unavailable"],
+      faults: ["computer_not_found", "no_host_capacity", "image_unavailable", "host_unavailable"],
     },
     stop: {
       id: "computerStop",
       http: "POST /v1/computers/{id}/stop",
-      summary: "Stop a computer; its disk and address stay",
+      summary: "Stop a computer; its disk stays",
       scope: "computers:write",
       effect: "write",
       idempotent: "naturally",

@@ -66,11 +66,11 @@ const Network = T.Object(
     additionalProperties: false,
     description:
       "`allow_all`: all public addresses. `custom`: of them the domains and CIDRs in `allow`, but for the CIDRs in `deny`. " +
-      "Private addresses, the host and other tenants are never reached. Left out: the most that the installation allows",
+      "Private addresses, the host and other tenants are never reached, and refused in `allow`. Left out: the most that the installation allows",
   },
 )
 
-const Sandbox = T.Object({
+const sandboxFields = {
   id: Id,
   kind: OneOf(sandboxKinds),
   name: Nullable(T.String()),
@@ -108,6 +108,17 @@ const Sandbox = T.Object({
   updated_at: Time,
   started_at: Nullable(Time),
   stopped_at: Nullable(Time),
+}
+const Sandbox = T.Object(sandboxFields)
+const ExtendedSandbox = T.Object({
+  ...sandboxFields,
+  granted_seconds: Nullable(
+    T.Integer({
+      minimum: 0,
+      description:
+        "By how much `expires_at` moved, which may be less than was asked for; null without a deadline",
+    }),
+  ),
 })
 export type SandboxPayload = Static<typeof Sandbox>
 
@@ -278,14 +289,15 @@ export const sandboxes = area(
       http: "POST /v1/sandboxes/{id}/extend",
       summary: "Move the hard deadline of a running sandbox",
       description:
-        "`duration_seconds` is added to `expires_at`, which is never further ahead than the longest timeout of its kind. " +
-        "One without a deadline stays without.",
+        "`duration_seconds` is added to `expires_at`, which is never further ahead than the longest timeout of its kind: " +
+        "`granted_seconds` says how much was added, 0 when it was as far ahead before. One without a deadline stays " +
+        "without.",
       scope: "sandboxes:write",
       effect: "write",
       params: One,
       body: T.Object({ duration_seconds: T.Integer({ minimum: 1, maximum: 10 * 365 * 86_400 }) }),
       aliases: { duration: "duration_seconds" },
-      replies: { 200: Sandbox },
+      replies: { 200: ExtendedSandbox },
       faults: ["sandbox_not_found", "sandbox_not_running"],
       example: { duration_seconds: 60 },
     },
@@ -303,6 +315,7 @@ export const sandboxes = area(
         "sandbox_not_found",
         "invalid_state_transition",
         "no_host_capacity",
+        "image_unavailable",
         "host_unavailable",
         "service_unavailable",
       ],
@@ -344,7 +357,8 @@ export const sandboxes = area(
       http: "PUT /v1/sandboxes/{id}/files/{path}",
       summary: "Write a file from the bytes of the request",
       description:
-        "`path` is absolute, without its first slash. At most 1 GiB; nothing is written of a body that breaks off.",
+        "`path` is absolute, with or without its first slash, or begins where the sandbox's commands do. At most 1 GiB; " +
+        "nothing is written of a body that breaks off.",
       scope: "sandboxes:write",
       effect: "write",
       idempotent: "naturally",
@@ -359,14 +373,17 @@ export const sandboxes = area(
       id: "sandboxReadFile",
       http: "GET /v1/sandboxes/{id}/files/{path}",
       summary: "Read a file as it is",
-      description: "`path` is absolute, without its first slash.",
+      description:
+        "`path` is absolute, with or without its first slash (`workspace/a.txt`, `%2Fworkspace%2Fa.txt`), or begins where " +
+        "the sandbox's commands do, as when it was written (`a.txt`). 404 for what is not there, is no file, or lies " +
+        "outside `/workspace`, `/home/user` and `/tmp`.",
       scope: "sandboxes:read",
       effect: "read",
       rest: true,
       content: { reply: "bytes" },
       params: T.Object({ id: Id, path: T.String({ minLength: 1, maxLength: 4096 }) }),
       replies: { 200: T.Unknown() },
-      faults: [...NOT_USABLE, "file_not_found", "path_outside_guest_roots", "invalid_parameter"],
+      faults: [...NOT_USABLE, "file_not_found"],
     },
     snapshot: {
       id: "sandboxSnapshot",

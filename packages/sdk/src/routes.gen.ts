@@ -380,4 +380,4 @@ export const routes = {
 export const retryableCodes: readonly string[] = ["all_providers_exhausted","auth_rate_limited","function_throttled","host_unavailable","idempotency_key_in_use","no_host_capacity","rate_limited","request_timeout","service_unavailable","ssh_keys_not_delivered","upstream_error","upstream_timeout","vector_store_unavailable"]
 
 /** Codes of a status that usually passes which do not pass. */
-export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals","too_many_terminals"]
+export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","image_unavailable","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals","too_many_terminals"]

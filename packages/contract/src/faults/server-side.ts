@@ -66,6 +66,11 @@ export const serverSideFaults = {
     help: "Ask for less memory or fewer vCPUs, stop what you no longer need, or try again later. The operator can add a host.",
     retryable: true,
   },
+  image_unavailable: {
+    status: 503,
+    text: "the machine does not start, because its image cannot be had[: {reason}]",
+    help: "The same sentence stands in `status_reason` of its record. Once the registry has the image for this platform, start it again; else delete the machine and create one of another image.",
+  },
   host_unavailable: {
     status: 503,
     text: "the host of this machine does not answer",

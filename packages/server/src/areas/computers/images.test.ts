@@ -42,4 +42,10 @@ test("a computer of an image keeps its disk, and its image whatever the tag stan
     svc.computers.create({ name: "bad", ...SMALL, image: "a b" }),
     refusedAs("invalid_parameter", 400),
   )
+  const { id: absent } = await svc.computers.create({
+    ...{ name: "absent", ...SMALL, image: `${registry.host}/absent` },
+  })
+  await assert.rejects(svc.computers.start({ id: absent }), {
+    ...{ code: "image_unavailable", status: 503, message: /no such image/ },
+  })
 })

@@ -16,10 +16,10 @@ export const toComputer = (
   ssh: SshAddress | undefined,
 ): ComputerPayload => {
   const { id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image, image_digest } = row
-  const { ssh_keys, env_names, private_ip, auto_stop_seconds } = row
+  const { ssh_keys, env_names, auto_stop_seconds } = row
   return {
     ...{ id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image, image_digest },
-    ...{ ssh_keys, env_names, private_ip, auto_stop_seconds },
+    ...{ ssh_keys, env_names, auto_stop_seconds },
     ...{ ssh_host: ssh?.host ?? null, ssh_port: ssh?.port ?? null },
     status: row.status as ComputerStatus,
     labels: row.labels as Record<string, string>,

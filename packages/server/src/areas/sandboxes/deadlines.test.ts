@@ -70,20 +70,24 @@ test("extending adds to the deadline, up to the longest timeout of an ephemeral 
   const id = await runningSandbox(svc, { timeout_seconds: 100, idle_timeout_seconds: 0 })
   const { expires_at } = await svc.sandboxes.get({ id })
   const begin = Date.parse(expires_at ?? "")
-  const extend = async (duration_seconds: number) =>
-    (Date.parse((await svc.sandboxes.extend({ id, duration_seconds })).expires_at ?? "") - begin) / SECOND
+  const extend = async (duration_seconds: number) => {
+    const { expires_at, granted_seconds } = await svc.sandboxes.extend({ id, duration_seconds })
+    return [(Date.parse(expires_at ?? "") - begin) / SECOND, granted_seconds]
+  }
 
-  assert.equal(await extend(50), 50)
-  assert.equal(await extend(1000), 200)
+  assert.deepEqual(await extend(50), [50, 50])
+  assert.deepEqual(await extend(1000), [200, 150])
+  assert.deepEqual(await extend(1000), [200, 0])
   await p.clock.advance(10 * SECOND)
-  assert.equal(await extend(5), 205)
+  assert.deepEqual(await extend(5), [205, 5])
   await p.clock.advance(280 * SECOND)
   assert.equal((await svc.sandboxes.get({ id })).status, "RUNNING")
   await p.clock.advance(20 * SECOND)
   assert.equal((await svc.sandboxes.get({ id })).stop_reason, "deadline")
 
   const lasting = await runningSandbox(svc, { kind: "persistent", memory_mb: 512, vcpus: 1 })
-  assert.equal((await svc.sandboxes.extend({ id: lasting, duration_seconds: 5 })).expires_at, null)
+  const without = await svc.sandboxes.extend({ id: lasting, duration_seconds: 5 })
+  assert.deepEqual([without.expires_at, without.granted_seconds], [null, null])
 })
 
 test("a command that eats its memory is killed alone", async t => {

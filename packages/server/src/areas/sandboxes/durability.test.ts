@@ -58,7 +58,6 @@ test("after a kill of the platform what ran for good runs again, the rest has en
     .runCommand({ id: brief, command: `sh -c 'trap "" TERM HUP; sleep 1000; : ${mark}'` })
     .catch(() => undefined)
   await until("the commands run", () => marked(mark) >= 2)
-  const address = (await svc.computers.get({ id: running })).private_ip
 
   platform.signal("SIGKILL")
   await platform.exited
@@ -68,8 +67,7 @@ test("after a kill of the platform what ran for good runs again, the rest has en
   platform = spawnSvc(t, { dataDir: platform.dataDir })
   svc = await connect(platform)
   assert.equal((await svc.computers.exec({ id: running, command: "cat ~/kept" })).stdout, "kept\n")
-  const again = await svc.computers.get({ id: running })
-  assert.deepEqual([again.status, again.private_ip], ["RUNNING", address])
+  assert.equal((await svc.computers.get({ id: running })).status, "RUNNING")
   assert.equal((await svc.computers.get({ id: stopped })).status, "STOPPED")
   assert.equal((await svc.sandboxes.runCommand({ id: lasting, command: "cat kept" })).stdout, "kept\n")
   assert.equal((await svc.sandboxes.get({ id: lasting })).status, "RUNNING")

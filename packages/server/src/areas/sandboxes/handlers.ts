@@ -154,7 +154,7 @@ const lifeHandlers = (
       const row = await found(call, id)
       if (row.status !== "RUNNING" || fleet.isEnding(id)) throw notRunning(row.status)
       call.describe({ targets: [auditTarget(row)] })
-      if (row.expires_at === null) return shown(row)
+      if (row.expires_at === null) return { ...shown(row), granted_seconds: null }
       const kind = row.kind === "persistent" ? "persistent" : "ephemeral"
       const nowMs = call.now.getTime()
       const expiresAtMs = extendedDeadline(kind, row.expires_at.getTime(), duration_seconds, nowMs)
@@ -165,7 +165,8 @@ const lifeHandlers = (
         const live = fleet.find(id)
         if (live) live.expiresAtMs = expiresAtMs
       })
-      return shown(extended)
+      const grantedMs = expiresAtMs - row.expires_at.getTime()
+      return { ...shown(extended), granted_seconds: Math.floor(grantedMs / 1000) }
     },
   }
 }

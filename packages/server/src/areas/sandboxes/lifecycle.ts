@@ -6,6 +6,7 @@ import type { PlatformEvents } from "../../core/platform-events/platform-events.
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Env } from "../../core/workloads/env.ts"
 import type { Fleet } from "../../core/workloads/fleet.ts"
+import { startFault } from "../../core/workloads/served.ts"
 import { type EndReason, isNoFailure, type Live, UnwantedError } from "../../core/workloads/workload.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
@@ -84,7 +85,7 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
       row.id,
     )
     if (live && found) return found
-    throw failure instanceof Fault ? failure : fault("host_unavailable", undefined, { internal: failure })
+    throw startFault(failure)
   }
 
   /** Whoever asked is not waiting: what went wrong is on record. */

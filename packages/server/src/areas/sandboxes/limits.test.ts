@@ -53,3 +53,20 @@ test("a sandbox whose files in memory leave its own agent none ends, and tells t
     refusedAs("sandbox_not_running", 400),
   )
 })
+
+test("a network that is never reached cannot be allowed, and the refusal says why", async t => {
+  const svc = await (await platform(t)).client("acme", ...SANDBOX_SCOPES)
+  const cases = [
+    ["10.0.0.0/8", /10\.0\.0\.0\/8/],
+    ["10.1.2.0/24", /within 10\.0\.0\.0\/8/],
+    ["192.168.1.7/32", /192\.168\.0\.0\/16/],
+    ["169.254.169.254/32", /169\.254/],
+    ["fd00::/8", /IPv6/],
+  ] as const
+  for (const [entry, message] of cases) {
+    const network = { mode: "custom" as const, allow: ["example.com", entry] }
+    await assert.rejects(svc.sandboxes.create({ ...SMALL, network }), {
+      ...{ code: "invalid_parameter", status: 400, message },
+    })
+  }
+})

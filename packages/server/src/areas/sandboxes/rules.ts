@@ -1,5 +1,5 @@
 /** What a request for a sandbox means here. */
-import { isIP } from "node:net"
+import { BlockList, isIP } from "node:net"
 import {
   type areas,
   type Input,
@@ -21,6 +21,7 @@ import {
   MB,
 } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
+import { SPECIAL_IPV4 } from "../../kernel/outbound/addresses.ts"
 import type {
   GuestUser,
   NetworkPolicy,
@@ -81,6 +82,27 @@ const isCidr = (text: string): boolean => {
   const widest = family === 6 ? 128 : 32
   return family !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= widest
 }
+/** Why nothing in a network is ever reached, whatever is allowed; undefined where something may be. */
+const neverReached = (cidr: string): string | undefined => {
+  const [address = "", bits = ""] = cidr.split("/")
+  if (isIP(address) === 6) return "sandboxes have no IPv6"
+  const around = SPECIAL_IPV4.find(special => {
+    const [network = "", width = ""] = special.split("/")
+    const list = new BlockList()
+    list.addSubnet(network, Number(width), "ipv4")
+    return Number(bits) >= Number(width) && list.check(address, "ipv4")
+  })
+  return around && `it is within ${around}, which is not the public Internet`
+}
+
+const checkReachable = (allow: readonly string[]): void => {
+  for (const entry of allow.filter(isCidr)) {
+    const reason = neverReached(entry)
+    if (reason !== undefined)
+      throw fault("invalid_parameter", { reason: `network.allow: ${entry} is never reached: ${reason}` })
+  }
+}
+
 const DOMAIN = /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i
 
 const networkOf = (asked: CreateInput["network"], capabilities: RuntimeCapabilities): Network => {
@@ -93,6 +115,7 @@ const networkOf = (asked: CreateInput["network"], capabilities: RuntimeCapabilit
     allow.find(entry => !isCidr(entry) && !DOMAIN.test(entry)) ?? deny.find(entry => !isCidr(entry))
   if (wrong !== undefined)
     throw fault("invalid_parameter", { reason: `${wrong} is no domain or CIDR that network takes there` })
+  checkReachable(allow)
   if (mode !== "deny_all" && !filters)
     throw fault("not_implemented", {
       reason: `sandboxes of the driver ${capabilities.driver} have no network here; root, nftables and SVC_WORKLOAD_NETWORK give one`,

@@ -1,5 +1,5 @@
 /** What callers are told when a workload cannot serve them. */
-import { fault } from "../../kernel/fault.ts"
+import { Fault, fault } from "../../kernel/fault.ts"
 import { PortError } from "../../ports/port-error.ts"
 import { ImageError } from "../images/image-error.ts"
 
@@ -14,6 +14,13 @@ export const commandFault = (error: unknown, ended: () => Error | undefined): un
 /** What is on record of a workload that did not start. */
 export const reasonOf = (error: unknown): string =>
   error instanceof ImageError ? error.message : "it could not be started"
+
+/** What the caller of a start is told of a workload that did not start. */
+export const startFault = (error: unknown): Fault => {
+  if (error instanceof Fault) return error
+  if (error instanceof ImageError) return fault("image_unavailable", { reason: error.message })
+  return fault("host_unavailable", undefined, { internal: error })
+}
 
 const WAIT_MS_MAX = 30_000
 
