@@ -29,6 +29,13 @@ export const HistoryRetention = T.Integer({
   description: "How far back the database can be restored to any second",
 })
 
+export const KeepPasswords = T.Boolean({
+  default: false,
+  description:
+    "Whether roles that you made yourself can log in to the copy with the passwords that they have in the source; " +
+    "without it they keep their rights and have no password. `owner` gets a new password always",
+})
+
 const Connection = T.Object({
   host: T.String(),
   port: T.Integer(),

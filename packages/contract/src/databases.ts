@@ -9,6 +9,7 @@ import {
   DatabaseId,
   DatabaseName,
   HistoryRetention,
+  KeepPasswords,
   Lsn,
   NewBranch,
   NewDatabase,
@@ -76,6 +77,9 @@ export const databases = area(
       id: "provisionDatabase",
       http: "POST /v1/databases/provision",
       summary: "Get the project's default database, made when it is not there yet",
+      description:
+        "SQL that names no database makes it too, but for one case: while a deleted default database can still be " +
+        "restored, SQL is refused with 404, and only this operation makes another.",
       scope: "database:manage",
       effect: "write",
       idempotent: "naturally",
@@ -136,6 +140,8 @@ export const databases = area(
       id: "restoreDatabase",
       http: "POST /v1/databases/{id}/restore",
       summary: "Bring a deleted database back",
+      description:
+        "As it was, passwords included. A default database is the default again, unless its project has another by now.",
       scope: "database:manage",
       effect: "write",
       idempotent: "naturally",
@@ -205,8 +211,8 @@ export const databases = area(
       http: "POST /v1/databases/{id}/pitr",
       summary: "Restore a database to any second of its recovery window",
       description:
-        "`new` makes another database of that state; `in_place` gives the database itself that state, and keeps what " +
-        "it was as a branch. Version and tier stay.",
+        "`new` makes another database of that state; `in_place` gives the database itself that state, keeps what it " +
+        "was as a branch, and leaves every role the password that it has now. Version and tier stay.",
       scope: "database:manage",
       effect: "destroy",
       risk: "high",
@@ -217,6 +223,7 @@ export const databases = area(
         target_lsn: T.Optional(Lsn),
         name: T.Optional(DatabaseName),
         mode: T.Optional(OneOf(["new", "in_place"])),
+        keep_passwords: T.Optional(KeepPasswords),
       }),
       replies: { 201: NewDatabase },
       faults: ["database_not_found", "recovery_point_invalid", "name_taken", "service_unavailable"],
@@ -238,6 +245,9 @@ export const databases = area(
       id: "createDatabaseBranch",
       http: "POST /v1/databases/{id}/branches",
       summary: "Make a branch: a database of its own with the data of another branch",
+      description:
+        "`owner` gets a password of its own. Roles that you made keep their rights, and lose their passwords unless " +
+        "`keep_passwords` is true.",
       scope: "database:branch",
       effect: "write",
       beyond: true,
@@ -250,6 +260,7 @@ export const databases = area(
         expires_at: T.Optional(Nullable(Time)),
         init_source: T.Optional(OneOf(["data", "schema"])),
         protected: T.Optional(T.Boolean()),
+        keep_passwords: T.Optional(KeepPasswords),
       }),
       replies: { 201: NewBranch },
       faults: [
@@ -310,8 +321,8 @@ export const databases = area(
       http: "POST /v1/databases/{id}/branches/{branch_id}/restore",
       summary: "Give a branch the state of another, or of itself, at a point",
       description:
-        "The connection string stays. What the branch held is kept under `preserve_under_name`, and must be when the " +
-        "source is the branch itself.",
+        "The connection string stays, and roles keep the passwords that they have in the branch. What the branch held " +
+        "is kept under `preserve_under_name`, and must be when the source is the branch itself.",
       scope: "database:branch",
       effect: "destroy",
       beyond: true,
@@ -336,6 +347,7 @@ export const databases = area(
       id: "resetDatabaseBranch",
       http: "POST /v1/databases/{id}/branches/{branch_id}/reset",
       summary: "Give a branch the newest state of its parent",
+      description: "The connection string stays, and roles keep the passwords that they have in the branch.",
       scope: "database:branch",
       effect: "destroy",
       beyond: true,

@@ -57,7 +57,7 @@ export const notFoundFaults = {
   },
   database_not_found: {
     status: 404,
-    text: "database not found[: {id}]",
+    text: "database not found[: {id}][: {reason}]",
     help: "The project has no database with this id. A deleted one can be restored during its grace time; after that it is gone for good.",
   },
   branch_not_found: {

@@ -13,6 +13,7 @@ import { type ComputeEvents, createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
 import { createDirectory, type Directory } from "./directory.ts"
 import { openDoor } from "./door.ts"
+import { createNamesEarlierHistory } from "./earlier.ts"
 import { createFacts } from "./facts.ts"
 import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
@@ -25,6 +26,7 @@ import { createGuard } from "./sql/guard.ts"
 import { sqlHandlers } from "./sql/handlers.ts"
 import { createTypeCatalog } from "./sql/pg-types.ts"
 import { createQueryLog } from "./sql/query-log.ts"
+import { databaseStore } from "./store.ts"
 import { createSwap } from "./swap.ts"
 import { createSweeper } from "./sweeper.ts"
 import { createTableReader } from "./table-reader.ts"
@@ -109,11 +111,21 @@ export const databasesArea = defineArea({
     )
     const sessions: SessionPools = opened.use(createSessionPools({ directory, compute, log }))
     const making = createMaking({ database, changes, engine, box, platformEvents })
-    const swap = createSwap({ database, changes, engine, box, compute, directory, making })
+    const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
+    const swap = createSwap({
+      database,
+      changes,
+      engine,
+      box,
+      compute,
+      directory,
+      making,
+      namesEarlierHistory,
+    })
     const provision = createProvision({ database, making })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
     await sweeper.recover()
-    const targets = createTargets({ directory, provision })
+    const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
     services.tables.provide(createTableReader({ directory, sessions }))
     const statements = openStatements(services, { targets, directory, sessions }, opened)
     const calls = statements.queryLog.recordWire
@@ -132,6 +144,7 @@ export const databasesArea = defineArea({
         compute,
         directory,
         making,
+        namesEarlierHistory,
         provision,
         swap,
         sessions,

@@ -7,10 +7,11 @@ import { newId } from "../../kernel/id.ts"
 import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch } from "./directory.ts"
+import type { NamesEarlierHistory } from "./earlier.ts"
 import { branchTarget, getActive, getBranch, projectOf } from "./lookup.ts"
 import type { Making } from "./making.ts"
 import type { Payloads } from "./payloads.ts"
-import { pointOf } from "./rules.ts"
+import { pointOf, rolesOf } from "./rules.ts"
 import { schemaOnly } from "./schema-only.ts"
 import type { Sessions } from "./sessions.ts"
 import { type BranchRecord, type DatabaseRecord, databaseStore } from "./store.ts"
@@ -21,6 +22,7 @@ export interface BranchHandlerNeeds {
   readonly compute: Compute
   readonly directory: Directory
   readonly making: Making
+  readonly namesEarlierHistory: NamesEarlierHistory
   readonly swap: Swap
   readonly sessions: Sessions
   readonly payloads: Payloads
@@ -81,17 +83,21 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       const parent = await getBranch(call, database, input.parent_id ?? database.default_branch_id)
       const source = await ready(call, database.id, parent.id)
       const name = input.name ?? `branch-${newId().slice(-12)}`
-      const made = await making.branch({
+      const asked = {
         organizationId: call.organization.id,
         databaseId: database.id,
         parentId: parent.id,
         name,
-        source: source.volume,
-        point: pointOf({ time: input.parent_timestamp, lsn: input.parent_lsn }),
+        from: {
+          volume: source.volume,
+          point: pointOf({ time: input.parent_timestamp, lsn: input.parent_lsn }),
+          roles: rolesOf(input),
+        },
         isProtected: input.protected ?? false,
         expiresAt: input.expires_at ? new Date(input.expires_at) : null,
         now: call.now,
-      })
+      }
+      const made = await needs.namesEarlierHistory(source, asked.from.point, () => making.branch(asked))
       const branch = await ready(call, database.id, made.branchId)
       if (input.init_source === "schema") await schemaOnly(needs.sessions, branch)
       else await hold(compute, branch)

@@ -15,12 +15,13 @@ import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
+import type { NamesEarlierHistory } from "./earlier.ts"
 import { databaseTarget, getActive, getDatabase, projectOf } from "./lookup.ts"
 import type { Making } from "./making.ts"
 import { newCredentials } from "./passwords.ts"
 import type { Payloads } from "./payloads.ts"
 import type { Provision } from "./provision.ts"
-import { pointOf, tierOf, versionOf } from "./rules.ts"
+import { pointOf, rolesOf, tierOf, versionOf } from "./rules.ts"
 import { served } from "./served.ts"
 import { type DatabaseRecord, databaseStore } from "./store.ts"
 import type { Swap } from "./swap.ts"
@@ -33,6 +34,7 @@ export interface DatabaseHandlerNeeds {
   readonly compute: Compute
   readonly directory: Directory
   readonly making: Making
+  readonly namesEarlierHistory: NamesEarlierHistory
   readonly provision: Provision
   readonly swap: Swap
   readonly payloads: Payloads
@@ -160,9 +162,8 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         branches.map(branch => readyBranch(call, id, branch.id).catch(() => undefined)),
       )
       await databaseStore(db).updateDatabase(organization.id, id, ["active"], {
+        // What was the default is that again when it comes back, so `is_default` stays.
         ...{ state: "deleted", deleted_at: now, updated_at: now, purge_at },
-        // The project's default database may be made anew meanwhile.
-        is_default: false,
       })
       await announce(call, id)
       await emit(call, "database.deleted", database)
@@ -179,8 +180,11 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       call.describe({ targets: [databaseTarget(database)] })
       if (database.state === "active") return payloads.database(database)
       if (database.purge_at && database.purge_at <= now) throw fault("database_not_found")
+      const isDefault =
+        database.is_default && !(await databaseStore(db).findDefault(organization.id, projectOf(call)))
       await databaseStore(db).updateDatabase(organization.id, id, ["deleted"], {
         ...{ state: "active", deleted_at: null, purge_at: null, updated_at: now },
+        is_default: isDefault,
       })
       await announce(call, id)
       await emit(call, "database.restored", database)
@@ -247,7 +251,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         await needs.swap.restore(call, { branch: source, from: source, point })
         return shown(call, id)
       }
-      const made = await making.database({
+      const copied = {
         organizationId: source.organizationId,
         projectId: source.projectId,
         name: input.name ?? `${database.name.slice(0, 46)}-${Math.floor(call.now.getTime() / 1000)}`,
@@ -257,8 +261,9 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         suspendTimeoutSeconds: database.suspend_timeout_seconds,
         historyRetentionSeconds: database.history_retention_seconds,
         now: call.now,
-        from: { databaseId: id, volume: source.volume, point },
-      })
+        from: { databaseId: id, volume: source.volume, point, roles: rolesOf(input) },
+      }
+      const made = await needs.namesEarlierHistory(source, point, () => making.database(copied))
       return { ...(await shown(call, made.id)), ...payloads.secrets(made.branchId, made.credentials.owner) }
     }),
   }

@@ -80,17 +80,6 @@ test("of fifty callers who provision at once, one makes the database and all get
   assert.equal((await svc.databases.list({})).total, 1)
 })
 
-test("a default database that was deleted makes room for another, and comes back beside it", async t => {
-  const p = await platform(t)
-  const svc = await acme(p)
-  const first = await svc.databases.provision()
-  await svc.databases.delete({ id: first.database.id })
-  const second = await svc.databases.provision()
-  assert.notEqual(second.database.id, first.database.id)
-  const restored = await svc.databases.restore({ id: first.database.id })
-  assert.equal(restored.is_default, false)
-})
-
 test("a database sleeps when its time has come, and wakes when asked", async t => {
   const p = await platform(t)
   const svc = await acme(p)

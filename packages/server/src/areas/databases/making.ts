@@ -9,6 +9,7 @@ import type {
   EnginePort,
   PgVersion,
   RecoveryPoint,
+  RolePasswords,
   Tier,
   VolumeCredentials,
   VolumeRef,
@@ -31,7 +32,14 @@ export interface NewDatabase {
   readonly historyRetentionSeconds: number
   readonly now: Date
   /** Whose state it begins with; without: empty. */
-  readonly from?: { readonly databaseId: string; readonly volume: VolumeRef; readonly point: RecoveryPoint }
+  readonly from?: CopiedFrom & { readonly databaseId: string }
+}
+
+/** Which state a copy has, and what becomes of the passwords of its roles. */
+interface CopiedFrom {
+  readonly volume: VolumeRef
+  readonly point: RecoveryPoint
+  readonly roles: RolePasswords
 }
 
 export interface NewBranch {
@@ -39,8 +47,7 @@ export interface NewBranch {
   readonly databaseId: string
   readonly parentId: string
   readonly name: string
-  readonly source: VolumeRef
-  readonly point: RecoveryPoint
+  readonly from: CopiedFrom
   readonly isProtected: boolean
   readonly expiresAt: Date | null
   readonly now: Date
@@ -62,8 +69,7 @@ export interface Making {
   volume(asked: {
     organizationId: string
     databaseId: string
-    source: VolumeRef
-    point: RecoveryPoint
+    from: CopiedFrom
     credentials: VolumeCredentials
     now: Date
   }): Promise<VolumeRef & BranchedFrom>
@@ -96,16 +102,11 @@ export const createMaking = (needs: {
     )
   }
 
-  const fill = (
-    volume: VolumeRef,
+  const copy = (
+    target: VolumeRef,
     credentials: VolumeCredentials,
-    from: { volume: VolumeRef; point: RecoveryPoint } | undefined,
-  ): Promise<BranchedFrom | undefined> =>
-    served(async () => {
-      if (from) return engine.branch(from.volume, volume, from.point, credentials)
-      await engine.create(volume, credentials)
-      return undefined
-    })
+    { volume, point, roles }: CopiedFrom,
+  ): Promise<BranchedFrom> => served(() => engine.branch(volume, target, point, credentials, roles))
 
   return {
     async database(asked) {
@@ -137,7 +138,8 @@ export const createMaking = (needs: {
           throw fault("name_taken", { resource: "database", name: asked.name })
         })
       try {
-        await fill(volume, credentials, asked.from)
+        if (asked.from) await copy(volume, credentials, asked.from)
+        else await served(() => engine.create(volume, credentials))
         await database.transaction(async tx => {
           const rows = databaseStore(tx)
           await rows.updateVolume(organizationId, volume.id, { state: "ready" })
@@ -160,9 +162,9 @@ export const createMaking = (needs: {
     },
 
     async branch(asked) {
-      const { organizationId, databaseId, source, now } = asked
+      const { organizationId, databaseId, from, now } = asked
       const id = newId(now.getTime())
-      const volume = { ...source, id: newId(now.getTime()) }
+      const volume = { ...from.volume, id: newId(now.getTime()) }
       const credentials = newCredentials()
       const sealed = await seal(organizationId, id, credentials)
       await database
@@ -176,14 +178,14 @@ export const createMaking = (needs: {
           throw fault("name_taken", { resource: "branch", name: asked.name })
         })
       try {
-        const at = await fill(volume, credentials, { volume: source, point: asked.point })
+        const at = await copy(volume, credentials, from)
         await database.transaction(async tx => {
           const rows = databaseStore(tx)
           await rows.updateVolume(organizationId, volume.id, { state: "ready" })
           await rows.updateBranch(organizationId, id, {
             state: "ready",
-            parent_lsn: at?.lsn ?? null,
-            parent_timestamp: at?.time ?? null,
+            parent_lsn: at.lsn,
+            parent_timestamp: at.time,
           })
         })
       } catch (error) {
@@ -195,11 +197,11 @@ export const createMaking = (needs: {
       return { id: databaseId, branchId: id, volume, credentials }
     },
 
-    async volume({ organizationId, databaseId, source, point, credentials, now }) {
-      const volume = { ...source, id: newId(now.getTime()) }
+    async volume({ organizationId, databaseId, from, credentials, now }) {
+      const volume = { ...from.volume, id: newId(now.getTime()) }
       await store.insertVolume(volumeRow(volume, organizationId, databaseId, now))
       try {
-        const at = await served(() => engine.branch(source, volume, point, credentials))
+        const at = await copy(volume, credentials, from)
         await store.updateVolume(organizationId, volume.id, { state: "ready" })
         return { ...volume, ...at }
       } catch (error) {

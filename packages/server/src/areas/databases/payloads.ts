@@ -54,7 +54,7 @@ export const createPayloads = ({ address, stateOf }: PayloadNeeds) => ({
     compute_state: stateOf(row.volume_id),
     parent_id: row.parent_id,
     default_branch_id: row.default_branch_id,
-    is_default: row.is_default,
+    is_default: row.is_default && row.state !== "deleted",
     suspend_timeout_seconds: row.suspend_timeout_seconds,
     history_retention_seconds: row.history_retention_seconds,
     logical_size_bytes: row.logical_size_bytes,

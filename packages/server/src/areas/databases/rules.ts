@@ -1,6 +1,12 @@
 import { ISOLATION_TIERS, PG_VERSION_DEFAULT, PG_VERSIONS } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
-import type { EngineCapabilities, PgVersion, RecoveryPoint, Tier } from "../../ports/engine/port.ts"
+import type {
+  EngineCapabilities,
+  PgVersion,
+  RecoveryPoint,
+  RolePasswords,
+  Tier,
+} from "../../ports/engine/port.ts"
 
 export const TIER_DEFAULT = "isolated"
 
@@ -42,3 +48,8 @@ export const pointOf = ({
   if (lsn !== undefined) return { kind: "lsn", lsn: lsn.toUpperCase() }
   return time === undefined ? { kind: "head" } : { kind: "time", time: new Date(time) }
 }
+
+/** A copy is handed to other people than its source, so its roles' passwords stay only where that is asked for. */
+export const rolesOf = ({ keep_passwords }: { keep_passwords?: boolean | undefined }): RolePasswords => ({
+  others: keep_passwords ? "kept" : "cleared",
+})

@@ -65,6 +65,18 @@ export const databaseStore = (db: Db) => {
         .where("database.state", "in", ["creating", "active"])
         .executeTakeFirst(),
 
+    /** The project's default database that was deleted last and can still be restored. */
+    findDeletedDefault: (organizationId: string, projectId: string): Promise<DatabaseRow | undefined> =>
+      db
+        .selectFrom("databases.databases")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("project_id", "=", projectId)
+        .where("is_default", "=", true)
+        .where("state", "=", "deleted")
+        .orderBy("deleted_at", "desc")
+        .executeTakeFirst(),
+
     async list(
       organizationId: string,
       projectId: string,

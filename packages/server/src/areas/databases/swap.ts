@@ -7,6 +7,7 @@ import { newId } from "../../kernel/id.ts"
 import type { EnginePort, RecoveryPoint } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
+import type { NamesEarlierHistory } from "./earlier.ts"
 import type { Making } from "./making.ts"
 import { newCredentials } from "./passwords.ts"
 import { keptName } from "./rules.ts"
@@ -34,6 +35,7 @@ export const createSwap = (needs: {
   compute: Compute
   directory: Directory
   making: Making
+  namesEarlierHistory: NamesEarlierHistory
 }): Swap => {
   const { database, changes, engine, box, compute, making } = needs
 
@@ -76,9 +78,13 @@ export const createSwap = (needs: {
     const { now } = call
     const isOwn = branch.branchId === from.branchId
     const name = preserveUnderName ?? (isOwn ? keptName(branch.branchName, now) : undefined)
-    const { volume: source } = from
     const { credentials } = branch
-    const volume = await making.volume({ organizationId, databaseId, source, point, credentials, now })
+    // Whoever connects to the branch goes on doing so.
+    const roles = { asIn: branch.volume, others: isOwn ? "kept" : "cleared" } as const
+    const copied = { volume: from.volume, point, roles }
+    const volume = await needs.namesEarlierHistory(from, point, () =>
+      making.volume({ organizationId, databaseId, from: copied, credentials, now }),
+    )
     const kept = name === undefined ? undefined : await keep(branch, name, now)
     await database
       .transaction(async tx => {

@@ -82,7 +82,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     const at = now()
     for (const { organization_id, id } of await sweeps.orphaned(BATCH)) {
       await store.updateDatabase(organization_id, id, ["active"], {
-        ...{ state: "deleted", is_default: false, deleted_at: at, updated_at: at },
+        ...{ state: "deleted", deleted_at: at, updated_at: at },
         purge_at: new Date(at.getTime() + graceSeconds * 1000),
       })
       await announce(id)

@@ -3,6 +3,7 @@ import { fault } from "../../kernel/fault.ts"
 import type { Directory } from "./directory.ts"
 import { projectOf } from "./lookup.ts"
 import type { Provision } from "./provision.ts"
+import type { databaseStore } from "./store.ts"
 import type { Target, TargetInput } from "./target.ts"
 
 export interface Targets {
@@ -10,7 +11,19 @@ export interface Targets {
   of(call: Call, input: TargetInput): Promise<Target>
 }
 
-export const createTargets = (needs: { directory: Directory; provision: Provision }): Targets => ({
+/** Statements that expect the tables of a deleted database must not find an empty one instead. */
+const lacksDefault = ({ id, name }: { id: string; name: string }) =>
+  fault("database_not_found", {
+    reason:
+      `the project's default database ${name} was deleted; bring it back with POST /v1/databases/${id}/restore, ` +
+      "or make another with POST /v1/databases/provision",
+  })
+
+export const createTargets = (needs: {
+  directory: Directory
+  provision: Provision
+  store: Pick<ReturnType<typeof databaseStore>, "findDeletedDefault">
+}): Targets => ({
   async of(call, { database_id, branch_id }) {
     const query = {
       organizationId: call.organization.id,
@@ -22,6 +35,8 @@ export const createTargets = (needs: { directory: Directory; provision: Provisio
     if (found) return found
     if (branch_id) throw fault("branch_not_found")
     if (database_id) throw fault("database_not_found")
+    const deleted = await needs.store.findDeletedDefault(query.organizationId, query.projectId)
+    if (deleted) throw lacksDefault(deleted)
     await needs.provision.getOrCreate(call)
     const made = await needs.directory.find(query)
     if (!made) throw fault("database_not_found")

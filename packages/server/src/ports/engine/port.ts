@@ -52,6 +52,14 @@ export type RecoveryPoint =
   | { readonly kind: "time"; readonly time: Date }
   | { readonly kind: "lsn"; readonly lsn: Lsn }
 
+/** What becomes of the passwords of roles that the tenant made, in a copy. */
+export interface RolePasswords {
+  /** A role in both has the password that it has in this volume now, the owner too. */
+  readonly asIn?: VolumeRef
+  /** `cleared`: whoever knows a password of the source's other roles does not get into the copy by it. */
+  readonly others: "kept" | "cleared"
+}
+
 export interface BranchedFrom {
   /** Where the copy parted from its source. */
   readonly lsn: Lsn
@@ -128,13 +136,15 @@ export interface EnginePort extends AsyncDisposable {
   suspend(volume: VolumeRef): Promise<void>
   /**
    * Makes `target` a copy of `source` at a point, with other passwords, and leaves it running. Reading from the head of
-   * a running source disturbs none of its sessions. Version and tier of both are the same.
+   * a running source disturbs none of its sessions. Version and tier of both are the same. Passwords of roles that the
+   * tenant made are cleared unless `roles` says otherwise.
    */
   branch(
     source: VolumeRef,
     target: VolumeRef,
     point: RecoveryPoint,
     credentials: VolumeCredentials,
+    roles?: RolePasswords,
   ): Promise<BranchedFrom>
   /** Changes the passwords; sessions that are open stay. */
   setCredentials(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { BackupResource, ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
-import type { BranchedFrom, Lsn, RecoveryPoint, VolumeCredentials, VolumeRef } from "../../port.ts"
+import type {
+  BranchedFrom,
+  Lsn,
+  RecoveryPoint,
+  RolePasswords,
+  VolumeCredentials,
+  VolumeRef,
+} from "../../port.ts"
 import type { History } from "./history.ts"
 import {
   clusterName,
@@ -22,6 +29,7 @@ export interface Branching {
     target: VolumeRef,
     point: RecoveryPoint,
     credentials: VolumeCredentials,
+    roles: RolePasswords,
   ): Promise<BranchedFrom>
 }
 
@@ -138,8 +146,13 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
   }
 
   /** What a copy needs before anybody but us may know of it. Repeatable. */
-  const finish = async (target: VolumeRef, { lsn, time }: Copy["parted"]): Promise<BranchedFrom> => {
-    await needs.sessions.lockOtherRoles(target)
+  const finish = async (
+    target: VolumeRef,
+    { lsn, time }: Copy["parted"],
+    roles: RolePasswords,
+  ): Promise<BranchedFrom> => {
+    // Only the operator's superuser could read the passwords of another volume: a role's is what it was at the point.
+    if (roles.others === "cleared") await needs.sessions.lockOtherRoles(target)
     if (lsn !== null) return { lsn, time }
     const position = await needs.sessions.position(target)
     await annotate(site, target.id, { [PARTED_LSN_ANNOTATION]: position })
@@ -147,7 +160,7 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
   }
 
   return {
-    async branch(source, target, point, credentials) {
+    async branch(source, target, point, credentials, roles) {
       if (source.pgVersion !== target.pgVersion || source.tier !== target.tier)
         throw new PortError("refused", "a copy has the version and the tier of its source")
       const asked = pointText(source.id, point)
@@ -156,7 +169,7 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
         if (existing.metadata.annotations?.[POINT_ANNOTATION] !== asked)
           throw new PortError("refused", `the volume ${target.id} exists and is something else`)
         await raiseOrRaze(target, credentials, { bootstrap: {} })
-        return finish(target, partedOf(existing))
+        return finish(target, partedOf(existing), roles)
       }
       const { spec } = await getCluster(site, source)
       const backupName = `${clusterName(target.id)}-base`
@@ -176,7 +189,7 @@ export const createBranching = (site: Site, needs: Needs): Branching => {
       })
       // A snapshot holds on to what the source has changed since. A base in the object store is of use again.
       if (manifests.backup?.snapshotClass !== undefined) await api.remove("backups", backupName)
-      return finish(target, copy.parted)
+      return finish(target, copy.parted, roles)
     },
   }
 }

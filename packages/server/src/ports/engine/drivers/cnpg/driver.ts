@@ -255,8 +255,8 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
 
     suspend: async volume => inTurn(checked(volume).id, () => power.stop(volume)),
 
-    branch: async (source, target, point, credentials) =>
-      inTurn(checked(target).id, () => branching.branch(checked(source), target, point, credentials)),
+    branch: async (source, target, point, credentials, roles = { others: "cleared" }) =>
+      inTurn(checked(target).id, () => branching.branch(checked(source), target, point, credentials, roles)),
 
     setCredentials: async (volume, credentials) =>
       inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),

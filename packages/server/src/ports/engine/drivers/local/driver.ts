@@ -4,19 +4,18 @@ import { availableParallelism } from "node:os"
 import { dirname, join } from "node:path"
 import { chooseAccount } from "../../../../kernel/db/embedded/account.ts"
 import { PortError } from "../../../port-error.ts"
-import {
-  type BranchedFrom,
-  type EngineEvents,
-  type EnginePort,
-  type Lsn,
-  OWNER_ROLE,
-  READER_ROLE,
-  type RecoveryPoint,
-  type VolumeCredentials,
-  type VolumeRef,
-  type VolumeUse,
+import type {
+  BranchedFrom,
+  EngineEvents,
+  EnginePort,
+  Lsn,
+  RecoveryPoint,
+  RolePasswords,
+  VolumeCredentials,
+  VolumeRef,
+  VolumeUse,
 } from "../../port.ts"
-import { ADMIN_ROLE, asAdmin, literal } from "./admin.ts"
+import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import { bytesIn, createBases } from "./bases.ts"
 import { copyHead, copyPoint } from "./branching.ts"
 import { detectConfinement } from "./confine/detect.ts"
@@ -29,7 +28,8 @@ import { madeWhole } from "./images.ts"
 import { createLayout, type Layout } from "./layout.ts"
 import { removeLeftovers } from "./leftovers.ts"
 import { openRecords, TEMPLATE_BASE, type VolumeRecord } from "./records.ts"
-import { ARCHIVER_NAME, SOCKET_PORT } from "./settings.ts"
+import { createRoles } from "./roles.ts"
+import { SOCKET_PORT } from "./settings.ts"
 import { createStartQueue } from "./start-queue.ts"
 import { createTemplates } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
@@ -71,36 +71,6 @@ const openGroups = async ({ dedicated, log }: LocalEngineOptions): Promise<Host[
 
 /** Starting is work for a processor; more at once only make each slower. */
 const STARTS_AT_ONCE = Math.max(2, availableParallelism() * 2)
-
-/**
- * The archiver makes its slot when it gets there, and a checkpoint before that would let go of the log since the
- * template.
- */
-const KEEP_LOG = `SELECT pg_create_physical_replication_slot('${ARCHIVER_NAME}', true)
-  WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '${ARCHIVER_NAME}')`
-const DUPLICATE_OBJECT = "42710"
-
-/** The archiver was quicker. */
-const ignoreDuplicate = (error: { code?: string }) => {
-  if (error.code !== DUPLICATE_OBJECT) throw error
-}
-
-const rotate = async (volume: Volume, adminPassword: string, { owner, reader }: VolumeCredentials) =>
-  asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
-    await client.query(KEEP_LOG).catch(ignoreDuplicate)
-    await client.query(`ALTER ROLE ${OWNER_ROLE} PASSWORD ${literal(owner)}`)
-    await client.query(`ALTER ROLE ${READER_ROLE} PASSWORD ${literal(reader)}`)
-  })
-
-/** Roles that the tenant made keep their rights in a copy, and lose the passwords that its readers may know. */
-const lockOtherRoles = async (volume: Volume, adminPassword: string) =>
-  asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
-    const { rows } = await client.query<{ name: string }>(
-      "SELECT quote_ident(rolname) AS name FROM pg_authid WHERE rolpassword IS NOT NULL AND NOT rolsuper AND rolname <> ALL ($1)",
-      [[OWNER_ROLE, READER_ROLE]],
-    )
-    for (const { name } of rows) await client.query(`ALTER ROLE ${name} PASSWORD NULL`)
-  })
 
 const inspectVolume = async (volume: Volume, adminPassword: string): Promise<VolumeUse> =>
   asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
@@ -157,6 +127,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
   }
   const bases = createBases(host, records)
+  const roles = createRoles(host.adminPassword)
   const volumes = new Map<string, Volume>()
   const copies = (await canReflink(layout.root)) ? "reflink" : "copy"
   await removeLeftovers(layout, records, log)
@@ -172,6 +143,12 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   }
 
   /** The record of a volume that is being made; saved only when it is there. */
+  const awake = async (ref: Pick<VolumeRef, "id">): Promise<Volume> => {
+    const volume = await get(ref)
+    await volume.wake()
+    return volume
+  }
+
   const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
     if (!versions.available.includes(pgVersion))
       throw new PortError("refused", `PostgreSQL ${pgVersion} is not installed here`)
@@ -205,7 +182,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       await copyTree(template, join(folder, "data"), { owner, isStill: true })
     })
     await volume.wake()
-    await rotate(volume, host.adminPassword, credentials)
+    await roles.setPasswords(volume, credentials)
     const { redo, timeline } = await readControlFile(template)
     const base = {
       name: TEMPLATE_BASE,
@@ -223,14 +200,16 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     ref: VolumeRef,
     point: RecoveryPoint,
     credentials: VolumeCredentials,
+    passwords: RolePasswords,
   ): Promise<BranchedFrom> => {
     const record = draft(ref)
     const target = volumeOf(record)
     await clear(ref.id)
+    const known = passwords.asIn && (await roles.verifiers(await awake(passwords.asIn)))
     const copying = { host, source, target, history }
     const from = point.kind === "head" ? await copyHead(copying) : await copyPoint(copying, point)
-    await rotate(target, host.adminPassword, credentials)
-    await lockOtherRoles(target, host.adminPassword)
+    await roles.setPasswords(target, credentials)
+    await roles.settleOthers(target, { known, others: passwords.others })
     const parted = { volumeId: source.record.id, lsn: from.lsn, time: from.time.toISOString() }
     await records.save({ ...record, from: parted })
     beginHistory(target)
@@ -312,19 +291,17 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       const volume = await get(ref)
       if (await volume.suspend()) await newImage(volume)
     },
-    async branch(source, target, point, credentials) {
+    async branch(source, target, point, credentials, passwords = { others: "cleared" }) {
       const known = await records.find(target.id)
       if (known?.from?.volumeId === source.id) return { lsn: known.from.lsn, time: new Date(known.from.time) }
       if (known) throw new PortError("refused", "the copy exists already, of something else")
       if (point.kind === "time" && point.time.getTime() > Date.now())
         throw new PortError("refused", "the time lies in the future")
       const from = await get(source)
-      return once(target, () => branchOf(from, target, point, credentials))
+      return once(target, () => branchOf(from, target, point, credentials, passwords))
     },
     async setCredentials(ref, credentials) {
-      const volume = await get(ref)
-      await volume.wake()
-      await rotate(volume, host.adminPassword, credentials)
+      await roles.setPasswords(await awake(ref), credentials)
     },
     async window(ref) {
       const volume = await get(ref)

@@ -83,7 +83,8 @@ export const startFakeOperator = (
     const passwords = passwordsOf(secretsOf(cluster))
     if (bootstrap.initdb) return engine.create(ref, passwords)
     if (failing) throw new Error("told to fail")
-    await engine.branch({ ...ref, id: sourceOf(cluster) }, ref, pointOf(bootstrap.recovery), passwords)
+    const source = { ...ref, id: sourceOf(cluster) }
+    await engine.branch(source, ref, pointOf(bootstrap.recovery), passwords, { others: "kept" })
   }
 
   const make = async (cluster: Stored) => {
