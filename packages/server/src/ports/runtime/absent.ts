@@ -13,6 +13,7 @@ export const createAbsentRuntime = (reason: string): RuntimePort => {
       terminalSignals: false,
       limits: { memory: false, cpu: false, processes: false, disk: false },
       ...{ separatesRoot: false, narrowsKernelFiles: false, mounts: false },
+      sharedResources: {},
       ...{ roots: [], reasons: [reason] },
     },
     health: async () => ({ ok: false, reason }),

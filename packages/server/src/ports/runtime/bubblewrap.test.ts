@@ -147,7 +147,7 @@ test("bubblewrap is refused for production, by name and by choice, for its workl
 
 const NOBODY = 65_534
 const asNobody =
-  "to the letter|SIGKILL all|owner, mode|after a stop and a start|kill -9|mounted|agent|megabytes|other driver"
+  "to the letter|SIGKILL all|owner, mode|after a stop and a start|kill -9|mounted|agent|megabytes|takes all|other driver"
 
 test("started by an ordinary user, workloads keep what does not take root", {
   skip: skip || (process.getuid?.() !== 0 && "only root can become somebody else"),

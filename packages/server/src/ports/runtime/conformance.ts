@@ -7,9 +7,10 @@ import { fileTests } from "./conformance/files.ts"
 import type { Subject } from "./conformance/fixture.ts"
 import { imageTests } from "./conformance/images.ts"
 import { lifeTests } from "./conformance/life.ts"
+import { resourceTests } from "./conformance/resources.ts"
 import type { RuntimePort } from "./port.ts"
 
-const suites = { lifeTests, commandTests, fileTests, exhaustionTests, escapeTests, imageTests }
+const suites = { lifeTests, commandTests, fileTests, exhaustionTests, resourceTests, escapeTests, imageTests }
 
 /**
  * `open` gives a driver that is used by all tests and closed after them. `concurrency` of them run at once, for drivers whose

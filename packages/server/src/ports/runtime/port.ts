@@ -77,11 +77,20 @@ export interface RuntimeCapabilities {
   readonly narrowsKernelFiles: boolean
   /** Whether directories of this machine can be shown in a workload (`mounts`); where not, a spec with one is refused. */
   readonly mounts: boolean
+  /** What one workload can take all of from its neighbours and its host, each with the reason; empty: nothing. */
+  readonly sharedResources: Readonly<Partial<Record<CountedResource, string>>>
   /** Kinds of root filesystem it can start from. */
   readonly roots: readonly RootKind[]
   /** What is weaker here than the driver could be and why, for the operator; empty when nothing is. */
   readonly reasons: readonly string[]
 }
+
+/** What a kernel has a limited number of, beside memory and disk. */
+export const countedResources = [
+  ...(["processes", "pids", "threads", "files", "sockets", "inotify", "timers", "message queues"] as const),
+  ...(["aio", "terminals", "keys", "user namespaces", "huge pages", "loop devices"] as const),
+]
+export type CountedResource = (typeof countedResources)[number]
 
 /** `host`: the machine's own programs, read-only. `image`: an unpacked OCI image. */
 export type RootKind = "host" | "image"

@@ -199,7 +199,7 @@ test("where the kernel forbids namespaces the driver is refused, with the reason
 })
 
 const asNobody =
-  "to the letter|SIGKILL all|owner, mode|after a stop and a start|kill -9|mounted|agent cannot|megabytes"
+  "to the letter|SIGKILL all|owner, mode|after a stop and a start|kill -9|mounted|agent cannot|megabytes|takes all"
 
 test("started by an ordinary user, workloads keep what does not take root", {
   skip: skip || (process.getuid?.() !== 0 && "only root can become somebody else"),

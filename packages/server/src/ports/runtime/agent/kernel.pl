@@ -12,6 +12,7 @@ die "the agent does not know the system calls of $Config{archname}\n" unless $is
 sub machine () { $is_arm ? 'arm64' : 'x64' }
 
 my %numbers = (
+    capget           => [125, 90],
     capset           => [126, 91],
     close            => [3,   57],
     clock_gettime    => [228, 113],

@@ -7,13 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import type { Guest, GuestUser } from "../port.ts"
-import { LIST, perl, rejectsAs, type Subject, shell, startIn } from "./fixture.ts"
+import { LIST, perl, rejectsAs, type Subject, sharesKernel, shell, startIn } from "./fixture.ts"
 
 const users: readonly GuestUser[] = ["user", "root"]
-
-/** Drivers whose workloads call a kernel of their own may let them have it. */
-const sharesKernel = ({ runtime }: Subject) =>
-  ["process", "container"].includes(runtime.capabilities.isolation)
 
 /** Those where what is shown of it is what we leave. */
 const narrows = (subject: Subject) => sharesKernel(subject) && subject.runtime.capabilities.narrowsKernelFiles

@@ -20,6 +20,10 @@ export const tooMuchFor = ({ runtime }: Subject): string | undefined =>
     ? "emulated guests take too long for as much as this"
     : undefined
 
+/** Drivers whose workloads call a kernel of their own may let them have it. */
+export const sharesKernel = ({ runtime }: Subject): boolean =>
+  ["process", "container"].includes(runtime.capabilities.isolation)
+
 export const specOf = (given: Partial<WorkloadSpec> = {}): WorkloadSpec => ({
   id: randomUUID(),
   hostname: "box",

@@ -19,7 +19,6 @@ import { seccompFilter } from "../process/seccomp.ts"
 const OVERHEAD_BYTES = 4 * 2 ** 20
 /** bwrap itself, in the workload's control group. */
 const OWN_PROCESSES = 1
-const SHARED_MEMORY_BYTES = 2 ** 26
 const LOADER = "loader"
 
 /** The agent's; it lays down SETPCAP. SETFCAP is asked of who gives root another name in a user namespace. */
@@ -33,9 +32,8 @@ const argumentsOf = ({ hostname }: WorkloadSpec, ownUsers: boolean): readonly st
   ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup", "--hostname", hostname],
   ...["--die-with-parent", "--as-pid-1", "--new-session", "--clearenv", "--chdir", "/"],
   ...["--cap-drop", "ALL", ...capabilityNames(ownUsers).flatMap(name => ["--cap-add", name])],
-  ...["--bind", "/workload", "/", "--proc", "/proc", "--dev", "/dev"],
-  ...["--perms", "1777", "--size", String(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"],
-  ...["--remount-ro", "/dev"],
+  // Those that bwrap makes have terminals without number.
+  ...["--bind", "/workload", "/", "--proc", "/proc", "--dev-bind", "/dev", "/dev"],
 ]
 
 const bubbles = (bwrap: string, kit: AgentKit): Confinement => ({

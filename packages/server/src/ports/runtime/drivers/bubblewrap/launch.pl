@@ -15,7 +15,7 @@ sub machine {
     my ($asked, $uid) = @_;
     Root::begin($asked->{root_at});
     Root::usr();
-    Root::devices(0);
+    Root::devices($uid);
     Root::directory('proc', 0555, 0);
     Root::mount('svc', 'proc', 'proc', Root::MS_NOSUID | Root::MS_NODEV | Root::MS_NOEXEC);
     # bwrap works there.
@@ -65,7 +65,8 @@ sub filter_arguments {
 sub isolate {
     my ($asked) = @_;
     my $has_one_user = $Agent::has_one_user = $asked->{uid_count} == 1;
-    Launch::enter_as_one_user($asked->{uid_base}, $asked->{gid_base}) if $has_one_user;
+    Launch::enter_as_one_user($asked) if $has_one_user;
+    my $settings = Limits::settings();
     my $helper = Launch::begin_helper($asked, $has_one_user);
     Kernel::must('namespaces', 'unshare', Launch::CLONE_NEWNS | Launch::CLONE_NEWNET);
     Link::begin($asked->{link});
@@ -73,10 +74,9 @@ sub isolate {
     my $ports = '/proc/sys/net/ipv4/ip_unprivileged_port_start';
     Launch::write_file($ports, '0') if -e $ports;
     my @hidden = hidden();
-    Launch::set_limit(4, 0, 0);
-    Launch::set_limit(6, $asked->{processes_max}, $asked->{processes_max}) if $asked->{processes_max};
+    Launch::set_limits($asked);
     Launch::await_groups($helper);
-    $has_one_user ? close $helper->{teller} : Launch::enter_user_namespace($helper);
+    $has_one_user ? close $helper->{teller} : Launch::enter_user_namespace($helper, $asked->{uid_base}, $settings);
     # PR_SET_PDEATHSIG
     Kernel::must('signal', 'prctl', 1, 9, 0, 0, 0);
     Kernel::default_signals();

@@ -32,6 +32,8 @@ export interface Parts {
   readonly network: WorkloadNetwork | undefined
   readonly perl: string
   readonly info: DaemonInfo
+  /** Files that one process may have open, in a workload of so many processes. */
+  readonly openFiles: (processesMax: number) => number
 }
 
 /** For a daemon that is busy. */
@@ -93,7 +95,7 @@ const requestOf = (spec: WorkloadSpec, uidBase: number, ticket: string): string 
 }
 
 const create = (
-  { containers, hostRoot, arrivals, perl, info }: Parts,
+  { containers, hostRoot, arrivals, perl, info, openFiles }: Parts,
   spec: WorkloadSpec,
   given: { disk: ContainerDisk; request: string; imageBinds: readonly Bind[] },
 ): Promise<string> => {
@@ -103,6 +105,7 @@ const create = (
     labels: containers.labels(spec.id),
     hasAppArmor: hasSecurity(info, "apparmor"),
     disk: given.disk,
+    openFiles: openFiles(spec.processesMax),
     binds: [
       ...hostRoot.binds,
       ...given.imageBinds,

@@ -10,6 +10,8 @@ export interface ContainerGiven {
   readonly hasAppArmor: boolean
   readonly disk: ContainerDisk
   readonly binds: readonly Bind[]
+  /** Per process. */
+  readonly openFiles: number
 }
 
 /** A directory or file of the machine, as it is there. */
@@ -87,7 +89,10 @@ export const containerOf = (spec: WorkloadSpec, given: ContainerGiven) => ({
     CpuQuota: Math.max(CPU_QUOTA_US_MIN, Math.round(spec.vcpus * CPU_PERIOD_US)),
     PidsLimit: spec.processesMax + OWN_PROCESSES,
     OomScoreAdj: OOM_SCORE,
-    Ulimits: [{ Name: "core", Soft: 0, Hard: 0 }],
+    Ulimits: [
+      { Name: "core", Soft: 0, Hard: 0 },
+      { Name: "nofile", Soft: given.openFiles, Hard: given.openFiles },
+    ],
     Sysctls: { "net.ipv4.ip_unprivileged_port_start": "0" },
     LogConfig: { Type: "none" },
     RestartPolicy: { Name: "no" },

@@ -18,6 +18,7 @@ import {
   hasDiskImages,
   instanceOf,
   isRoot,
+  openFilesPerProcess,
   programIn,
   SLOTS_MAX,
   whyWithoutRoots,
@@ -103,6 +104,7 @@ const capabilitiesOf = (found: Found): RuntimeCapabilities => {
     outOfMemory: "command",
     terminalSignals: true,
     ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true },
+    sharedResources: {},
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     reasons: [
       "Docker does not always tell that a container ended for want of memory: some have just died",
@@ -167,6 +169,7 @@ export const openDockerRuntime = async (options: DockerOptions): Promise<Runtime
   const parts: Parts = {
     ...{ api, containers, arrivals, disks, slots, hostRoot, shownImages, network, perl, info },
     volumes: createVolumes(api),
+    openFiles: await openFilesPerProcess(),
   }
   const [failure, withoutRoots] = await Promise.all([
     probe(parts, { kind: "host" }, diskImages ? "persistent" : "memory").then(

@@ -17,7 +17,7 @@ sub isolate {
     my $base = $asked->{uid_base};
     chown $base, $base, '/.svc/disk' or die "disk: $!\n";
     my $helper = Launch::begin_helper($asked, 0);
-    Launch::enter_user_namespace($helper);
+    Launch::enter_user_namespace($helper, $base, Limits::settings());
     Kernel::must('mounts', 'unshare', Launch::CLONE_NEWNS);
     Root::build($asked, 0);
     $Agent::filter = pack 'H*', $asked->{filter} || '';

@@ -100,6 +100,7 @@ const sandboxes = (runsc: string, kit: AgentKit, isDemanded: boolean): Confineme
     outOfMemory: "workload",
     terminalSignals,
     ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true },
+    sharedResources: {},
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     reasons: [
       ...groups.reasons,

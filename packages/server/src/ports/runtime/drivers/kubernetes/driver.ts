@@ -66,6 +66,19 @@ const findIsolation = async (api: KubernetesApi, runtimeClass: string | undefine
   return isolationOf(found.handler)
 }
 
+/** What a container runtime lets all Pods of a node have together. */
+const ofTheNode =
+  "a node's kernel counts inotify instances, timers and message queues of all Pods for the same users, and terminals for " +
+  "all together: one workload can take them from the others; a RuntimeClass of gVisor or Kata has a kernel for each"
+const sharedResources: RuntimeCapabilities["sharedResources"] = {
+  inotify: ofTheNode,
+  timers: ofTheNode,
+  "message queues": ofTheNode,
+  terminals: ofTheNode,
+  sockets: ofTheNode,
+  files: ofTheNode,
+}
+
 interface Found extends Probed {
   readonly isolation: Isolation
   readonly hasSandboxes: boolean
@@ -85,7 +98,9 @@ const capabilitiesOf = ({
   network: hasNetwork ? "filtered" : "none",
   ...{ persistentDisks: true, freeze: false, outOfMemory: "workload", mounts: false },
   ...{ terminalSignals: true, separatesRoot: true, narrowsKernelFiles: false, roots: ["host"] },
+  sharedResources: isolation === "container" ? sharedResources : {},
   reasons: [
+    ...(isolation === "container" ? [ofTheNode] : []),
     "a node with control groups of version 1, or with singleProcessOOMKill, ends one command for want of memory, uncounted",
     "how many processes a workload may have is its node's to say (podPidsLimit of the kubelet)",
     "whether a disk keeps to its size, and what it counts as used, is its storage class's matter",

@@ -17,6 +17,7 @@ export const capabilitiesOf = ({ groups, images, ownUsers, withoutRoots }: Found
   outOfMemory: "command",
   terminalSignals: true,
   ...{ separatesRoot: ownUsers, narrowsKernelFiles: true, mounts: true },
+  sharedResources: {},
   roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
   reasons: [
     ...groups.reasons,

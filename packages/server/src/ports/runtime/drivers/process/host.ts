@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
 import { constants } from "node:fs"
-import { access, chmod, mkdir, open, realpath, rm } from "node:fs/promises"
+import { access, chmod, mkdir, open, readFile, realpath, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { rangeExists } from "../../../engine/drivers/local/confine/id-range.ts"
@@ -52,6 +52,22 @@ export const demandUsers = async (): Promise<void> => {
   const end = UID_BASE + SLOTS_MAX * UIDS_EACH
   if (!(await rangeExists(UID_BASE, SLOTS_MAX * UIDS_EACH)))
     throw new PortError("refused", `the users ${UID_BASE} to ${end} do not exist here`)
+}
+
+const OPEN_FILES_MIN = 1_024
+const OPEN_FILES_MAX = 65_536
+/** The part of all files that the machine can have open (fs.file-max) that one workload may take. */
+const OPEN_FILES_PART = 1 / 4
+
+/** Gives the limit of open files per process for a workload of so many processes. */
+export const openFilesPerProcess = async (): Promise<(processesMax: number) => number> => {
+  const machine = Number(
+    await readFile("/proc/sys/fs/file-max", "utf8").catch(() => Number.POSITIVE_INFINITY),
+  )
+  return processesMax => {
+    const part = Math.floor((machine * OPEN_FILES_PART) / processesMax)
+    return Math.min(OPEN_FILES_MAX, Math.max(OPEN_FILES_MIN, part))
+  }
 }
 
 /** Whether disks can be file systems of their own. */

@@ -8,7 +8,7 @@ use warnings;
 BEGIN {
     my ($driver) = __FILE__ =~ m{^(.*)/} or die 'an absolute path, please';
     require "$driver/../../agent/agent.pl";
-    require "$driver/$_.pl" for qw(../../network/link root image);
+    require "$driver/$_.pl" for qw(../../network/link limits root image);
 }
 
 sub CLONE_NEWNS ()     { 0x20000 }
@@ -58,6 +58,8 @@ sub begin_helper {
         syswrite $joiner, 'joined';
         sysread $entered, my ($ready), 1;
         if (!$has_one_user) {
+            # The kernel asks it of who made the namespace.
+            Limits::act_as($asked->{uid_base});
             write_file("/proc/$pid/${_}_map", "0 $asked->{uid_base} $asked->{uid_count}") for qw(uid gid);
         }
         1;
@@ -80,28 +82,41 @@ sub enter_cgroup_namespace {
     Kernel::must('cgroup namespace', 'unshare', CLONE_NEWCGROUP);
 }
 
+# `settings` are those of Limits.
 sub enter_user_namespace {
-    my ($helper) = @_;
+    my ($helper, $maker, $settings) = @_;
+    Limits::of_processes();
+    Limits::act_as($maker);
     Kernel::must('user namespace', 'unshare', CLONE_NEWUSER);
     close $helper->{teller};
     waitpid $helper->{pid}, 0;
-    die "user namespace: no users\n" if $?;
+    if ($?) {
+        sysread $helper->{joined}, my ($told), 1024;
+        die 'user namespace: ', $told // 'no answer', "\n";
+    }
     Kernel::must('groups', 'setgroups', 0, 0);
     Kernel::must('group', 'setresgid', 0, 0, 0);
     Kernel::must('user', 'setresuid', 0, 0, 0);
+    Limits::in_namespace($settings);
 }
 
+# The launcher made the namespace.
 sub enter_as_one_user {
-    my ($uid, $gid) = @_;
+    my ($asked) = @_;
+    my ($uid, $gid) = @$asked{qw(uid_base gid_base)};
     write_file('/proc/self/setgroups', 'deny');
     write_file('/proc/self/uid_map', "0 $uid 1");
     write_file('/proc/self/gid_map', "0 $gid 1");
+    Limits::in_namespace(Limits::settings(), 1);
+    # Not before: what all workloads have together, which is that one user's, would have to keep to the limits of one.
+    Limits::of_processes(1);
 }
 
-# resource, soft, hard: RLIMIT_CORE is 4, RLIMIT_NPROC 6
-sub set_limit {
-    my ($resource, $soft, $hard) = @_;
-    Kernel::must('limit', 'prlimit64', 0, $resource, pack('QQ', $soft, $hard), 0);
+sub set_limits {
+    my ($asked) = @_;
+    Limits::set(Limits::RLIMIT_CORE, 0, 0);
+    Limits::set(Limits::RLIMIT_NPROC, ($asked->{processes_max}) x 2) if $asked->{processes_max};
+    Limits::lower(Limits::RLIMIT_NOFILE, $asked->{files_max}) if $asked->{files_max};
 }
 
 sub become_workload {
@@ -127,17 +142,18 @@ sub become_workload {
 sub isolate {
     my ($asked) = @_;
     my $has_one_user = $Agent::has_one_user = $asked->{uid_count} == 1;
-    enter_as_one_user($asked->{uid_base}, $asked->{gid_base}) if $has_one_user;
+    enter_as_one_user($asked) if $has_one_user;
+    my $settings = Limits::settings();
     my $helper = begin_helper($asked, $has_one_user);
     Kernel::must('namespaces', 'unshare', $namespaces);
     Kernel::must('host name', 'sethostname', $asked->{hostname}, length $asked->{hostname});
     Link::begin(@$asked{qw(link device)});
     Root::build($asked, $has_one_user ? 0 : $asked->{uid_base});
-    set_limit(4, 0, 0);
-    set_limit(6, $asked->{processes_max}, $asked->{processes_max}) if $asked->{processes_max};
+    set_limits($asked);
     Kernel::must('session', 'setsid');
     enter_cgroup_namespace($helper);
-    $has_one_user ? close $helper->{teller} : enter_user_namespace($helper);
+    $has_one_user ? close $helper->{teller} : enter_user_namespace($helper, $asked->{uid_base}, $settings);
+    close $settings if $settings;
     $Agent::filter = pack 'H*', $asked->{filter} || '';
     Kernel::keep_capabilities($has_one_user ? 31 : ());
     # PR_SET_NO_NEW_PRIVS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG: nobody in the workload may look into this process.

@@ -22,6 +22,7 @@ import {
   demandUsers,
   hasDiskImages,
   isRoot,
+  openFilesPerProcess,
   programIn,
   UID_BASE,
   UIDS_EACH,
@@ -45,6 +46,8 @@ export interface Found {
   readonly images: boolean
   /** Each workload has users of its own. */
   readonly ownUsers: boolean
+  /** Files that one process may have open, in a workload of so many processes. */
+  readonly openFiles: (processesMax: number) => number
   /** Why workloads cannot begin as images; undefined where they can. */
   readonly withoutRoots?: string
 }
@@ -91,6 +94,7 @@ const requestOf = (
     ["uid_count", ownUsers ? String(UIDS_EACH) : "1"],
     ["root_at", rootAt],
     ["disk", given.disk],
+    ["files_max", String(found.openFiles(spec.processesMax))],
     ...(spec.root.kind === "image" ? [["image", spec.root.directory] as const] : []),
     ...(given.link ? [["link", given.link.words] as const] : []),
     ...given.group.joinFiles.map(file => ["group", file] as const),
@@ -148,7 +152,7 @@ export const openLaunched = async (
   if (ownUsers) await demandUsers()
   const images = ownUsers && (await hasDiskImages())
   const holdings = await openHoldings({ directory, perl, program: confinement.program, images, log })
-  const found = { groups: holdings.groups, images, ownUsers }
+  const found = { groups: holdings.groups, images, ownUsers, openFiles: await openFilesPerProcess() }
   const alone: Parts = { ...holdings, found, rootAt, confinement, network: undefined }
   try {
     const shown = await probe(alone, { kind: "host" })

@@ -14,6 +14,9 @@ sub MS_REC ()     { 16384 }
 sub MS_PRIVATE () { 1 << 18 }
 sub MNT_DETACH () { 2 }
 
+# The machine gives out 3072 in all.
+sub TERMINALS_MAX () { 64 }
+
 sub ATTR_RDONLY ()  { 1 }
 sub ATTR_NOSUID ()  { 2 }
 sub ATTR_NODEV ()   { 4 }
@@ -183,7 +186,8 @@ sub devices {
         show("/dev/$name", "dev/$name", 0);
     }
     directory("dev/$_", 0755, $uid) for qw(pts shm);
-    mount('svc', 'dev/pts', 'devpts', MS_NOSUID | MS_NOEXEC, 'newinstance,ptmxmode=0666,mode=0620');
+    my $terminals = 'newinstance,ptmxmode=0666,mode=0620,max=' . TERMINALS_MAX;
+    mount('svc', 'dev/pts', 'devpts', MS_NOSUID | MS_NOEXEC, $terminals);
     mount('svc', 'dev/shm', 'tmpfs', MS_NOSUID | MS_NODEV, 'size=64m,nr_inodes=4k,mode=1777');
     symlink $links{$_}, "dev/$_" for keys %links;
     Kernel::must('devices', 'mount', 'svc', 'dev', '', MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC, '');

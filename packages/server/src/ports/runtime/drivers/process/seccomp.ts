@@ -13,12 +13,24 @@ interface Machine {
   readonly unshare: number
   /** Those that send a signal to the process that their first argument names. */
   readonly kills: readonly number[]
+  /** Contexts of asynchronous input and output: the machine has 65,536 events for all of its users (fs.aio-max-nr). */
+  readonly ioSetup: number
+  /** Those that take huge pages, which the machine sets aside for all: with the argument that says so, and its flag. */
+  readonly hugePages: readonly HugePages[]
+}
+
+interface HugePages {
+  readonly call: number
+  /** Counted from 0. */
+  readonly argument: number
+  readonly flag: number
 }
 
 const ALLOW = 0x7fff_0000
 const KILL_PROCESS = 0x8000_0000
 const errno = (number: number) => 0x0005_0000 | number
 const EPERM = 1
+const ENOMEM = 12
 const ENOSYS = 38
 const EAFNOSUPPORT = 97
 
@@ -30,6 +42,17 @@ const commonDenied = [
   ...[438, 442, 443, 447, 467],
 ]
 const CLONE3 = 435
+/** Of linux/mman.h, linux/memfd.h and linux/shm.h. */
+const [MAP_HUGETLB, MFD_HUGETLB, SHM_HUGETLB] = [0x4_0000, 4, 0o4000]
+const hugePagesBy = (calls: {
+  readonly mmap: number
+  readonly memfdCreate: number
+  readonly shmget: number
+}): readonly HugePages[] => [
+  { call: calls.mmap, argument: 3, flag: MAP_HUGETLB },
+  { call: calls.memfdCreate, argument: 1, flag: MFD_HUGETLB },
+  { call: calls.shmget, argument: 2, flag: SHM_HUGETLB },
+]
 /** CLONE_NEW* of linux/sched.h, but for CLONE_NEWTIME, which clone(2) does not know. */
 const NAMESPACE_FLAGS = 0x7e02_0000
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. AF_VSOCK, for one, leads to the machine's own host past all namespaces. */
@@ -43,6 +66,8 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
     unshare: 272,
     // kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_open
     kills: [62, 200, 234, 129, 297, 434],
+    ioSetup: 206,
+    hugePages: hugePagesBy({ mmap: 9, memfdCreate: 319, shmget: 29 }),
     denied: [
       // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname iopl ioperm
       ...[165, 166, 155, 167, 168, 169, 170, 171, 172, 173],
@@ -62,6 +87,8 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
     clone: 220,
     unshare: 97,
     kills: [129, 130, 131, 138, 240, 434],
+    ioSetup: 0,
+    hugePages: hugePagesBy({ mmap: 222, memfdCreate: 279, shmget: 194 }),
     denied: [
       // mount umount2 pivot_root swapon swapoff reboot sethostname setdomainname quotactl nfsservctl acct settimeofday
       ...[40, 39, 41, 224, 225, 142, 161, 162, 60, 42, 89, 170],
@@ -79,6 +106,7 @@ const machines: Readonly<Partial<Record<NodeJS.Architecture, Machine>>> = {
 const [LOAD, EQUAL, AT_LEAST, ANY_OF, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]
 /** Offsets in struct seccomp_data: nr, arch, the low half of the first argument (both machines are little-endian). */
 const [NUMBER, ARCHITECTURE, FIRST_ARGUMENT] = [0, 4, 16]
+const ARGUMENT_BYTES = 8
 
 const instruction = (code: number, value: number, whenTrue = 0, whenFalse = 0): Buffer => {
   const bytes = Buffer.alloc(8)
@@ -103,11 +131,11 @@ export const seccompFilter = (
 ): Buffer | undefined => {
   const machine = machines[architecture]
   if (!machine) return undefined
-  const { audit, socket, clone, kills } = machine
+  const { audit, socket, clone, kills, ioSetup, hugePages } = machine
   const denied = [...machine.denied, ...commonDenied, ...(subject === "agent" ? [] : [machine.unshare])]
-  const onFirstArgument = (call: number, steps: readonly Buffer[]) => [
+  const onArgument = (call: number, argument: number, steps: readonly Buffer[]) => [
     instruction(EQUAL, call, 0, steps.length + 1),
-    instruction(LOAD, FIRST_ARGUMENT),
+    instruction(LOAD, FIRST_ARGUMENT + argument * ARGUMENT_BYTES),
     ...steps,
   ]
   return Buffer.concat([
@@ -119,11 +147,16 @@ export const seccompFilter = (
     ...when(AT_LEAST, 0x4000_0000, errno(ENOSYS)),
     // Its flags lie in memory, where no filter sees them; libraries go back to clone.
     ...when(EQUAL, CLONE3, errno(ENOSYS)),
+    // As of a kernel that was built without it, which programs expect.
+    ...when(EQUAL, ioSetup, errno(ENOSYS)),
     ...denied.flatMap(call => when(EQUAL, call, errno(EPERM))),
     // The agent: not all kernels keep the first process from signals of others.
-    ...kills.flatMap(call => onFirstArgument(call, [...when(EQUAL, 1, errno(EPERM)), give(ALLOW)])),
-    ...onFirstArgument(clone, [...when(ANY_OF, NAMESPACE_FLAGS, errno(EPERM)), give(ALLOW)]),
-    ...onFirstArgument(socket, [
+    ...kills.flatMap(call => onArgument(call, 0, [...when(EQUAL, 1, errno(EPERM)), give(ALLOW)])),
+    ...hugePages.flatMap(({ call, argument, flag }) =>
+      onArgument(call, argument, [...when(ANY_OF, flag, errno(ENOMEM)), give(ALLOW)]),
+    ),
+    ...onArgument(clone, 0, [...when(ANY_OF, NAMESPACE_FLAGS, errno(EPERM)), give(ALLOW)]),
+    ...onArgument(socket, 0, [
       ...families.flatMap(family => when(EQUAL, family, ALLOW)),
       give(errno(EAFNOSUPPORT)),
     ]),

@@ -58,6 +58,7 @@ const capabilitiesOf = ({ parts, withoutRoots, reasons }: Opened): RuntimeCapabi
     outOfMemory: "command",
     terminalSignals: true,
     ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true },
+    sharedResources: {},
     overheadBytes: overheadBytes(accelerator),
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     reasons: [

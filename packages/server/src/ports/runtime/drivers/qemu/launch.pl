@@ -166,7 +166,7 @@ sub become_machine {
     Kernel::call('close', $_ + 0) for values %at;
     # What it says is for the operator; the agent's stream is descriptor 0 alone.
     Kernel::must('descriptor', 'dup3', 2, 1, 0);
-    Launch::set_limit(4, 0, 0);
+    Limits::set(Limits::RLIMIT_CORE, 0, 0);
     become_nobody($asked);
     Kernel::default_signals();
     %ENV = (PATH => '/usr/bin:/bin', HOME => '/');
