@@ -60,7 +60,7 @@ export const badRequestFaults = {
   signature_malformed: {
     status: 400,
     text: "the signature of the request cannot be understood[: {reason}]",
-    help: "Requests are signed with AWS Signature Version 4 for the service `s3`, in the Authorization header or in the query. Let an S3 client or an AWS SDK do it.",
+    help: "Requests are signed with AWS Signature Version 4 for the service `s3`, in the Authorization header or in the query; presigned URLs of version 2 are understood too. Let an S3 client or an AWS SDK do it.",
   },
   path_required: {
     status: 400,

@@ -10,6 +10,7 @@ import type { Incoming } from "../../kernel/exchange.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Projects, Signatures } from "../../kernel/needs.ts"
 import type { Keyring } from "./keyring.ts"
+import { isQuerySigned, querySignaturesOf, readQueryClaim } from "./sigv2.ts"
 import { type Claim, isSameSignature, isSigned, readClaim, signatureOf, signingKeyOf } from "./sigv4.ts"
 
 const SIGNING_KEYS_MAX = 10_000
@@ -78,6 +79,15 @@ const checkCoverage = (incoming: Incoming, { form, signedHeaders }: Claim) => {
     throw fault("signature_malformed", { reason: `it does not cover the header ${loose}` })
 }
 
+/** Version 2 covers no body, and signs no chunks. */
+const UNSIGNED_BODY: SignedRequest = Object.freeze({
+  signingKey: Buffer.alloc(0),
+  time: "",
+  credentialScope: "",
+  signature: "",
+  payloadHash: "UNSIGNED-PAYLOAD",
+})
+
 export interface SignatureNeeds {
   readonly keyring: Pick<Keyring, "signer" | "admitSigner">
   readonly projects: Projects
@@ -114,17 +124,44 @@ export const createSignatures = ({
     return { ...principal, project }
   }
 
+  const signerOf = async (accessKeyId: string) => {
+    const { keyId, projectId } = readId(accessKeyId)
+    const signer = await keyring.signer(keyId)
+    if (!signer) throw fault("invalid_api_key")
+    return { signer, projectId }
+  }
+
+  /** A URL that was presigned by version 2. */
+  const checkQuery = async (incoming: Incoming, method: string, nowMs: number) => {
+    const request = {
+      ...{ method, target: incoming.target, bucket: String(incoming.params.bucket ?? "") },
+      header: (name: string) => incoming.header(name),
+      headerNames: () => incoming.headerNames(),
+    }
+    const claim = readQueryClaim(request)
+    if (nowMs > claim.expiresMs) throw fault("signature_expired")
+    const { signer, projectId } = await signerOf(claim.accessKeyId)
+    const secret = secretOf(claim.accessKeyId, signer.secretHash)
+    const right = querySignaturesOf(request, claim, secret)
+    if (!right.some(signature => isSameSignature(signature, claim.signature)))
+      throw fault("signature_invalid")
+    return {
+      principal: await inProject(keyring.admitSigner(signer, nowMs), projectId),
+      signed: UNSIGNED_BODY,
+    }
+  }
+
   return {
     claims: incoming => isSigned(incoming.target, incoming.header("authorization")),
 
     async check(incoming, method, nowMs): Promise<{ principal: Principal; signed: SignedRequest }> {
+      if (incoming.header("authorization") === undefined && isQuerySigned(incoming.target))
+        return checkQuery(incoming, method, nowMs)
       const request = { method, target: incoming.target, header: (name: string) => incoming.header(name) }
       const claim = readClaim(request)
       checkTime(claim, nowMs)
       checkCoverage(incoming, claim)
-      const { keyId, projectId } = readId(claim.accessKeyId)
-      const signer = await keyring.signer(keyId)
-      if (!signer) throw fault("invalid_api_key")
+      const { signer, projectId } = await signerOf(claim.accessKeyId)
       const signingKey = signingKeyFor(claim, signer.secretHash)
       if (!isSameSignature(signatureOf(request, claim, signingKey), claim.signature))
         throw fault("signature_invalid")

@@ -56,13 +56,13 @@ const decode = (text: string): string => {
 const encode = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
-const splitTarget = (target: string): readonly [path: string, query: string] => {
+export const splitTarget = (target: string): readonly [path: string, query: string] => {
   const at = target.indexOf("?")
   return at < 0 ? [target, ""] : [target.slice(0, at), target.slice(at + 1)]
 }
 
 /** A plus is a blank, as it is for whoever reads the query after us. */
-const parseQuery = (query: string): Pairs =>
+export const parseQuery = (query: string): Pairs =>
   query
     .split("&")
     .filter(pair => pair !== "")
@@ -71,10 +71,10 @@ const parseQuery = (query: string): Pairs =>
       return [decode(name), decode(value.join("="))] as const
     })
 
-/** Whether a request is meant to be signed, rightly or not. */
+/** Whether a request is meant to be signed, rightly or not, by this version or the one before it. */
 export const isSigned = (target: string, authorization: string | undefined): boolean =>
-  authorization?.startsWith("AWS4-") === true ||
-  /(?:^|&)X-Amz-(?:Signature|Algorithm)=/.test(splitTarget(target)[1])
+  (authorization !== undefined && /^AWS(?:4-| )/.test(authorization)) ||
+  /(?:^|&)(?:X-Amz-(?:Signature|Algorithm)|AWSAccessKeyId)=/.test(splitTarget(target)[1])
 
 const TIME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/
 
@@ -130,6 +130,10 @@ const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 +Credential=([^ ,]+), *SignedHeaders=([^ ,]+), *Signature=([^ ,]+) *$/
 
 const readHeader = (request: SignableRequest, authorization: string): Claim => {
+  if (authorization.startsWith("AWS "))
+    throw malformed(
+      "the Authorization header is of version 2, which is understood in presigned URLs alone; have the client sign by version 4",
+    )
   const [, credential = "", signedHeaders = "", signature] = AUTHORIZATION.exec(authorization) ?? []
   if (signature === undefined) throw malformed("the Authorization header is not of AWS4-HMAC-SHA256's form")
   const time = headerTime(request)

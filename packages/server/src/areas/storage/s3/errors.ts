@@ -1,5 +1,6 @@
 /** Refusals as S3 words them: its codes and statuses (S3 API reference, "Error responses"). */
 import { type FaultCode, type FaultParam, faults } from "@svc/contract"
+import { isSigned } from "../../../core/keys/sigv4.ts"
 import type { RenderError } from "../../../kernel/edges/reply.ts"
 import { type Fault, fault } from "../../../kernel/fault.ts"
 import { document, text } from "./xml.ts"
@@ -94,9 +95,15 @@ export const s3Fault = (code: S3Code, reason?: string): Fault => {
   return fault(base, params, { body: { s3: { code, status } } })
 }
 
+const knownOf = (code: string, target: string): S3Refusal => {
+  if (code === "signature_malformed" && isSigned(target, undefined))
+    return as("AuthorizationQueryParametersError", 400)
+  return byFault[code as FaultCode] ?? byStatus(statusOf(code))
+}
+
 /** A refusal in S3's XML. */
 export const renderS3Error: RenderError = (refusal, request) => {
-  const known = byFault[refusal.code as FaultCode] ?? byStatus(statusOf(refusal.code))
+  const known = knownOf(refusal.code, request.url ?? "")
   const { code, status } = (refusal as { s3?: S3Refusal }).s3 ?? known
   const [path = ""] = (request.url ?? "").split("?", 1)
   return {

@@ -17,7 +17,8 @@ const HOISTED = /^x-amz-(?!checksum-|sdk-|content-sha256)/
 /** The call with headers from wherever its signature covers them. */
 export const s3CallOf = (call: Call, query: Query): S3Call => {
   const { header, headerNames, signed, now, meter } = call
-  const isPresigned = signed !== null && Object.hasOwn(query, "X-Amz-Signature")
+  const isPresigned =
+    signed !== null && (Object.hasOwn(query, "X-Amz-Signature") || Object.hasOwn(query, "AWSAccessKeyId"))
   const hoisted = isPresigned ? Object.keys(query).filter(name => HOISTED.test(name)) : []
   return {
     ...{ signed, now, meter },
