@@ -48,7 +48,13 @@ export const s3 = area(
           secret_access_key: T.String(),
           endpoint: T.String({ description: "The URL that S3 clients take as their endpoint" }),
           region: T.String({ description: "Any other is accepted as well" }),
-          addressing: T.String({ description: "`path`: the bucket is in the path, never in the host name" }),
+          virtual_host_endpoint: Nullable(
+            T.String({
+              description:
+                "The endpoint whose names below it are buckets (`<bucket>.s3.localhost`), for clients that put the " +
+                "bucket in the host name",
+            }),
+          ),
           expires_at: Nullable(Time),
         }),
       },

@@ -122,6 +122,10 @@ export const portUrls = ({ sandboxDomain, baseUrl }: Config, masterKey: Buffer):
   return domain === undefined ? undefined : createPortUrls({ base, domain, masterKey })
 }
 
+/** Names below it are buckets. */
+export const s3Domain = ({ s3Domain, baseUrl }: Pick<Config, "s3Domain" | "baseUrl">): string | undefined =>
+  s3Domain ?? (new URL(baseUrl).hostname === "localhost" ? "s3.localhost" : undefined)
+
 /** The same master key makes the same host key, so that clients know every process of an installation. */
 export const sshSettings = (config: Config, masterKey: Buffer): SshSettings | undefined => {
   if (config.sshPort === "off") return undefined

@@ -2,7 +2,7 @@
 
 import { isIPv6 } from "node:net"
 import { join } from "node:path"
-import { rerouteS3 } from "./areas/storage/s3/addressing.ts"
+import { createS3Reroute } from "./areas/storage/s3/addressing.ts"
 import { renderS3Error } from "./areas/storage/s3/errors.ts"
 import { areaDefinitions, coreAreas } from "./areas.ts"
 import { type Config, configAt, type Settings } from "./config.ts"
@@ -23,6 +23,7 @@ import {
   postgresSettings,
   pushTransport,
   type Start,
+  s3Domain,
   sshSettings,
 } from "./engines.ts"
 import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
@@ -152,6 +153,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     postgres: postgresSettings(config),
     ssh: sshSettings(config, masterKey),
     portUrls: portUrls(config, masterKey),
+    s3Domain: s3Domain(config),
     ...{ hostGate: createOffer<HostGate>(), relay },
     audit: core.audit,
     dns: createDns({
@@ -223,7 +225,7 @@ const serve = async (
   const app = createHttpEdge({
     ...{ pipeline, operations, log, baseUrl, trustedProxies, clock },
     renderErrors: { s3: renderS3Error },
-    reroute: rerouteS3,
+    reroute: createS3Reroute({ domain: s3Domain(config), baseUrl }),
     gate: hostGate.current,
     relay,
   })

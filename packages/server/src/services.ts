@@ -238,6 +238,8 @@ export interface Services {
   readonly sandboxPoolMax: number
   /** URLs of their ports; undefined where no domain leads here. */
   readonly portUrls: PortUrls | undefined
+  /** Endpoint of S3 clients whose names are buckets; undefined where no domain leads here. */
+  readonly s3Domain: string | undefined
   /** Who answers for the hosts of those URLs. */
   readonly hostGate: Offer<HostGate>
   /** How requests go on to other processes of the platform. */

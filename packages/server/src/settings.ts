@@ -5,6 +5,7 @@ import {
   bucketUrl,
   cidrs,
   cluster,
+  domainName,
   indexName,
   integer,
   nameServers,
@@ -126,6 +127,14 @@ export const settings = {
     meaning: "Key-value engine: a Valkey or Redis.",
     secret: true,
     parse: url("redis:", "rediss:", "unix:"),
+  },
+  s3Domain: {
+    variable: "SVC_S3_DOMAIN",
+    otherwise:
+      "s3.localhost where SVC_BASE_URL is of localhost; else none, and buckets are named in paths alone",
+    meaning:
+      "Endpoint of S3 clients, whose names below it (`<bucket>.domain`) are buckets; it and all of them lead here.",
+    parse: domainName,
   },
   blobUrl: {
     variable: "SVC_BLOB_S3_URL",

@@ -35,6 +35,7 @@ type Needs = Pick<
   | "meters"
   | "metrics"
   | "baseUrl"
+  | "s3Domain"
   | "accessKeys"
   | "platformEvents"
 >
@@ -85,6 +86,7 @@ export const storageArea = defineArea({
       "meters",
       "metrics",
       "baseUrl",
+      "s3Domain",
       "accessKeys",
       "platformEvents",
       "objects",

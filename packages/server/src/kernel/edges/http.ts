@@ -3,7 +3,7 @@ import { Readable } from "node:stream"
 import { type Envelope, isList, type Operation, type Reply } from "@svc/contract"
 import Fastify, { type FastifyInstance } from "fastify"
 import { type Clock, systemClock } from "../clock.ts"
-import { fault, isFault } from "../fault.ts"
+import { type Fault, fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
 import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
@@ -35,6 +35,14 @@ import {
 } from "./routes.ts"
 import { createWebSocketEdge, type WebSocketEdge } from "./websockets.ts"
 
+/**
+ * Where a request goes that a protocol addresses otherwise than its operations are declared: to another path, or nowhere,
+ * with the reason in that protocol's form.
+ */
+export type Reroute = (
+  request: IncomingMessage,
+) => string | { readonly refusal: Fault; readonly render: RenderError } | undefined
+
 export interface HttpEdgeNeeds {
   readonly pipeline: Pipeline
   readonly operations: readonly BoundOperation[]
@@ -47,8 +55,7 @@ export interface HttpEdgeNeeds {
   readonly headersTimeoutMs?: number
   /** How refusals look in protocols that fix it. */
   readonly renderErrors?: { readonly [Name in Envelope]?: RenderError }
-  /** Where a request goes that a protocol addresses otherwise than its operations are declared. */
-  readonly reroute?: (request: IncomingMessage) => string | undefined
+  readonly reroute?: Reroute
   /** Who answers for other hosts, once there is somebody. */
   readonly gate?: () => HostGate | undefined
   /** How requests go on to other processes of the platform. */
@@ -87,13 +94,17 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
   const callerAddress = createCallerAddress(needs)
   const bodies = createBodyReader(clock)
 
-  const refuse: Refuse = (request, response, error, extra) => {
+  const refuse: Refuse = (request, response, error, extra, render) => {
     const known = isFault(error) ? error : fault("internal_error", undefined, { internal: error })
     const requestId = requestIdOf(request)
     if (known.status >= 500) log.error({ request_id: requestId, err: error }, "http edge")
     if (response.headersSent) return void response.destroy()
     const { status, body, headers } = refusal(known, baseUrl, requestId)
-    send(request, response, status, body, { ...NO_STORE, "x-request-id": requestId, ...headers, ...extra })
+    const sent = { ...NO_STORE, "x-request-id": requestId, ...headers, ...extra }
+    if (!render) return send(request, response, status, body, sent)
+    const rendered = render(body as RefusalBody, request)
+    const named = { ...sent, "content-type": rendered.type, "x-error-code": known.publicCode }
+    sendWhole(request, response, rendered.status ?? status, rendered.text, named)
   }
 
   /** A promise only where the reply is a stream. */
@@ -191,7 +202,10 @@ const createPagesApp = (
       const listener: RequestListener = (request, response) => {
         const other = gate?.()
         if (other?.claims(request)) return other.serve(request, response, callerAddress(request))
-        const found = routes.find(request.method as Method, reroute?.(request) ?? request.url ?? "")
+        const target = reroute?.(request) ?? request.url ?? ""
+        if (typeof target !== "string")
+          return refuse(request, response, target.refusal, undefined, target.render)
+        const found = routes.find(request.method as Method, target)
         if (!found) return pages(request, response)
         found.handler(request, response, found.params, found.store, found.searchParams)
       }

@@ -6,7 +6,7 @@ import { fault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Answer } from "../pipeline.ts"
 import type { Routed } from "./incoming.ts"
-import { NO_STORE, requestIdOf, send } from "./reply.ts"
+import { NO_STORE, type RenderError, requestIdOf, send } from "./reply.ts"
 
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
 export type Method = (typeof METHODS)[number]
@@ -111,4 +111,5 @@ export type Refuse = (
   response: ServerResponse,
   error: unknown,
   extra?: Record<string, string>,
+  render?: RenderError,
 ) => void

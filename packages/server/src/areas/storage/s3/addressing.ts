@@ -1,19 +1,88 @@
-/** Where requests of S3 clients go. */
+/** Where requests of S3 clients go: the bucket is in the path, or in the name of the host. */
 import type { IncomingMessage } from "node:http"
+import { isIP } from "node:net"
 import { isSigned } from "../../../core/keys/sigv4.ts"
+import type { Reroute } from "../../../kernel/edges/http.ts"
+import { fault } from "../../../kernel/fault.ts"
+import { renderS3Error } from "./errors.ts"
 
 const ROOT = "/s3"
+const HOSTS_KNOWN_MAX = 1000
 
 /**
- * Some clients take no path in their endpoint, so whatever is signed is S3's, under `/s3` or at the root. And most put
- * a slash behind a bucket. The signature is over what was sent.
+ * What a host name stands for: the endpoint of S3, on which every path is S3's; one of its buckets; the installation; a
+ * name below the installation's, which SDKs make of a bucket and an endpoint; or nothing of ours.
  */
-export const rerouteS3 = ({ url = "", headers }: IncomingMessage): string | undefined => {
-  const at = url.indexOf("?")
-  const path = at < 0 ? url : url.slice(0, at)
-  const isUnderRoot = path === ROOT || path.startsWith(`${ROOT}/`)
-  if (!isUnderRoot && !isSigned(url, headers.authorization)) return undefined
-  const full = isUnderRoot ? path : ROOT + path
-  const bare = full.replace(/^(\/s3(?:\/[^/]+)?)\/$/, "$1")
-  return bare + url.slice(path.length)
+type HostRole =
+  | { readonly is: "endpoint" | "own" | "foreign" }
+  | { readonly is: "bucket" | "below"; readonly bucket: string }
+
+export interface S3Hosts {
+  /** Names below it are buckets; undefined where none leads here. */
+  readonly domain: string | undefined
+  /** Where the installation is reached. */
+  readonly baseUrl: string
+}
+
+const labelBefore = (name: string, domain: string | undefined): string | undefined =>
+  domain !== undefined && name.endsWith(`.${domain}`) ? name.slice(0, -domain.length - 1) : undefined
+
+const readHost = (host: string, { domain, baseUrl }: S3Hosts): HostRole => {
+  const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "")
+  if (name === domain) return { is: "endpoint" }
+  const bucket = labelBefore(name, domain)
+  if (bucket !== undefined) return { is: "bucket", bucket }
+  const base = new URL(baseUrl).hostname
+  // A name of one part, such as that of a container, holds no bucket.
+  if (name === base || !name.includes(".") || isIP(name.replace(/^\[|\]$/g, "")) > 0) return { is: "own" }
+  const below = labelBefore(name, base) ?? labelBefore(name, "localhost")
+  return below === undefined ? { is: "foreign" } : { is: "below", bucket: below }
+}
+
+/** A slash behind a bucket means nothing, and neither does the second of two where an endpoint ended in one. */
+const inPath = (path: string): string =>
+  (ROOT + path.replace(/^\/{2,}/, "/")).replace(/^(\/s3(?:\/[^/]+)?)\/$/, "$1")
+
+const inBucket = (bucket: string, path: string): string =>
+  `${ROOT}/${encodeURIComponent(bucket)}${path === "/" ? "" : path}`
+
+const foreign = ({ domain }: S3Hosts, host: string) =>
+  fault("invalid_request", {
+    reason:
+      `the host ${host} is neither this installation's nor a bucket's. Put the bucket in the path, below ${ROOT}` +
+      (domain === undefined ? "; SVC_S3_DOMAIN lets host names be buckets" : `, or use <bucket>.${domain}`),
+  })
+
+/**
+ * The path of the operation that is meant. Some clients take no path in their endpoint, so whatever is signed is S3's,
+ * under `/s3` or at the root; but only on hosts whose meaning is known, or a bucket in the name would go unseen. The
+ * signature is over what was sent.
+ */
+export const createS3Reroute = (hosts: S3Hosts): Reroute => {
+  const known = new Map<string, HostRole>()
+  const roleOf = (host: string): HostRole => {
+    const found = known.get(host)
+    if (found) return found
+    if (known.size >= HOSTS_KNOWN_MAX) known.clear()
+    const role = readHost(host, hosts)
+    known.set(host, role)
+    return role
+  }
+
+  return ({ url = "", headers }: IncomingMessage) => {
+    const role = roleOf(headers.host ?? "")
+    const at = url.indexOf("?")
+    const path = at < 0 ? url : url.slice(0, at)
+    const query = url.slice(path.length)
+    if (role.is === "bucket") return inBucket(role.bucket, path) + query
+    const isUnderRoot = path === ROOT || path.startsWith(`${ROOT}/`)
+    if (!isUnderRoot && role.is !== "endpoint" && !isSigned(url, headers.authorization)) return undefined
+    const rest = isUnderRoot ? path.slice(ROOT.length) : path
+    const isKnown = role.is === "own" || role.is === "endpoint"
+    // At the root of other names nothing tells a bucket from a part of the host, nor a key from the path of an endpoint.
+    if (!isUnderRoot && !isKnown)
+      return { refusal: foreign(hosts, headers.host ?? ""), render: renderS3Error }
+    if (role.is === "below") return inBucket(role.bucket, rest || "/") + query
+    return inPath(rest) + query
+  }
 }

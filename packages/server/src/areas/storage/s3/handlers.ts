@@ -127,9 +127,20 @@ export interface S3Needs {
   readonly accessKeys: AccessKeys
   /** Where the platform is reached. */
   readonly baseUrl: string
+  /** Names below it are buckets. */
+  readonly s3Domain: string | undefined
 }
 
-export const s3Handlers = implement(areas.s3, ({ store, accessKeys, baseUrl }: S3Needs) => {
+/** The endpoint at which the name of a host can be a bucket. */
+const virtualHostEndpoint = ({ baseUrl, s3Domain }: S3Needs): string | null => {
+  if (s3Domain === undefined) return null
+  const url = new URL(baseUrl)
+  url.hostname = s3Domain
+  return url.origin
+}
+
+export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
+  const { store, accessKeys, baseUrl } = needs
   /** The declaration names the statuses of all rows of a table together, so each row's is not told by types. */
   const answer = ({ rows, otherwise }: Table) =>
     (async (input: Input, call: Call): Promise<unknown> => {
@@ -154,7 +165,7 @@ export const s3Handlers = implement(areas.s3, ({ store, accessKeys, baseUrl }: S
         secret_access_key: secretAccessKey,
         endpoint: `${baseUrl}/s3`,
         region: s3Region,
-        addressing: "path",
+        virtual_host_endpoint: virtualHostEndpoint(needs),
         expires_at: principal.key?.expiresAt?.toISOString() ?? null,
       }
     },
