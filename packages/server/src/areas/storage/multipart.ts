@@ -156,6 +156,7 @@ export const createPartKeeper =
       const { uploadId, offset, now } = part
       const address = received.parts[0]?.address ?? null
       await rows.putPart(pool, { ...stored, projectId, uploadId, offset, address, now })
+      received.stored()
       return { part: { ...stored, lastModified: now }, torn: received.torn }
     } catch (error) {
       await received.discard()
@@ -191,7 +192,12 @@ export const createMultipart = (needs: ObjectStoreNeeds): MultipartUploads => {
       const upload = open(found, "multipart", part.now)
       if (upload.completed) throw rows.uploadNotFound(upload.id)
       const hashes = upload.checksum_algorithm === null ? [] : [upload.checksum_algorithm]
-      const incoming = { ...part, bytesMax: PUT_BYTES_MAX, hashes }
+      const replaced = async () => {
+        const page = { after: part.number - 1, limit: 1 }
+        const [next] = await rows.listParts(pool, place.projectId, part.uploadId, page)
+        return next?.number === part.number ? next.size : 0
+      }
+      const incoming = { ...part, bytesMax: PUT_BYTES_MAX, hashes, replaced }
       return (await keepPart(place, incoming, { ...part, offset: null })).part
     },
 

@@ -37,6 +37,20 @@ const createDoorkeeper = ({ database: { db, pool } }: ObjectStoreNeeds) => {
   }
 }
 
+/** Bytes of the object that is there; 0 when there is none. */
+const sizeOf = async (
+  pool: ObjectStoreNeeds["database"]["pool"],
+  projectId: string,
+  { bucket, key }: Pick<PutObject, "bucket" | "key">,
+): Promise<number> => {
+  try {
+    return (await findObject(pool, projectId, bucket, key)).object.size
+  } catch (error) {
+    if (isFault(error)) return 0
+    throw error
+  }
+}
+
 const toRecord = (put: PutObject, received: Received): ObjectRecord => {
   const { http, metadata } = checkAttributes(put)
   return {
@@ -77,7 +91,7 @@ const createCopy =
     checkKey(to.key)
     const source = await findObject(pool, projectId, from.bucket, from.key)
     if (judgeRead(from.conditions, source.object) !== "go_on") throw fault("precondition_failed")
-    await quota.admit(organization, source.object.size)
+    await quota.admit(organization, source.object.size, () => sizeOf(pool, projectId, to))
     const object = {
       ...source.object,
       ...(attributes && checkAttributes(attributes)),
@@ -86,13 +100,19 @@ const createCopy =
     // The source may be overwritten now. Its blobs then wait to be collected, far longer than this statement takes.
     const parts = toBlobParts(source.stored)
     const put = { projectId, object, parts, conditions: to.conditions, isPublished: false }
-    await objectEvents.told(
-      place,
-      "storage.object.created",
-      db => putObject(db, put),
-      () => [createdData(object)],
-    )
-    quota.stored(organization, object.size)
+    const held = quota.hold(organization, object.size)
+    try {
+      await objectEvents.told(
+        place,
+        "storage.object.created",
+        db => putObject(db, put),
+        () => [createdData(object)],
+      )
+    } catch (error) {
+      held.dropped()
+      throw error
+    }
+    held.stored()
     return object
   }
 
@@ -120,10 +140,12 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
     const { projectId } = place
     checkAttributes(object)
     await checkWrite(projectId, object)
-    const received = await receive(place, { ...object, bytesMax: PUT_BYTES_MAX })
+    const replaced = () => sizeOf(pool, projectId, object)
+    const received = await receive(place, { ...object, bytesMax: PUT_BYTES_MAX, replaced })
     try {
       const record = toRecord(object, received)
       await keep(place, received, { object: record, conditions: object.conditions })
+      received.stored()
       return record
     } catch (error) {
       await received.discard()

@@ -14,11 +14,21 @@ const CACHED_MAX = 10_000
 /** Plans without a price past what they include (specification 8.3): there it ends. */
 const ENDS: ReadonlySet<string> = new Set(["free", "chat_plus"])
 
+/** Bytes that were received and are not on record yet. */
+export interface Held {
+  /** They are on record. */
+  stored(): void
+  /** They never will be. */
+  dropped(): void
+}
+
 export interface Quota {
-  /** Bytes that the organization may still store; throws 402 when `bytes` of them are too many. */
-  admit(organization: OrganizationFacts, bytes: number): Promise<number>
-  /** Counts what was stored or given back here, until the next look at the database. */
-  stored(organization: OrganizationFacts, bytes: number): void
+  /**
+   * How many bytes the organization may store now, at least `bytes`; throws 402 when those are too many. `replaced` tells
+   * how many of its bytes they take the place of, and is asked only where there would be no room otherwise.
+   */
+  admit(organization: OrganizationFacts, bytes: number, replaced?: () => Promise<number>): Promise<number>
+  hold(organization: OrganizationFacts, bytes: number): Held
   included(organization: OrganizationFacts): { readonly bytes: number | null; readonly canExceed: boolean }
 }
 
@@ -27,17 +37,30 @@ interface Known {
   readonly untilMs: number
 }
 
-/** Usage is looked up once in a while and counted on in between: no query for each object. */
+/**
+ * Usage is looked up once in a while and counted on in between: no query for each object. What was deleted or overwritten
+ * meanwhile is not counted, so the database is asked again before anything is refused.
+ */
 export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock): Quota => {
   const known = new LRUCache<string, Known>({ max: CACHED_MAX })
+  const held = new Map<string, number>()
 
-  const usageOf = async (organizationId: string): Promise<Known> => {
-    const found = known.get(organizationId)
-    if (found && clock.now() < found.untilMs) return found
+  const lookUp = async (organizationId: string): Promise<Known> => {
     const bytes = await buckets.bytesOf(organizationId)
     const fresh = { bytes, untilMs: clock.now() + FRESH_MS }
     known.set(organizationId, fresh)
     return fresh
+  }
+
+  const usageOf = (organizationId: string): Known | Promise<Known> => {
+    const found = known.get(organizationId)
+    return found && clock.now() < found.untilMs ? found : lookUp(organizationId)
+  }
+
+  const addHeld = (organizationId: string, bytes: number) => {
+    const sum = (held.get(organizationId) ?? 0) + bytes
+    if (sum === 0) held.delete(organizationId)
+    else held.set(organizationId, sum)
   }
 
   const included: Quota["included"] = ({ plan }) => {
@@ -48,18 +71,30 @@ export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock)
   return {
     included,
 
-    async admit(organization, bytes) {
-      const limit = included(organization)
-      if (limit.canExceed || limit.bytes === null) return Number.POSITIVE_INFINITY
-      const left = limit.bytes - (await usageOf(organization.id)).bytes
-      if (bytes > left || left <= 0)
-        throw fault("plan_limit_reached", { limit: limit.bytes / GB, resources: "GB of storage" })
-      return left
+    async admit(organization, bytes, replaced = async () => 0) {
+      const { bytes: limit, canExceed } = included(organization)
+      if (canExceed || limit === null) return Number.POSITIVE_INFINITY
+      const { id } = organization
+      const leftBeside = (usage: Known) => limit - usage.bytes - (held.get(id) ?? 0)
+      const left = leftBeside(await usageOf(id))
+      if (bytes <= left) return left
+      const leftNow = leftBeside(await lookUp(id))
+      if (bytes <= leftNow) return leftNow
+      const room = leftNow + (await replaced())
+      if (bytes <= room) return room
+      throw fault("plan_limit_reached", { limit: limit / GB, resources: "GB of storage" })
     },
 
-    stored({ id }, bytes) {
-      const found = known.get(id)
-      if (found) found.bytes += bytes
+    hold({ id }, bytes) {
+      addHeld(id, bytes)
+      return {
+        stored() {
+          addHeld(id, -bytes)
+          const found = known.get(id)
+          if (found) found.bytes += bytes
+        },
+        dropped: () => addHeld(id, -bytes),
+      }
     },
   }
 }

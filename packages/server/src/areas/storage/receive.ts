@@ -11,6 +11,8 @@ export interface Incoming extends Pick<PutObject, "source" | "size" | "expected"
   readonly bytesMax: number
   /** Digests to compute beside MD5 and those expected. */
   readonly hashes?: readonly HashName[]
+  /** Bytes that this takes the place of. */
+  readonly replaced?: () => Promise<number>
   /** What a source that breaks off leaves behind is kept. */
   readonly keepsTorn?: boolean
 }
@@ -26,6 +28,9 @@ export interface Received {
   /** What the source broke off with, where that does not matter. */
   readonly torn: unknown
   publish(): Promise<void>
+  /** A row refers to it. */
+  stored(): void
+  /** Not after `stored`. */
   discard(): Promise<void>
 }
 
@@ -35,7 +40,8 @@ const asFault = (error: unknown) =>
 
 interface Passing {
   bytes: number
-  readonly bytesMax: number
+  /** What the plan has room for, as far as was asked. */
+  bytesMax: number
   torn: unknown
 }
 
@@ -43,12 +49,13 @@ interface Passing {
 async function* watch(
   { source, keepsTorn, bytesMax }: Incoming,
   passing: Passing,
+  admit: (bytes: number) => Promise<number>,
 ): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of source) {
       passing.bytes += chunk.length
       if (passing.bytes > bytesMax) throw fault("payload_too_large", { bytes: bytesMax })
-      if (passing.bytes > passing.bytesMax) throw fault("plan_limit_reached")
+      if (passing.bytes > passing.bytesMax) passing.bytesMax = await admit(passing.bytes)
       yield chunk
     }
   } catch (error) {
@@ -67,9 +74,10 @@ export const createReceiver =
   async ({ organization, projectId }: Place, incoming: Incoming): Promise<Received> => {
     const { size = 0, expected = {}, trailing, hashes = [], signal } = incoming
     if (size > incoming.bytesMax) throw fault("payload_too_large", { bytes: incoming.bytesMax })
-    const bytesMax = Math.min(incoming.bytesMax, await quota.admit(organization, size))
-    const passing: Passing = { bytes: 0, bytesMax, torn: undefined }
-    const source = watch(incoming, passing)
+    const { bytesMax } = incoming
+    const admit = (bytes: number) => quota.admit(organization, bytes, incoming.replaced)
+    const passing: Passing = { bytes: 0, bytesMax: await admit(size), torn: undefined }
+    const source = watch(incoming, passing, admit)
     const names: HashName[] = ["md5", ...hashes, ...(trailing?.hashes ?? [])]
     for (const name of Object.keys(expected) as HashName[]) names.push(name)
     const staged: StagedBlob = await served(() =>
@@ -79,12 +87,12 @@ export const createReceiver =
       if (passing.torn === undefined) checkLength(incoming, passing)
       checkDigests({ ...expected, ...trailing?.expected() }, staged.hashes)
       // Others may have stored what was left meanwhile.
-      await quota.admit(organization, staged.bytes)
-      quota.stored(organization, staged.bytes)
+      await admit(staged.bytes)
     } catch (error) {
       await staged.discard()
       throw error
     }
+    const held = quota.hold(organization, staged.bytes)
     const isEmpty = staged.bytes === 0
     if (isEmpty) await staged.discard()
     return {
@@ -94,8 +102,9 @@ export const createReceiver =
       parts: isEmpty ? [] : [{ address: staged.address, size: staged.bytes }],
       torn: passing.torn,
       publish: () => (isEmpty ? Promise.resolve() : served(() => staged.publish())),
+      stored: () => held.stored(),
       async discard() {
-        quota.stored(organization, -staged.bytes)
+        held.dropped()
         await staged.discard()
       },
     }
