@@ -12,10 +12,12 @@ const AtKey = T.Object({ bucket, key: T.String({ minLength: 1, maxLength: 4096 }
 /** XML, or an object's bytes. */
 const Foreign = T.Unknown()
 
-const reads = { envelope: "s3", beyond: true, scope: "storage:read", effect: "read", query: Query } as const
+/** Pages of any origin may use presigned URLs; what counts is the signature. */
+const shared = { envelope: "s3", beyond: true, crossOrigin: true } as const
+
+const reads = { ...shared, scope: "storage:read", effect: "read", query: Query } as const
 const writes = {
-  envelope: "s3",
-  beyond: true,
+  ...shared,
   scope: "storage:write",
   effect: "write",
   query: Query,

@@ -72,7 +72,7 @@ test("a URL of version 2 is good for nothing else, nor after its time, nor beyon
 
   const reader = await accessOf(p, "acme", ["storage:read"])
   const put = presign(reader, { method: "PUT", resource: `/s3/${bucket}/k` })
-  assert.deepEqual(await answered(p, put, { method: "PUT", body: "" }), [403, "AccessDenied"])
+  assert.deepEqual(await answered(p, put, { method: "PUT", body: new Uint8Array() }), [403, "AccessDenied"])
 })
 
 test("what is wrong with a signature is said in the words of where it stands", async t => {
