@@ -82,8 +82,11 @@ export interface OperationSpec {
   readonly bodyBytesMax?: number
   /** The refusal of a larger JSON body, where it is not `payload_too_large`. */
   readonly tooLarge?: FaultCode
-  /** The stricter limit of sign-up, login and password reset: 3 a minute and address (specification 8.1). */
-  readonly limit?: "auth"
+  /**
+   * `auth`: the stricter limit of sign-up, login and password reset, 3 a minute and address (specification 8.1).
+   * `handler`: its handler finds out whose limit the request counts against.
+   */
+  readonly limit?: "auth" | "handler"
   /** The audit action, where it is not the operation's name. */
   readonly action?: string
   /** Pages of any origin may call it; it takes no cookie. The public routes of end-user auth always are. */

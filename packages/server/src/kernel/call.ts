@@ -131,6 +131,11 @@ export interface Call {
   readonly stream: Readable
   /** Throws `upgrade_required` where the request asks for no WebSocket. */
   readonly handshake: Handshake
+  /**
+   * Counts the request against an organization's limit, or the address's where there is none; for operations that declare
+   * `limit: "handler"`. Throws `rate_limited`.
+   */
+  countRequest(organization: OrganizationFacts | null): void
   describe(note: AuditNote): void
   meter(metric: Meter, quantity: number): void
   /** Runs once the transaction has committed; never when it rolls back. */

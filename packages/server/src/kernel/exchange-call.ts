@@ -105,6 +105,10 @@ class ExchangeCall implements Call {
     if (!handshake) throw fault("upgrade_required", undefined, { headers: UPGRADE })
     return handshake
   }
+  get countRequest(): Call["countRequest"] {
+    const exchange = this.#exchange
+    return organization => exchange.countRequest?.(organization)
+  }
   get describe(): Call["describe"] {
     const exchange = this.#exchange
     return note => {

@@ -60,6 +60,8 @@ export interface Exchange {
   meters: readonly (readonly [Meter, number])[]
   commits: readonly (() => void | Promise<void>)[]
   rollbacks: readonly (() => void | Promise<void>)[]
+  /** Of an operation whose handler finds out who pays: takes one request from the limit of whoever it is. */
+  countRequest?: (organization: OrganizationFacts | null) => void
   /** The replay record that this call holds, once the replay stage has claimed it. */
   replay: ReplayClaim | null
 }

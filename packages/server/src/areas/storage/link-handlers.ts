@@ -96,18 +96,28 @@ const createVerify = ({ signingKeys, signers, tenants }: LinkHandlerNeeds) => {
     return { grant, projectId: signingKey.projectId }
   }
 
-  return async (
+  const verify = async (
     input: Signed,
     method: Grant["m"],
-    { now }: AccountCall,
+    nowMs: number,
   ): Promise<{ grant: Grant; place: Place }> => {
     const { grant, projectId } = await readSigned(input)
     if (grant.m !== method) throw refuse(`it is for ${grant.m}`)
-    if (now.getTime() >= grant.e * 1000) throw refuse("it has expired")
+    if (nowMs >= grant.e * 1000) throw refuse("it has expired")
     const place = await tenants.find(projectId)
-    if (!place || (grant.c !== undefined && !(await signers.allow(grant.c, grant.m, now.getTime()))))
+    if (!place || (grant.c !== undefined && !(await signers.allow(grant.c, grant.m, nowMs))))
       throw refuse("the key that made it does not allow it any more")
     return { grant, place }
+  }
+
+  /** A good URL counts as its organization's request. What is no good is its address's. */
+  return async (input: Signed, method: Grant["m"], { now, countRequest }: AccountCall) => {
+    const verified = await verify(input, method, now.getTime()).catch(error => {
+      countRequest(null)
+      throw error
+    })
+    countRequest(verified.place.organization)
+    return verified
   }
 }
 

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import { test } from "node:test"
+import { plans } from "@svc/contract"
 import { refused } from "../../core/accounts/testing/people.ts"
 import { storageWorld } from "./testing/world.ts"
 
 const SECOND_MS = 1000
 
-const signedWorld = async (t: Parameters<typeof storageWorld>[0]) => {
-  const world = await storageWorld(t)
+const signedWorld = async (...[t, options]: Parameters<typeof storageWorld>) => {
+  const world = await storageWorld(t, options)
   const { p, svc, bucket } = world
   /** A request without a credential, as a browser would send it. */
   const open = async (url: string, init?: RequestInit) => {
@@ -167,4 +168,25 @@ test("anybody reads a public bucket, and a private one is like none at all", asy
   await svc.storage.updateBucket({ name: bucket, public: true })
   await (await p.person("acme")).projects.delete({ id: projectId })
   assert.equal((await get(bucket)).code, "object_not_found")
+})
+
+test("requests with a signed URL count against the limit of its organization, and bad ones against their address's", async t => {
+  const { p, put, presign, open } = await signedWorld(t, { env: { SVC_RATE_LIMIT: "plan" } })
+  await put("a", "the text")
+  const { url } = await presign({ key: "a", expires_in: 60 })
+  const { requests_per_second: limit } = plans.enterprise
+  await p.clock.advance(10 * SECOND_MS)
+  const answers = await Promise.all(Array.from({ length: limit + 5 }, () => open(url)))
+  assert.equal(answers.filter(({ status }) => status === 200).length, limit)
+  const refusedOnes = answers.filter(({ status }) => status === 429)
+  assert.deepEqual(
+    refusedOnes.map(({ code, headers }) => [code, headers.get("x-ratelimit-limit")]),
+    Array.from({ length: 5 }, () => ["rate_limited", String(limit)]),
+  )
+
+  const forged = url.replace(/\/a$/, "/b")
+  assert.equal((await open(forged)).code, "signed_url_invalid")
+  const guesses = await Promise.all(Array.from({ length: 100 }, () => open(forged)))
+  assert.ok(guesses.some(({ code }) => code === "rate_limited"))
+  assert.ok(guesses.every(({ headers }) => headers.get("x-ratelimit-limit") !== String(limit)))
 })

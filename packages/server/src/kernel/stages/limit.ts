@@ -47,25 +47,33 @@ const bucketOf = ({ operation, organization, principal, incoming }: Exchange): [
 }
 
 /** Token buckets: an organization's plan, an address on public routes. Every reply tells the state of its bucket. */
-export const createLimits = (mode: "plan" | "off", buckets: Buckets = createBuckets()): Limits => ({
-  stage(exchange) {
-    // A call from inside was counted when it came in from outside.
-    if (exchange.incoming.principal) return undefined
+export const createLimits = (mode: "plan" | "off", buckets: Buckets = createBuckets()): Limits => {
+  const count = (exchange: Exchange) => {
     const [name, rate] = bucketOf(exchange)
     const taken = buckets[mode === "plan" ? "take" : "peek"](name, rate, exchange.nowMs)
     announce(exchange.headers, taken)
     if (!taken.allowed)
       throw tooMany(exchange.operation.limit === "auth" ? "auth_rate_limited" : "rate_limited", taken)
-    return undefined
-  },
+  }
 
-  failedCredential({ incoming, nowMs, headers }) {
-    if (mode === "off") return undefined
-    const taken = buckets.take(`failed:${addressBucket(incoming.ip)}`, FAILED_CREDENTIALS, nowMs)
-    announce(headers, taken)
-    return taken.allowed ? undefined : tooMany("rate_limited", taken)
-  },
+  return {
+    stage(exchange) {
+      // A call from inside was counted when it came in from outside.
+      if (exchange.incoming.principal) return undefined
+      if (exchange.operation.limit === "handler")
+        exchange.countRequest = organization => count({ ...exchange, organization })
+      else count(exchange)
+      return undefined
+    },
 
-  peek: (organizationId, perSecond, nowMs) =>
-    buckets.peek(organizationId, organizationRate(perSecond), nowMs),
-})
+    failedCredential({ incoming, nowMs, headers }) {
+      if (mode === "off") return undefined
+      const taken = buckets.take(`failed:${addressBucket(incoming.ip)}`, FAILED_CREDENTIALS, nowMs)
+      announce(headers, taken)
+      return taken.allowed ? undefined : tooMany("rate_limited", taken)
+    },
+
+    peek: (organizationId, perSecond, nowMs) =>
+      buckets.peek(organizationId, organizationRate(perSecond), nowMs),
+  }
+}
