@@ -70,6 +70,16 @@ const Computer = T.Object({
     }),
   ),
   ssh_port: Nullable(T.Integer()),
+  ssh_host_key: Nullable(
+    T.String({
+      description:
+        "The public key by which the ssh port is known, as in known_hosts after `[ssh_host]:ssh_port`; the same for all " +
+        "computers of an installation",
+    }),
+  ),
+  ssh_host_fingerprint: Nullable(
+    T.String({ description: "Of that key: what ssh shows when it asks whether the host is the right one" }),
+  ),
   isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"]),
   auto_stop_seconds: T.Integer({ description: "0: never" }),
   last_activity_at: Nullable(Time),

@@ -1,5 +1,8 @@
 /** `svc computers ssh`: the system's own ssh, with the right address and name; and `svc computers shell`, without. */
 import { spawn } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { Svc } from "@svc/sdk"
 import type { OwnFlags } from "../arguments.ts"
 import { connectWithKey } from "../connect.ts"
@@ -15,7 +18,8 @@ export const sshFlags: OwnFlags = {
 
 export const sshUsage = `svc computers ssh <name or id> [--root] [-- <command, or options of ssh>]
 
-Your ssh key must be on the computer's record: svc computers set-ssh-keys.`
+Your ssh key must be on the computer's record: svc computers set-ssh-keys. The host key is checked: the platform's API
+says which one it is.`
 
 const find = async (svc: Svc, name: string) => {
   const all = await allPages(async page => {
@@ -43,13 +47,23 @@ export const ssh: Extra = async (globals, [name, ...words], terminal, flags) => 
   const program = await findProgram("ssh", terminal.env.PATH)
   if (program === undefined) throw new UsageError("there is no program ssh on this machine")
   const svc = await connectWithKey(globals, terminal)
-  const { id, ssh_host, ssh_port } = await find(svc, name)
-  if (ssh_host === null || ssh_port === null)
+  const { id, ssh_host, ssh_port, ssh_host_key } = await find(svc, name)
+  if (ssh_host === null || ssh_port === null || ssh_host_key === null)
     throw new UsageError("computers of this platform are not reached by ssh: SVC_SSH_PORT is off there")
   const login = `${flags.root === true ? "root+" : ""}${id}@${ssh_host}`
-  const child = spawn(program, ["-p", String(ssh_port), login, ...words], { stdio: "inherit" })
-  return new Promise<number>((resolve, reject) => {
+  await using known = await writeKnownHosts(`[${ssh_host}]:${ssh_port},${ssh_host} ${ssh_host_key}\n`)
+  const trusting = ["-o", `UserKnownHostsFile="${known.path}"`, "-o", "StrictHostKeyChecking=yes"]
+  const child = spawn(program, [...trusting, "-p", String(ssh_port), login, ...words], { stdio: "inherit" })
+  return await new Promise<number>((resolve, reject) => {
     child.once("error", reject)
     child.once("exit", code => resolve(code ?? exitCodes.refused))
   })
+}
+
+/** The platform says by its API, over the connection that the key is sent on, which host key is its own. */
+const writeKnownHosts = async (text: string) => {
+  const folder = await mkdtemp(join(tmpdir(), "svc-ssh-"))
+  const path = join(folder, "known_hosts")
+  await writeFile(path, text)
+  return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
 }

@@ -8,6 +8,7 @@ import { computerHandlers, DELETED_TOPIC } from "./handlers.ts"
 import type { ComputerItem } from "./items.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
 import { openSshGateway } from "./ssh/gateway.ts"
+import { hostFingerprint, publicHostKey } from "./ssh/host-key.ts"
 import { hostedComputers } from "./store.ts"
 
 const LOSE_EVERY_MS = 5_000
@@ -74,7 +75,13 @@ export const computersArea = defineArea({
     opened.use(watchComputers(services, fleet, lifecycle))
     const { ssh: settings } = services
     const gateway = settings && opened.use(await openSshGateway({ ...services, settings, fleet }))
-    const ssh = gateway && { host: settings.host, port: gateway.port, keysChanged: gateway.keysChanged }
+    const ssh = gateway && {
+      host: settings.host,
+      port: gateway.port,
+      hostKey: publicHostKey(settings.hostKey),
+      fingerprint: hostFingerprint(settings.hostKey),
+      keysChanged: gateway.keysChanged,
+    }
 
     const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
 

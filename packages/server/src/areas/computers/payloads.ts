@@ -7,6 +7,9 @@ const iso = (at: Date | null): string | null => at?.toISOString() ?? null
 export interface SshAddress {
   readonly host: string
   readonly port: number
+  /** Its public key, as known_hosts has it, and the fingerprint of that. */
+  readonly hostKey: string
+  readonly fingerprint: string
 }
 
 /** `lastUsedMs` is what only the process knows in which it runs. */
@@ -21,6 +24,7 @@ export const toComputer = (
     ...{ id, name, status_reason, project_id, host_id, vcpus, memory_mb, disk_gb, image, image_digest },
     ...{ ssh_keys, env_names, auto_stop_seconds },
     ...{ ssh_host: ssh?.host ?? null, ssh_port: ssh?.port ?? null },
+    ...{ ssh_host_key: ssh?.hostKey ?? null, ssh_host_fingerprint: ssh?.fingerprint ?? null },
     status: row.status as ComputerStatus,
     labels: row.labels as Record<string, string>,
     isolation: row.isolation as Isolation,

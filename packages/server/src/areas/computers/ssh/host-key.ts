@@ -1,5 +1,5 @@
 /** The server's key, as ssh2 reads keys. */
-import type { KeyObject } from "node:crypto"
+import { createHash, type KeyObject } from "node:crypto"
 
 const text = (value: string | Buffer): Buffer => {
   const bytes = Buffer.from(value as string)
@@ -10,6 +10,16 @@ const text = (value: string | Buffer): Buffer => {
 
 const TYPE = "ssh-ed25519"
 const BLOCK_BYTES = 8
+
+const publicBytes = (key: KeyObject): Buffer =>
+  Buffer.concat([text(TYPE), text(Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url"))])
+
+/** What known_hosts has after the host's name. */
+export const publicHostKey = (key: KeyObject): string => `${TYPE} ${publicBytes(key).toString("base64")}`
+
+/** As `ssh-keygen -l` and the question of ssh show it. */
+export const hostFingerprint = (key: KeyObject): string =>
+  `SHA256:${createHash("sha256").update(publicBytes(key)).digest("base64").replace(/=+$/, "")}`
 
 /** A private Ed25519 key in OpenSSH's own format (PROTOCOL.key), not encrypted. */
 export const toOpenSshKey = (key: KeyObject): string => {
