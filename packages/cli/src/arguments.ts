@@ -2,6 +2,8 @@
 import { parseArgs } from "node:util"
 import type { Operation } from "@svc/contract"
 import { commandOf, type Field, fieldsOf, kebab, nearest, positionalsOf } from "./commands.ts"
+import { isKnownByKey } from "./names.ts"
+import { alternatives, isTextOrList, type Schema } from "./schema.ts"
 import { UsageError } from "./terminal.ts"
 import { parseValues } from "./values.ts"
 
@@ -19,7 +21,11 @@ export const globalFlags = {
   wait: { type: "boolean", about: "Wait for the approval of a person instead of ending with code 4" },
   project: { type: "string", about: "Project id, for a key of the whole organization (SVC_PROJECT)" },
   url: { type: "string", about: "Address of the platform (SVC_API_URL)" },
-  data: { type: "string", about: "The whole input as JSON, or - to read it from standard input" },
+  wide: { type: "boolean", about: "Show all columns of a list" },
+  data: {
+    type: "string",
+    about: "The whole input as JSON (of an invocation: the event), or - to read it from standard input",
+  },
   file: { type: "string", about: "The file to send, or - for standard input" },
   output: { type: "string", short: "o", about: "The file to write received bytes to" },
   "idempotency-key": { type: "string", about: "Makes a repeated command act once within a day" },
@@ -137,8 +143,18 @@ const spellOutBooleans = (line: readonly string[], byFlag: ReadonlyMap<string, F
     return value === "true" ? `--${flag}` : `--no-${flag}`
   })
 
+/** A value that stands on standard input: `--payload -`. */
+export const STANDARD_INPUT = Symbol("standard input")
+
+/** JSON that is a structure is never a dash; a text may be one. */
+const isStructure = (schema: Schema): boolean =>
+  schema.type === undefined
+    ? alternatives(schema).length > 0 && alternatives(schema).every(isStructure)
+    : schema.type === "object" || schema.type === "array"
+
 const readField = ({ flag, schema }: Field, value: unknown, about: string): unknown => {
   if (!Array.isArray(value)) return value
+  if (value.length === 1 && value[0] === "-" && isStructure(schema)) return STANDARD_INPUT
   try {
     return parseValues(value, schema, `--${flag}`)
   } catch (error) {
@@ -151,10 +167,18 @@ const takePositionals = (
   words: readonly string[],
   input: Record<string, unknown>,
 ): void => {
-  const free = positionalsOf(operation).filter(({ name }) => !(name in input))
-  const surplus = words[free.length]
+  const all = positionalsOf(operation).filter(({ name }) => !(name in input))
+  const asked = all.filter(({ name }) => !isKnownByKey(operation, name))
+  // What the key knows is a word only where words are given for all.
+  const free = words.length === all.length ? all : asked
+  const last = free.at(-1)
+  // `computers exec web1 -- ls -l`: a program and its arguments.
+  const takesRest = last !== undefined && isTextOrList(last.schema) && words.length > free.length
+  if (takesRest) input[last.name] = words.slice(free.length - 1)
+  const single = takesRest ? words.slice(0, free.length - 1) : words
+  const surplus = single[free.length]
   if (surplus !== undefined) throw new UsageError(`unexpected word: ${surplus}`, commandOf(operation))
-  words.forEach((word, index) => {
+  single.forEach((word, index) => {
     const field = free[index]
     if (field) input[field.name] = readField(field, [word], commandOf(operation))
   })
@@ -162,7 +186,9 @@ const takePositionals = (
 
 /** Throws UsageError naming the required fields that nothing gave. */
 export const checkRequired = (operation: Operation, input: Readonly<Record<string, unknown>>): void => {
-  const missing = fieldsOf(operation).filter(({ name, required }) => required && input[name] === undefined)
+  const missing = fieldsOf(operation).filter(
+    ({ name, required }) => required && input[name] === undefined && !isKnownByKey(operation, name),
+  )
   if (missing.length > 0)
     throw new UsageError(`missing ${missing.map(({ flag }) => `--${flag}`).join(", ")}`, commandOf(operation))
 }

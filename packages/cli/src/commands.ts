@@ -1,6 +1,6 @@
 /** The commands, computed from the contract: `svc <area> <operation>`, one flag for each field. */
 import { type Area, allAreas, isOurs, isWebSocket, type Operation } from "@svc/contract"
-import { isScalar, type Schema } from "./schema.ts"
+import { isScalar, isTextOrList, type Schema } from "./schema.ts"
 
 export interface Field {
   /** On the wire. */
@@ -69,7 +69,7 @@ export const fieldsOf = (operation: Operation): readonly Field[] =>
 export const positionalsOf = (operation: Operation): readonly Field[] => {
   const fields = fieldsOf(operation)
   const required = fields.filter(field => field.required)
-  if (required.length > 0) return required.filter(({ schema }) => isScalar(schema))
+  if (required.length > 0) return required.filter(({ schema }) => isScalar(schema) || isTextOrList(schema))
   // `kv del greeting`, `kv keys 'user:*'`: the one field such a command is about.
   const [first] = fields
   return first && first.place !== "query" && first.schema.type === "string" ? [first] : []

@@ -11,6 +11,7 @@ import {
   operationWord,
   positionalsOf,
 } from "./commands.ts"
+import { isKnownByKey } from "./names.ts"
 import { alternatives, isNullable, type Schema } from "./schema.ts"
 
 type Row = readonly [string, string]
@@ -73,13 +74,14 @@ export const operationHelp = (operation: Operation): string => {
     ...(operation.description ? ["", operation.description] : []),
     "",
     ...layOut(factsOf(operation)),
-    ...(fields.length > 0 ? ["", "Fields", ...layOut(fields.map(rowOf))] : []),
+    ...(fields.length > 0 ? ["", "Fields", ...layOut(fields.map(field => rowOf(operation, field)))] : []),
     ...(example ? ["", "Example", `  ${example}`] : []),
   ].join("\n")
 }
 
 const usageWords = (operation: Operation): string =>
   positionalsOf(operation)
+    .filter(({ name }) => !isKnownByKey(operation, name))
     .map(({ flag, required }) => (required ? ` <${flag}>` : ` [${flag}]`))
     .join("")
 
@@ -93,9 +95,11 @@ const factsOf = ({ method, path, scope, effect, faults, aliases }: Operation): r
   ),
 ]
 
-const rowOf = ({ flag, schema, required }: Field): Row => {
+const rowOf = (operation: Operation, { name, flag, schema, required }: Field): Row => {
   const type = typeOf(schema)
-  const notes = [required ? "required" : "", ...limitsOf(schema), schema.description ?? ""]
+  const isKnown = isKnownByKey(operation, name)
+  const need = isKnown ? "the key's own when left out" : required ? "required" : ""
+  const notes = [need, ...limitsOf(schema), schema.description ?? ""]
   return [
     type === "boolean" ? `--[no-]${flag}` : `--${flag} <${type}>`,
     notes.filter(note => note !== "").join("; "),
@@ -133,7 +137,7 @@ const exampleOf = (operation: Operation): string | undefined => {
   const flags = fieldsOf(operation).flatMap(({ name, flag, required }) => {
     const value = example[name]
     // The example of a contract leaves out the ids that only the caller knows.
-    if (value === undefined) return required ? [`--${flag} <${flag}>`] : []
+    if (value === undefined) return required && !isKnownByKey(operation, name) ? [`--${flag} <${flag}>`] : []
     if (typeof value === "boolean") return [value ? `--${flag}` : `--no-${flag}`]
     const texts = Array.isArray(value) && value.every(item => typeof item === "string") ? value : [value]
     return texts.map(item => `--${flag} ${quoted(typeof item === "string" ? item : JSON.stringify(item))}`)

@@ -147,8 +147,7 @@ const run = async (line: readonly string[], terminal: Terminal): Promise<number 
   if (extra) return runExtra(extra.name, extra.command, globals, rest, terminal)
   const operation = second === undefined ? undefined : operationOf(first, second)
   if (!operation || globals.help || asksHelp(rest)) return void terminal.out.line(helpOn(words))
-  await invoke(operation, globals, rest, terminal)
-  return undefined
+  return invoke(operation, globals, rest, terminal)
 }
 
 const findExtra = ([first = "", second = ""]: readonly string[]) => {

@@ -31,20 +31,20 @@ export const printJson = (value: unknown, out: Writer): void => {
 }
 
 /** Notes about what is not shown go to `err`, so that `out` holds the reply alone. */
-export const printReply = (value: unknown, out: Writer, err: Writer): void => {
+export const printReply = (value: unknown, out: Writer, err: Writer, wide = false): void => {
   if (value === undefined) err.line("done")
-  else if (Array.isArray(value)) printList(value, out, err)
-  else if (isFields(value)) printObject(value, out, err)
+  else if (Array.isArray(value)) printList(value, out, err, wide)
+  else if (isFields(value)) printObject(value, out, err, wide)
   else out.line(textOf(value))
 }
 
-const printObject = (value: Fields, out: Writer, err: Writer): void => {
+const printObject = (value: Fields, out: Writer, err: Writer, wide: boolean): void => {
   const { list, others } = splitList(value)
   if (!list) {
     printFields(value, out)
     return
   }
-  printList(list, out, err)
+  printList(list, out, err, wide)
   noteOthers(list, others, err)
 }
 
@@ -67,17 +67,37 @@ const noteOthers = (list: readonly unknown[], { total, offset, cursor }: Fields,
   if (typeof cursor === "string") err.line(`--cursor ${printable(cursor)} shows more`)
 }
 
-const printList = (list: readonly unknown[], out: Writer, err: Writer): void => {
+const printList = (list: readonly unknown[], out: Writer, err: Writer, wide: boolean): void => {
   if (list.length === 0) err.line("none")
-  else if (list.every(isFields)) printTable(list, out, err)
+  else if (list.every(isFields)) printTable(list, out, err, wide)
   else for (const item of list) out.line(textOf(item))
 }
 
-export const printTable = (rows: readonly Fields[], out: Writer, err: Writer): void => {
-  const names = [...new Set(rows.flatMap(row => Object.keys(row)))]
+/** Columns that a list shows unless all are asked for. */
+const COLUMNS_MAX = 7
+/** What people look for first in a list; the rest is filled up with the columns that come first. */
+const SOUGHT = [
+  ...["name", "id", "status", "state", "event_type", "type", "kind", "url", "domain", "email", "subject"],
+  ...["runtime", "pg_version", "active", "enabled", "vcpus", "memory_mb", "disk_gb", "next_run_at"],
+  ...["expires_at", "created_at"],
+]
+
+/** So many columns that a line of them can be read, in the order of the rows' own fields. */
+const handful = (names: readonly string[]): readonly string[] => {
+  if (names.length <= COLUMNS_MAX) return names
+  const sought = SOUGHT.filter(name => names.includes(name))
+  const others = names.filter(name => !name.endsWith("_id"))
+  const chosen = new Set([...new Set([...sought, ...others])].slice(0, COLUMNS_MAX))
+  return names.filter(name => chosen.has(name))
+}
+
+export const printTable = (rows: readonly Fields[], out: Writer, err: Writer, wide = false): void => {
+  const all = [...new Set(rows.flatMap(row => Object.keys(row)))].filter(name =>
+    rows.some(row => textOf(row[name]) !== ""),
+  )
+  const names = wide ? all : handful(all)
   const columns = names
     .map(name => ({ name, cells: rows.map(row => shorten(textOf(row[name]))) }))
-    .filter(({ cells }) => cells.some(cell => cell !== ""))
     .map(column => ({ ...column, width: Math.max(...[column.name, ...column.cells].map(widthOf)) }))
   const shown = fitting(columns, out.columns)
   const line = (cells: readonly string[]) =>
@@ -88,8 +108,9 @@ export const printTable = (rows: readonly Fields[], out: Writer, err: Writer): v
 
   out.line(line(shown.map(({ name }) => name)))
   for (const index of rows.keys()) out.line(line(shown.map(({ cells }) => cells[index] ?? "")))
-  const hidden = columns.slice(shown.length).map(({ name }) => name)
-  if (hidden.length > 0) err.line(`not shown: ${hidden.join(", ")} (--json shows all)`)
+  const hidden = all.filter(name => !shown.some(column => column.name === name))
+  const how = names.length < all.length ? "--wide and --json show" : "--json shows"
+  if (hidden.length > 0) err.line(`not shown: ${hidden.join(", ")} (${how} all)`)
 }
 
 /** The first columns that the screen has room for; all where there is no screen. */

@@ -24,6 +24,12 @@ export const isScalar = (schema: Schema): boolean =>
     ? alternatives(schema).every(isScalar)
     : ["string", "integer", "number"].includes(schema.type)
 
+/** A text or a list of words: a command of a shell, or a program with its arguments. */
+export const isTextOrList = (schema: Schema): boolean => {
+  const types = schema.type === undefined ? alternatives(schema).map(({ type }) => type) : []
+  return types.length === 2 && types.includes("string") && types.includes("array")
+}
+
 /** The schema of a list, or of the list in a list or null. */
 export const listSchema = (schema: Schema): Schema | undefined => {
   const [only, ...others] = schema.type === undefined ? alternatives(schema) : [schema]

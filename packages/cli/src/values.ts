@@ -1,5 +1,5 @@
 /** One word of the command line as the value its field's schema asks for. */
-import { alternatives, isNullable, listSchema, type Schema } from "./schema.ts"
+import { alternatives, isNullable, isTextOrList, listSchema, type Schema } from "./schema.ts"
 import { UsageError } from "./terminal.ts"
 
 /** Throws UsageError naming `label` when the text cannot be such a value; finer checks are the platform's. */
@@ -44,6 +44,7 @@ const parseUnion = (text: string, schema: Schema, label: string): unknown => {
   if (only && members.length === 1) return parseValue(text, only, label)
   if (members.length > 0 && members.every(({ type }) => type === "string")) return text
   const value = parseJson(text)
+  if (isTextOrList(schema)) return Array.isArray(value) ? value : text
   return value === undefined ? text : value
 }
 

@@ -119,7 +119,7 @@ export const db: Extra = async (globals, [action = "list", ...words], terminal, 
   if (action === "psql") return psql(svc, words, flags as Flags, terminal)
   const reply = await answer(svc, action, words, flags as Flags)
   if (globals.json) printJson(reply, terminal.out)
-  else printReply(reply, terminal.out, terminal.err)
+  else printReply(reply, terminal.out, terminal.err, globals.wide)
   return undefined
 }
 

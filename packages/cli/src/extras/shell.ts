@@ -5,6 +5,7 @@ import type { Terminal as RemoteTerminal } from "@svc/sdk"
 import type { Flags, OwnFlags } from "../arguments.ts"
 import { connectWithKey } from "../connect.ts"
 import { createEscapes } from "../escapes.ts"
+import { sandboxId } from "../names.ts"
 import { type Terminal, UsageError, type Writer } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 
@@ -13,7 +14,7 @@ export const shellFlags: OwnFlags = {
   cwd: { type: "string", about: "The directory to begin in" },
 }
 
-export const sandboxShellUsage = `svc sandboxes shell <id> [--root] [--cwd <directory>] [-- <command>]
+export const sandboxShellUsage = `svc sandboxes shell <name or id> [--root] [--cwd <directory>] [-- <command>]
 
 Its exit code is that of the shell or command. Without a terminal here there is none there: input and outputs are piped.
 Enter, ~ and . end a shell that does not answer any more.`
@@ -113,8 +114,9 @@ export const runShell = async (
   }
 }
 
-export const sandboxShell: Extra = async (globals, [id, ...words], terminal, flags) => {
-  if (id === undefined) throw new UsageError("name the sandbox by its id", "sandboxes shell")
+export const sandboxShell: Extra = async (globals, [name, ...words], terminal, flags) => {
+  if (name === undefined) throw new UsageError("name the sandbox", "sandboxes shell")
   const svc = await connectWithKey(globals, terminal)
+  const id = await sandboxId(svc, name)
   return runShell(terminal, screen => svc.sandboxes.terminal({ id, ...shellInput(words, flags), ...screen }))
 }
