@@ -1,0 +1,45 @@
+/**
+ * Scores the answers to the question files:
+ * `npx node packages/server/src/areas/databases/advice/language/testing/score.ts tuning [--details]`
+ */
+import { createGuard } from "../../../sql/guard.ts"
+import { startCluster } from "../../../testing/cluster.ts"
+import { createTranslator } from "../translator.ts"
+import { type Half, readQuestions, scoreQuestions, summaryOf } from "./questions.ts"
+
+const [half = "tuning", details] = process.argv.slice(2)
+const cleanups: (() => unknown)[] = []
+const cluster = await startCluster({ after: (cleanup: () => unknown) => cleanups.push(cleanup) }, 18)
+try {
+  await using guard = createGuard()
+  const translator = createTranslator({ guard })
+  const scored = await scoreQuestions(
+    cluster.pool("owner"),
+    cluster.pool("svc_reader"),
+    readQuestions(half as Half),
+    (client, volumeId, question, now) =>
+      translator.translate({
+        question,
+        now,
+        volumeId,
+        signal: AbortSignal.timeout(60_000),
+        withSession: work => work(client),
+      }),
+  )
+  if (details) {
+    for (const { question, outcome, confidence, milliseconds, detail } of scored) {
+      const expected = question.sql === null ? " (to be refused)" : ""
+      process.stdout.write(
+        `${outcome}${expected} ${confidence} ${Math.round(milliseconds)} ms: ${question.text}\n`,
+      )
+      if (outcome !== "right") process.stdout.write(`    ${detail.replaceAll("\n", " ")}\n`)
+    }
+  }
+  process.stdout.write(`${JSON.stringify(summaryOf(scored), null, 2)}\n`)
+  for (const [confidence, list] of [...Map.groupBy(scored, each => each.confidence)].sort()) {
+    if (confidence > 0)
+      process.stdout.write(`confidence ${confidence}: ${summaryOf(list).right} of ${list.length} right\n`)
+  }
+} finally {
+  for (const cleanup of cleanups) await cleanup()
+}
