@@ -184,7 +184,9 @@ export const advice = area(
       summary: "Turn a question into a SELECT",
       description:
         "The statement is checked against the database before it is returned, and never writes. With `execute` it is " +
-        "also run, read-only, and at most 100 rows come back.",
+        "also run, read-only, and at most 100 rows come back. Without a language model, a question is refused when its " +
+        "statement would leave out one of its words, when tables can be joined in more than one way, or when it takes " +
+        "longer than 200 ms. `confidence` is the share of such answers that were right on a published set of questions.",
       scope: READ,
       effect: "read",
       body: T.Object({
@@ -195,7 +197,13 @@ export const advice = area(
         execute: T.Optional(T.Boolean()),
       }),
       replies: { 200: Translation },
-      faults: [...REACH_FAULTS, "query_timeout", "upstream_error"],
+      faults: [
+        ...REACH_FAULTS,
+        "question_not_understood",
+        "question_not_read_only",
+        "query_timeout",
+        "upstream_error",
+      ],
       example: { question: "How many customers signed up per month?" },
     },
   },

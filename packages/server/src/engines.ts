@@ -113,6 +113,7 @@ export const postgresSettings = (config: Config): PostgresSettings => ({
   keyFile: config.postgresTlsKey,
   certificateDir: config.dataDir,
   graceSeconds: config.databaseGraceSeconds,
+  textToSqlMs: config.textToSqlMs,
 })
 
 /** Names below `localhost` lead to whoever asks, as its own do. */

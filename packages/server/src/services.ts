@@ -51,6 +51,8 @@ export interface PostgresSettings {
   /** Where a self-made certificate is kept. */
   readonly certificateDir: string
   readonly graceSeconds: number
+  /** Longest time to turn a question into a statement without a language model. */
+  readonly textToSqlMs: number
 }
 
 /** How computers are reached by ssh. */

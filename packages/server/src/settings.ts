@@ -255,6 +255,13 @@ export const settings = {
     meaning: "How long a deleted tenant database can be restored.",
     parse: integer(0, 365 * 86_400, 7 * 86_400),
   },
+  textToSqlMs: {
+    variable: "SVC_TEXT_TO_SQL_MS",
+    otherwise: "200",
+    meaning:
+      "Longest time, in milliseconds, to turn a question into a statement without a language model; what takes longer is refused.",
+    parse: integer(10, 60_000, 200),
+  },
   dedicatedCgroup: {
     variable: "SVC_DATABASE_CGROUP",
     otherwise: "none: there is no tier dedicated",

@@ -12,6 +12,16 @@ export const badInputFaults = {
     text: "the statement ran longer than its time limit[ of {seconds} seconds]",
     help: "The statement was cancelled and nothing of it took effect. Narrow it, add an index (`POST /api/v1/optimize` proposes some) or give it a longer time limit.",
   },
+  question_not_understood: {
+    status: 400,
+    text: "the question is not understood[: {reason}]",
+    help: "Text to SQL answers only when its statement uses every word of the question, and there is one way to join the tables. The text after the colon says what was not understood. Reword the question with the names of tables and columns, or write the statement and send it to `POST /api/v1/sql`. A language model, where the operator sets `SVC_AI_URL`, understands more.",
+  },
+  question_not_read_only: {
+    status: 400,
+    text: "only questions are answered: this one asks to change data",
+    help: "Text to SQL writes statements that read, and nothing else. Send a statement that changes data to `POST /api/v1/sql`.",
+  },
   invalid_isolation_tier: {
     status: 400,
     text: "isolation must be shared, isolated or dedicated",

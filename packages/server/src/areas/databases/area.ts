@@ -42,17 +42,21 @@ const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeed
 
 /** What answers questions to databases, in SQL or about them. */
 const openStatements = (
-  services: Pick<Services, "database" | "clock" | "log" | "engine" | "ai" | "scheduleTargets">,
+  services: Pick<Services, "database" | "clock" | "log" | "engine" | "ai" | "postgres" | "scheduleTargets">,
   { targets, directory, sessions }: { targets: Targets; directory: Directory; sessions: SessionPools },
   opened: AsyncDisposableStack,
 ) => {
-  const { database, clock, log, engine, ai, scheduleTargets } = services
+  const { database, clock, log, engine, ai, postgres, scheduleTargets } = services
   const { db } = database
   const queryLog = opened.use(createQueryLog({ db, clock, log }))
   const guard = opened.use(createGuard())
   const types = createTypeCatalog()
   scheduleTargets.provide("sql", createScheduledStatements({ sessions, guard, types, directory }))
-  const translator = createTranslator({ guard, upstream: ai && createUpstream(ai) })
+  const translator = createTranslator({
+    guard,
+    upstream: ai && createUpstream(ai),
+    limitMs: postgres.textToSqlMs,
+  })
   const operations = [
     ...sqlHandlers({ targets, sessions, queryLog, guard, types }),
     ...schemaHandlers({ targets, sessions, clock }),

@@ -24,7 +24,10 @@ export interface TestCluster {
 }
 
 /** Starts a fresh instance of the version, with database `app` and the roles of the engine. Ends with the test. */
-export const startCluster = async (t: Pick<TestContext, "after">, version: PgVersion): Promise<TestCluster> => {
+export const startCluster = async (
+  t: Pick<TestContext, "after">,
+  version: PgVersion,
+): Promise<TestCluster> => {
   const root = await mkdtemp(join(tmpdir(), "svc-pg-"))
   const account = chooseAccount({ dataDir: root, cluster: join(root, "none") })
   await chmod(root, 0o711)

@@ -16,12 +16,9 @@ export interface Writer {
 const valueSql = (value: string | number | boolean): string =>
   typeof value === "string" ? quoteLiteral(value) : String(value)
 
-export const expressionSql = (writer: Writer, scope: Scope, expression: Expression): string => {
+export const expressionSql = (_writer: Writer, scope: Scope, expression: Expression): string => {
   if (expression.kind === "column") return scope.column(expression.ref)
   if (expression.kind === "product") return expression.factors.map(ref => scope.column(ref)).join(" * ")
-  if (expression.kind === "age") {
-    return `extract(year FROM age(DATE '${dateLiteral(writer.now).slice(0, 10)}', ${scope.column(expression.ref)}))`
-  }
   return `${scope.reach(expression.table)}.*`
 }
 
@@ -111,8 +108,14 @@ const keyOfWay = ({ from, steps }: Way, many: number): string =>
 
 const firstToMany = ({ steps }: Way): number => steps.findIndex(({ forward }) => !forward)
 
-/** The subquery's scope on the many side, tied to the row outside. */
-const openSubquery = (scope: Scope, catalog: Catalog, way: Way): { inner: Scope; link: string } => {
+interface Subquery {
+  readonly inner: Scope
+  /** Pairs of a column inside and the column outside that it equals. */
+  readonly links: readonly (readonly [string, string])[]
+}
+
+/** The subquery's scope on the many side, and what ties it to the row outside. */
+const openSubquery = (scope: Scope, catalog: Catalog, way: Way): Subquery => {
   const many = firstToMany(way)
   const step = way.steps[many]
   if (!step) throw new Unreachable("no step to many rows")
@@ -120,14 +123,15 @@ const openSubquery = (scope: Scope, catalog: Catalog, way: Way): { inner: Scope;
   const inner = scope.inner(step.key.from)
   const own = inner.reach(step.key.from)
   const quote = (name: string) => quoteIdentifier(name, catalog.reserved)
-  const link = step.key.columns
-    .map((column, index) => `${own}.${quote(column)} = ${outside}.${quote(step.key.targets[index] ?? "")}`)
-    .join(" AND ")
-  return { inner, link }
+  const links = step.key.columns.map(
+    (column, index) =>
+      [`${own}.${quote(column)}`, `${outside}.${quote(step.key.targets[index] ?? "")}`] as const,
+  )
+  return { inner, links }
 }
 
-/** A measure over the related rows, as a scalar subquery. */
-export const scalarSql = (
+/** A measure over the related rows. They are grouped once: a subquery would be run again for each row outside. */
+export const relatedMeasureSql = (
   writer: Writer,
   scope: Scope,
   measure: Measure,
@@ -136,11 +140,23 @@ export const scalarSql = (
 ): string => {
   const way = scope.wayTo(table)
   if (!way) throw new Unreachable("tables are not connected by foreign keys")
-  const { inner, link } = openSubquery(scope, writer.catalog, way)
+  const { inner, links } = openSubquery(scope, writer.catalog, way)
   inner.reach(table)
   const result = measureSql(writer, inner, measure)
-  const where = [link, ...conditionsSql(writer, inner, conditions)]
-  return `(SELECT ${result} ${inner.from().replaceAll("\n", " ")} WHERE ${where.join(" AND ")})`
+  const where = conditionsSql(writer, inner, conditions)
+  const keys = links.map(([own]) => own)
+  const items = [...keys.map((key, index) => `${key} AS key_${index + 1}`), `${result} AS value`]
+  const text = [
+    `SELECT ${items.join(", ")}`,
+    inner.from().replaceAll("\n", " "),
+    ...(where.length > 0 ? [`WHERE ${where.join(" AND ")}`] : []),
+    `GROUP BY ${keys.join(", ")}`,
+  ].join(" ")
+  const alias = scope.leftJoin(
+    text,
+    links.map(([, outside]) => outside),
+  )
+  return measure.fn === "count" ? `coalesce(${alias}.value, 0)` : `${alias}.value`
 }
 
 const bundleSql = (writer: Writer, scope: Scope, { way, conditions }: Bundle): string => {
@@ -149,10 +165,11 @@ const bundleSql = (writer: Writer, scope: Scope, { way, conditions }: Bundle): s
   const test = lead?.test.kind === "related" ? lead.test : undefined
   if (test?.op && test.value !== undefined) {
     const measure = test.measure ?? { fn: "count", of: { kind: "rows", table: test.table } }
-    return `${scalarSql(writer, scope, measure, tableOfTest(test), rest)} ${test.op} ${test.value}`
+    return `${relatedMeasureSql(writer, scope, measure, tableOfTest(test), rest)} ${test.op} ${test.value}`
   }
-  const { inner, link } = openSubquery(scope, writer.catalog, way)
-  const where = [link, ...conditionsSql(writer, inner, rest)]
+  const { inner, links } = openSubquery(scope, writer.catalog, way)
+  if (test) inner.reach(test.table)
+  const where = [...links.map(pair => pair.join(" = ")), ...conditionsSql(writer, inner, rest)]
   return `${lead?.negated ? "NOT " : ""}EXISTS (SELECT 1 ${inner.from().replaceAll("\n", " ")} WHERE ${where.join(" AND ")})`
 }
 

@@ -25,9 +25,7 @@ type Names = (index: number) => string
 const expressionText = (names: Names, of: Expression): string => {
   if (of.kind === "rows") return names(of.table)
   if (of.kind === "product") return of.factors.map(({ column }) => column.name).join(" times ")
-  return of.kind === "age"
-    ? `age by ${of.ref.column.name}`
-    : `${of.ref.column.name} of ${names(of.ref.table)}`
+  return `${of.ref.column.name} of ${names(of.ref.table)}`
 }
 
 const measureText = (names: Names, { fn, of, distinct }: Measure): string =>
@@ -100,10 +98,6 @@ export const explain = (catalog: Catalog, query: Query): string => {
     part(
       " for each ",
       query.groups.map(each => groupText(names, each)),
-    ),
-    part(
-      ", side by side ",
-      query.periods.map(({ from, to }) => datesText(from, to)),
     ),
     part(", where ", query.conditions.map(condition)),
     part(", keeping groups where ", query.having.map(having)),

@@ -1,5 +1,6 @@
-/** Ways between tables along foreign keys. */
+/** Paths between tables along foreign keys. */
 import type { Catalog, ForeignKey } from "./catalog.ts"
+import { partsOf, singularOf } from "./words.ts"
 
 export interface Step {
   readonly key: ForeignKey
@@ -9,7 +10,7 @@ export interface Step {
 
 export interface Path {
   readonly steps: readonly Step[]
-  /** Another way is as short. */
+  /** Another path is as likely to be meant. */
   readonly ambiguous: boolean
 }
 
@@ -18,8 +19,8 @@ export const isToOne = (steps: readonly Step[]): boolean => steps.every(({ forwa
 
 /** Farther apart, two tables have nothing to do with each other as far as a question goes. */
 const STEPS_MAX = 4
-/** Of the shortest ways, which can be very many in a dense schema. */
-const WAYS_MAX = 64
+/** The shortest paths can be very many in a dense schema. */
+const PATHS_MAX = 64
 
 interface Graph {
   readonly steps: readonly (readonly Step[])[]
@@ -29,7 +30,7 @@ interface Graph {
 
 const graphs = new WeakMap<Catalog, Graph>()
 
-/** Every way is asked for again and again while a question is read, and a catalog never changes. */
+/** Paths are looked up many times while a question is read, and a catalog never changes. */
 const graphOf = (catalog: Catalog): Graph => {
   const known = graphs.get(catalog)
   if (known) return known
@@ -67,37 +68,62 @@ const distancesFrom = (catalog: Catalog, from: number): Uint8Array => {
 export const distance = (catalog: Catalog, from: number, to: number): number =>
   distancesFrom(catalog, to)[from] ?? STEPS_MAX + 1
 
-/** Of ways of one length, the one with the fewest turns to many rows, then the key whose name fits its target best. */
-const costOf = (catalog: Catalog, steps: readonly Step[]): number =>
-  steps.reduce((sum, { key, forward }, index) => {
-    const target = catalog.tables[key.to]?.name.replace(/s$/, "") ?? ""
-    const named = key.columns.some(column => column.startsWith(target))
-    // Two rows that only share a parent have less to do with each other than two that a third row links.
-    const sibling = !forward && steps[index - 1]?.forward === true
-    return sum + (forward ? 0 : 2) + (named ? 0 : 1) + (sibling ? 2 : 0)
-  }, 0)
-
-const findPath = (catalog: Catalog, from: number, to: number): Path | undefined => {
-  const { steps } = graphOf(catalog)
-  const left = distancesFrom(catalog, to)
-  const length = left[from] ?? STEPS_MAX + 1
-  if (length > STEPS_MAX) return undefined
-  let ways: Step[][] = [[]]
-  for (let rest = length - 1; rest >= 0; rest--) {
-    const longer = ways.flatMap(way => {
-      const last = way.at(-1)
-      const closer = (steps[last ? endOf(last) : from] ?? []).filter(step => left[endOf(step)] === rest)
-      return closer.map(step => [...way, step])
-    })
-    ways = longer.slice(0, WAYS_MAX)
+/** True for `customer_id`, which just names its target; false for `billing_address_id` or `manager_id`, which name a role. */
+const isPlain = (catalog: Catalog, { columns, targets, to }: ForeignKey): boolean => {
+  const [column = "", target = ""] = [columns[0], targets[0]]
+  if (columns.length > 1 || column.toLowerCase() === target.toLowerCase()) {
+    const { primaryKey = [] } = catalog.tables[to] ?? {}
+    return column.toLowerCase() !== "id" && primaryKey.includes(target)
   }
-  const [best, second] = ways
-    .map(way => ({ way, cost: costOf(catalog, way) }))
-    .sort((a, b) => a.cost - b.cost)
-  return best && { steps: best.way, ambiguous: second?.cost === best.cost }
+  const words = partsOf(column).filter(part => !/^(?:id|fk|code|key|no)$/.test(part))
+  const name = partsOf(catalog.tables[to]?.name ?? "")
+  return words.length > 0 && keyOf(words) === keyOf(name.slice(-words.length))
 }
 
-/** The shortest way; undefined when there is none that is short enough to mean anything. */
+const keyOf = (words: readonly string[]): string => words.map(singularOf).join(" ")
+
+/** Two rows that only share a parent have less to do with each other than two that a third row links. */
+const isSibling = (steps: readonly Step[]): boolean =>
+  steps.some(({ forward }, index) => !forward && steps[index - 1]?.forward === true)
+
+/** All paths of that many steps that visit no table twice. */
+const pathsOfLength = (catalog: Catalog, from: number, to: number, length: number): Step[][] => {
+  const { steps } = graphOf(catalog)
+  const left = distancesFrom(catalog, to)
+  let paths: Step[][] = [[]]
+  for (let rest = length - 1; rest >= 0; rest--) {
+    const longer = paths.flatMap(path => {
+      const last = path.at(-1)
+      const visited = [from, ...path.map(endOf)]
+      return (steps[last ? endOf(last) : from] ?? [])
+        .filter(step => (left[endOf(step)] ?? 9) <= rest && (rest === 0 || !visited.includes(endOf(step))))
+        .map(step => [...path, step])
+    })
+    paths = longer.slice(0, PATHS_MAX)
+  }
+  const direct = paths.filter(path => !isSibling(path))
+  return direct.length > 0 ? direct : paths
+}
+
+/** Exactly one path of plain keys is what a question means. Any other choice among paths is a guess. */
+const findPath = (catalog: Catalog, from: number, to: number): Path | undefined => {
+  const length = distance(catalog, from, to)
+  if (length > STEPS_MAX) return undefined
+  const paths = pathsOfLength(catalog, from, to, length)
+  const ofPlainKeys = (path: Step[]) => path.every(({ key }) => isPlain(catalog, key))
+  const plain = paths.filter(ofPlainKeys)
+  const best = plain[0] ?? paths.toSorted((a, b) => Number(isToOne(b)) - Number(isToOne(a)))[0]
+  const detour = plain.length === 0 && length === 1 ? pathsOfLength(catalog, from, to, 2) : []
+  const isDetour = detour.some(path => ofPlainKeys(path) && !isSibling(path))
+  return (
+    best && {
+      steps: best,
+      ambiguous: plain.length > 1 || (plain.length === 0 && paths.length > 1) || isDetour,
+    }
+  )
+}
+
+/** The shortest path; undefined when there is none that is short enough to mean anything. */
 export const pathBetween = (catalog: Catalog, from: number, to: number): Path | undefined => {
   const { paths } = graphOf(catalog)
   const name = `${from} ${to}`

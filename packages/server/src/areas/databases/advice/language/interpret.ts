@@ -7,37 +7,29 @@ import { columnConditionRule, textRule } from "./rules-column.ts"
 import { comparisonRule } from "./rules-compare.ts"
 import { dateRule } from "./rules-date.ts"
 import { aggregateRule, aggregatesRule, groupRule, percentageRule, settlePending } from "./rules-measure.ts"
-import {
-  ageMeasureRule,
-  columnRule,
-  companionRule,
-  flagRule,
-  negationRule,
-  tableRule,
-  valueRule,
-} from "./rules-noun.ts"
-import { compareRule, distinctRule, personRule, whenRule } from "./rules-opening.ts"
+import { columnRule, companionRule, flagRule, negationRule, tableRule, valueRule } from "./rules-noun.ts"
+import { distinctRule } from "./rules-opening.ts"
 import { limitRule, orderRule } from "./rules-order.ts"
 import { criterionRule, metricRule, rankRule, settleRanking } from "./rules-rank.ts"
 import { absenceRule, countRule, doneRule, presenceRule } from "./rules-related.ts"
 import type { Values } from "./values.ts"
-import { isSilent, type Token } from "./words.ts"
+import type { Token } from "./words.ts"
+
+/** A token changed the meaning, only named something, or was not read at all. */
+export type Effect = "meaning" | "name" | "unread"
 
 export interface Interpretation {
   /** null: no table of the database is in the question. */
   readonly query: Query | null
-  /** From 0 to 1: how much of the question the meaning accounts for. */
-  readonly confidence: number
-  /** Words that mean something but were not understood. */
-  readonly leftover: readonly string[]
+  /** What each token did. */
+  readonly effects: readonly Effect[]
+  readonly lexicon: Lexicon
+  /** Why the meaning may be another one. */
   readonly notes: readonly string[]
 }
 
 /** The first that reads something wins; a rule that reads nothing leaves no trace. */
 const rules: readonly Rule[] = [
-  whenRule,
-  personRule,
-  compareRule,
   percentageRule,
   criterionRule,
   orderRule,
@@ -49,7 +41,6 @@ const rules: readonly Rule[] = [
   columnConditionRule,
   comparisonRule,
   aggregateRule,
-  ageMeasureRule,
   rankRule,
   groupRule,
   dateRule,
@@ -93,10 +84,7 @@ const baseOf = (reading: Reading): number | null => {
   if (measure) return tableOfExpression(measure.of)
   const [group] = draft.groups
   const grouped = group?.kind === "entity" ? group.table : group?.ref.table
-  const [condition] = draft.conditions
-  const tested =
-    condition?.test.kind === "in" || condition?.test.kind === "compare" ? condition.test.ref.table : null
-  return draft.subject ?? draft.columns[0]?.table ?? draft.lastTable ?? grouped ?? tested
+  return draft.subject ?? draft.columns[0]?.table ?? grouped ?? null
 }
 
 /** A ranking turns into an order, into the first of each group, or into groups ordered by a measure. */
@@ -138,29 +126,11 @@ const listsValues = ({ draft, tokens, catalog }: Reading): boolean => {
   )
 }
 
-const splitPeriods = (reading: Reading): Query["periods"] => {
-  const { draft } = reading
-  if (!draft.comparing) return []
-  const periods = draft.conditions.flatMap(({ test }) =>
-    test.kind === "dates"
-      ? [test]
-      : test.kind === "any"
-        ? test.tests.filter(each => each.kind === "dates")
-        : [],
-  )
-  if (periods.length < 2) return []
-  draft.conditions = draft.conditions.filter(({ test }) => test.kind !== "dates" && test.kind !== "any")
-  return periods
-}
-
 const finish = (reading: Reading): Query | null => {
   const { draft } = reading
   settlePending(reading)
   settleRanking(reading)
   placeRanking(reading)
-  const periods = splitPeriods(reading)
-  if (draft.comparing && draft.measures.length === 0 && draft.subject !== null)
-    draft.measures.push({ fn: "count", of: { kind: "rows", table: draft.subject } })
   const base = baseOf(reading)
   if (base === null) return null
   const grouped = draft.groups.length > 0 && draft.firstPer === null && !draft.percentage
@@ -183,12 +153,11 @@ const finish = (reading: Reading): Query | null => {
     distinct: draft.distinct || listsValues(reading),
     firstPer: draft.firstPer,
     percentage: draft.percentage,
-    periods,
   }
 }
 
-const read = (reading: Reading): number => {
-  let content = 0
+const read = (reading: Reading): Effect[] => {
+  const effects: Effect[] = []
   while (reading.at < reading.tokens.length) {
     const start = reading.at
     // A name of two words or more is a name, whatever else its words could say: `first name`, `order total`.
@@ -203,23 +172,35 @@ const read = (reading: Reading): number => {
             rule === companionRule,
         )
       : rules
+    const before = meaningOf(reading)
     const matched = order.some(rule => {
       const saved = copyOfDraft(reading)
+      const notes = reading.notes.length
       if (rule(reading) && reading.at > start) return true
       reading.at = start
+      reading.notes.length = notes
       Object.assign(reading.draft, saved)
       return false
     })
-    const token = reading.tokens[start]
-    if (!matched) {
-      if (token && !isSilent(token)) {
-        reading.leftover.push(token.surface)
-        content++
-      }
-      reading.at = start + 1
-    } else content += reading.tokens.slice(start, reading.at).filter(each => !isSilent(each)).length
+    if (!matched) reading.at = start + 1
+    const effect = !matched ? "unread" : meaningOf(reading) === before ? "name" : "meaning"
+    for (let at = start; at < reading.at; at++) effects[at] = effect
   }
-  return content
+  return effects
+}
+
+/** What the draft says so far, without the notes on where the reading is. */
+const meaningOf = ({ draft }: Reading): string => {
+  const {
+    lastColumn: _a,
+    lastTable: _b,
+    lastTableEnd: _c,
+    lastVerb: _d,
+    lastMetric: _e,
+    group: _f,
+    ...rest
+  } = draft
+  return JSON.stringify(rest)
 }
 
 const copyOfDraft = ({ draft }: Reading) => ({
@@ -251,12 +232,10 @@ export const interpret = (options: {
     mentioned,
     draft: emptyDraft(),
     notes: [],
-    leftover: [],
     at: 0,
   }
-  const content = read(reading)
+  const effects = read(reading)
   const query = finish(reading)
-  const share = content === 0 ? 0 : 1 - reading.leftover.length / content
-  const confidence = query ? Math.max(0, share - 0.1 * reading.notes.length) : 0
-  return { query, confidence, leftover: reading.leftover, notes: reading.notes }
+  if (reading.draft.negated) reading.notes.push("the question denies something that is not understood")
+  return { query, effects, lexicon, notes: reading.notes }
 }

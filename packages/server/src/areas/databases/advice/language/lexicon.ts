@@ -1,7 +1,7 @@
 /** Which words of a question name tables, columns, keys, flags and stored values. */
 import type { Catalog, Column, ForeignKey, Table } from "./catalog.ts"
 import { distance } from "./graph.ts"
-import { canonicalOf, partsOf, singularOf, stemOf, type Token } from "./words.ts"
+import { canonicalOf, isSilent, partsOf, singularOf, stemOf, type Token } from "./words.ts"
 
 export type Meaning =
   | { readonly kind: "table"; readonly table: Table }
@@ -29,6 +29,10 @@ export interface Lexicon {
     at: number,
   ): { readonly length: number; readonly entries: readonly Entry[] } | undefined
 }
+
+/** `weight_kg` is the weight. */
+const UNIT =
+  /^(?:kg|g|km|m|m2|m3|cm|mm|eur|usd|gbp|cents|pct|percent|ms|s|seconds|minutes|hours|days|bytes|kb|mb|gb|celsius)$/
 
 const WORDS_MAX = 4
 const noise = new Set(["id", "at", "on", "is", "has", "fk", "the", "of", "ts", "utc"])
@@ -86,16 +90,18 @@ const phrasesOfColumn = (catalog: Catalog, table: Table, column: Column): Phrase
     return phrases
   }
   phrases.push({ words: all, weight: 1, meaning })
+  // `employee_id` is not what `more than 4 employees` compares.
+  if (table.primaryKey.includes(column.name) && column.category === "number") return phrases
   if (core.length !== all.length) phrases.push({ words: core, weight: 0.95, meaning })
   if (core.length > 1 && core[0] === own) phrases.push({ words: core.slice(1), weight: 0.95, meaning })
   if (core.length > 1 && column.category !== "date")
     phrases.push({ words: core.slice(-1), weight: 0.7, meaning })
+  if (core.length > 1 && UNIT.test(core.at(-1) ?? ""))
+    phrases.push({ words: core.slice(0, -1), weight: 0.95, meaning })
   const year = column.category === "number" && core.at(-1) === "year"
   if (year && core.length > 1) phrases.push({ words: core.slice(0, -1), weight: 0.9, meaning })
   if (column.category === "date" && core.length > 1 && /^(date|time|day|timestamp)$/.test(core.at(-1) ?? ""))
     phrases.push({ words: core.slice(0, -1), weight: 0.9, meaning })
-  if (core.length === 2 && column.category === "number")
-    phrases.push({ words: core.slice(0, 1), weight: 0.5, meaning })
   return phrases
 }
 
@@ -106,6 +112,8 @@ const closeness = (words: readonly string[], tokens: readonly Token[]): number =
     const token = tokens[index]
     if (!token) return 0
     if (token.singular === singularOf(word)) return 1
+    // `of` is not the stem of `off`.
+    if (isSilent(token)) return 0
     return token.stem === stemOf(word) ? 0.9 : 0.75
   })
   return Math.min(...each)
@@ -122,6 +130,7 @@ export const createLexicon = (catalog: Catalog): Lexicon => {
     const found = index.get(tokens.map(({ canonical }) => canonical).join(" ")) ?? []
     return found
       .map(({ words, weight, meaning }) => ({ meaning, score: weight * closeness(words, tokens) }))
+      .filter(({ score }) => score > 0)
       .sort((a, b) => b.score - a.score)
   }
   const find: Lexicon["find"] = (tokens, at) => {

@@ -26,8 +26,6 @@ export type Expression =
   | { readonly kind: "column"; readonly ref: Ref }
   | { readonly kind: "rows"; readonly table: number }
   | { readonly kind: "product"; readonly factors: readonly [Ref, Ref] }
-  /** Whole years since a date of birth. */
-  | { readonly kind: "age"; readonly ref: Ref }
 
 export interface Measure {
   readonly fn: Aggregate
@@ -95,7 +93,6 @@ export interface Query {
   readonly firstPer: number | null
   /** Of all rows, how many of a hundred meet the conditions; or, with groups alone, fall to each. */
   readonly percentage: boolean
-  readonly periods: readonly (Test & { readonly kind: "dates" })[]
 }
 
 export const tableOfExpression = (expression: Expression): number => {

@@ -4,7 +4,7 @@ import { distance, isToOne, pathBetween } from "./graph.ts"
 import type { Entry, Lexicon, Meaning } from "./lexicon.ts"
 import type { Condition, Direction, Expression, Group, Measure, Query, Ref, Sorting, Test } from "./query.ts"
 import { formsOf, type StoredValue, type Values } from "./values.ts"
-import { isSilent, type Token } from "./words.ts"
+import { isSilent, partsOf, type Token } from "./words.ts"
 
 export interface Ranking {
   readonly direction: Direction
@@ -29,7 +29,6 @@ export interface Draft {
   distinct: boolean
   firstPer: number | null
   percentage: boolean
-  comparing: boolean
   negated: boolean
   /** Number of the current group of related conditions. */
   group: number
@@ -50,7 +49,6 @@ export interface Reading {
   readonly mentioned: ReadonlySet<number>
   readonly draft: Draft
   readonly notes: string[]
-  readonly leftover: string[]
   at: number
 }
 
@@ -71,7 +69,6 @@ export const emptyDraft = (): Draft => ({
   distinct: false,
   firstPer: null,
   percentage: false,
-  comparing: false,
   negated: false,
   group: 0,
   lastColumn: null,
@@ -236,7 +233,21 @@ export const nearestDate = (catalog: Catalog, table: number): Ref | null => {
   return null
 }
 
-/** A column of the table, or of a table near it, by what its name ends with; words in order of preference. */
+/** The table's own date that a question means without naming it, with a note where that is a guess. */
+export const impliedDate = (reading: Reading, table: number): Ref | null => {
+  const owner = reading.catalog.tables[table]
+  const best = dateOf(reading.catalog, table)
+  if (!owner || !best) return null
+  const rivals = owner.columns.filter(
+    column =>
+      column.category === "date" && column !== best.column && column.notNull && dateRank(owner, column) < 5,
+  )
+  const isOptional = !best.column.notNull && owner.columns.filter(each => each.category === "date").length > 1
+  if (rivals.length > 0 || isOptional) reading.notes.push(`${owner.name} has several dates`)
+  return best
+}
+
+/** A column of the table, or of a table near it, by a word of its name; words in order of preference. */
 export const columnLike = (
   reading: Reading,
   words: readonly string[],
@@ -245,11 +256,11 @@ export const columnLike = (
   for (const table of tables) {
     const columns = reading.catalog.tables[table]?.columns ?? []
     for (const word of words) {
-      const column = columns.find(
-        ({ name, category }) =>
-          category !== "text" && name.split("_").includes(word) && !name.endsWith("_id"),
+      const fitting = columns.filter(
+        ({ name, category }) => category !== "text" && partsOf(name).includes(word) && !/_?id$/i.test(name),
       )
-      if (column) return { table, column }
+      if (fitting.length > 1) reading.notes.push(`several columns could be the ${word}`)
+      if (fitting[0]) return { table, column: fitting[0] }
     }
   }
   return null

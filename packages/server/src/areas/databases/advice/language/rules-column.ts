@@ -163,16 +163,6 @@ export const textRule: Rule = reading => {
   const start = reading.at
   take(reading, "whose|that|which")
   if (textAfter(reading, ref, "quoted")) return true
-  if (take(reading, "(?:is |are )?(?:named|called|titled)")) {
-    const stored = valueAt(reading, reading.at, ref)
-    const token = reading.tokens[reading.at]
-    if (stored) return true
-    if (token) {
-      reading.at++
-      addCondition(reading, { kind: "text", ref, pattern: `%${escapePattern(token.surface)}%`, exact: false })
-      return true
-    }
-  }
   reading.at = start
   return false
 }

@@ -34,7 +34,12 @@ const UNITS: readonly (readonly [string, readonly string[]])[] = [
   ["units?|pieces?|in stock", ["stock", "quantity", "units"]],
 ]
 
+const SMALL_UNITS = /cents|pence|micros|millis|grams|bytes/i
+
 export const addNumber = (reading: Reading, ref: Ref, op: Operator, value: number): void => {
+  const unit = SMALL_UNITS.exec(ref.column.name)?.[0].toLowerCase()
+  if (unit && !reading.tokens.some(({ text }) => text === unit))
+    reading.notes.push(`${ref.column.name} counts ${unit}, and the question does not say so`)
   addCondition(reading, { kind: "compare", ref, op, value })
   reading.draft.lastColumn = ref
 }
@@ -95,14 +100,7 @@ export const comparedTo = (reading: Reading, op: Operator, named: Ref | null): b
   const { draft } = reading
   if (take(reading, "(?:the |that of )*(?:overall |company )?average")) {
     const noun = nounAt(reading, reading.at, isNumber)
-    const ref =
-      (noun && refOf(noun.meaning)) ??
-      named ??
-      columnLike(
-        reading,
-        ["price", "salary", "total", "amount", "value", "score", "grade"],
-        tablesByRelevance(reading).slice(0, 1),
-      )
+    const ref = (noun && refOf(noun.meaning)) ?? named
     if (!ref) return false
     if (noun) reading.at += noun.length
     addCondition(reading, { kind: "average", ref, op })

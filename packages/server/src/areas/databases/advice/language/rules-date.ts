@@ -4,8 +4,7 @@ import { type Ref, tableOfExpression } from "./query.ts"
 import {
   addCondition,
   addRelated,
-  columnLike,
-  dateOf,
+  impliedDate,
   nearestDate,
   nounAt,
   type Reading,
@@ -26,7 +25,7 @@ export const dateColumn = (reading: Reading): Ref | null => {
   const measured = draft.measures.at(-1)?.of
   const tables = [draft.lastTable, draft.subject, measured?.kind === "rows" ? measured.table : null]
   for (const table of tables) {
-    const own = table === null ? null : dateOf(catalog, table)
+    const own = table === null ? null : impliedDate(reading, table)
     if (own) return own
   }
   const base =
@@ -37,10 +36,6 @@ export const dateColumn = (reading: Reading): Ref | null => {
         : (draft.subject ?? draft.lastTable)
   const near = base === null || base === undefined ? null : nearestDate(catalog, base)
   if (near) return near
-  for (const table of reading.mentioned) {
-    const date = nearestDate(catalog, table)
-    if (date) return date
-  }
   return null
 }
 
@@ -49,8 +44,7 @@ export const dateRule: Rule = reading => {
   const start = reading.at
   const denied = take(reading, "(?:but )?not(?= (?:in|on|during|since|before|after)\\b)")
   const bare =
-    draft.comparing ||
-    /^(?:and|or|vs|versus|to|with)$/.test(reading.tokens[reading.at - 1]?.text ?? "") ||
+    /^(?:and|or|to|with)$/.test(reading.tokens[reading.at - 1]?.text ?? "") ||
     (nounAt(reading, reading.at + 1)?.meaning.kind === "table" &&
       /^(?:19|20)\d\d$/.test(reading.tokens[reading.at]?.text ?? ""))
   const dates = readDates(textFrom(reading), reading.now, bare)
@@ -70,8 +64,7 @@ export const dateRule: Rule = reading => {
   } else if (
     last?.test.kind === "dates" &&
     last.test.ref.column === ref.column &&
-    /^(?:and|or)$/.test(reading.tokens[start - 1]?.text ?? "") &&
-    !draft.comparing
+    /^(?:and|or)$/.test(reading.tokens[start - 1]?.text ?? "")
   ) {
     draft.conditions[draft.conditions.length - 1] = {
       ...last,
@@ -80,9 +73,4 @@ export const dateRule: Rule = reading => {
   } else addCondition(reading, test, denied !== null || draft.negated)
   if (draft.lastColumn?.column.category === "date") draft.lastColumn = null
   return true
-}
-
-export const ageOf = (reading: Reading, table: number) => {
-  const birth = columnLike(reading, ["birth", "dob", "birthdate", "birthday"], [table])
-  return birth && { kind: "age" as const, ref: birth }
 }

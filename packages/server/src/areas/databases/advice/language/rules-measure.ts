@@ -5,7 +5,6 @@ import { type BucketUnit, type Group, type Measure, type Ref, tableOfTest } from
 import {
   addCondition,
   columnExpression,
-  columnLike,
   isColumn,
   isNumber,
   isTable,
@@ -18,7 +17,6 @@ import {
   refOf,
   rowsOf,
   skipCharacters,
-  tablesByRelevance,
   take,
   textFrom,
   valueAt,
@@ -132,7 +130,8 @@ export const takeMeasure = (reading: Reading): Measure | null => {
 
 export const aggregateRule: Rule = reading => {
   const { draft } = reading
-  if (draft.pending && draft.pending.fn !== "count") return nestedCount(reading)
+  if (draft.pending?.fn === "avg" && take(reading, "(?:the )?(?:number|count) of(?: the| all)?"))
+    return nounAt(reading, reading.at, isNumber) !== undefined
   const start = reading.at
   const fn = functions.find(([words]) => peek(reading, words))
   if (!fn) return false
@@ -162,19 +161,6 @@ export const aggregateRule: Rule = reading => {
   const distinct = take(reading, "(?:(?:the|of) )*(?:different|distinct|unique)") !== null
   take(reading, `${fillers}(?: ${fillers})*`)
   draft.pending = { fn: fn[1], distinct }
-  return true
-}
-
-/** `average number of orders`: a mean of counts. */
-const nestedCount = (reading: Reading): boolean => {
-  const { draft } = reading
-  if (!take(reading, "(?:the )?(?:number|count) of(?: the| all)?")) return false
-  const noun = nounAt(reading, reading.at, isTable)
-  if (noun?.meaning.kind !== "table") return false
-  reading.at += noun.length
-  draft.measures.push({ fn: "avg", of: { kind: "rows", table: noun.meaning.table.index } })
-  draft.pending = null
-  draft.lastTable = noun.meaning.table.index
   return true
 }
 
@@ -248,15 +234,6 @@ const takeGroup = (reading: Reading): Group | null => {
   take(reading, "(?:the|different|each|every|calendar)")
   const noun = nounAt(reading)
   const isDate = noun?.meaning.kind === "column" && noun.meaning.column.category === "date"
-  if (isDate && noun) {
-    const ref = refOf(noun.meaning)
-    const unit = units.find(([words]) => match(textFrom(reading, reading.at + noun.length), words))
-    if (ref && unit) {
-      reading.at += noun.length
-      take(reading, unit[0])
-      return { kind: "bucket", ref, unit: unit[1] }
-    }
-  }
   if (!noun || noun.score < 0.75 || isDate) {
     const unit = units.find(([words]) => peek(reading, words))
     const group = unit && bucketGroup(reading, unit[1])
@@ -355,19 +332,11 @@ export const settlePending = (reading: Reading): void => {
   const { pending } = draft
   draft.pending = null
   if (!pending) return
+  if (pending.fn !== "count")
+    reading.notes.push(`the question does not say of what the ${pending.fn} is wanted`)
   const [condition] = draft.conditions
   const tested = condition ? tableOfTest(condition.test) : null
   const table = draft.subject ?? draft.lastTable ?? tested
   if (table === null) return
-  if (pending.fn === "count") {
-    if (draft.measures.length === 0) draft.measures.push(rowsOf(table))
-    return
-  }
-  const amount = columnLike(
-    reading,
-    ["total", "amount", "price", "value", "salary", "score", "grade"],
-    tablesByRelevance(reading).slice(0, 2),
-  )
-  if (pending.fn === "sum" && (!amount || amount.table !== table)) draft.measures.push(rowsOf(table))
-  else if (amount) draft.measures.push({ fn: pending.fn, of: columnExpression(amount) })
+  if (draft.measures.length === 0) draft.measures.push(rowsOf(table))
 }

@@ -20,7 +20,8 @@ import {
   type ValueMatch,
   valueAt,
 } from "./reading.ts"
-import { ageOf } from "./rules-date.ts"
+
+import type { StoredValue } from "./values.ts"
 
 export const negationRule: Rule = reading => {
   const start = reading.at
@@ -87,6 +88,21 @@ const isBetterNoun = (reading: Reading, value: ValueMatch): boolean => {
   return !capital && noun.score >= (exact ? 0.95 : 0.75)
 }
 
+/** A value that several columns hold, or a word that is also a relation, may mean something else. */
+const noteRivals = (reading: Reading, value: ValueMatch, best: StoredValue): void => {
+  const { surface = "" } = reading.tokens[reading.at] ?? {}
+  const isNamed = columnBeside(reading, value)?.column === best.column
+  const { subject } = reading.draft
+  const isNear = ({ table }: StoredValue) =>
+    subject === null ? reading.mentioned.has(table.index) : table.index === subject
+  const columns = new Set(value.values.map(({ column }) => column))
+  const near = new Set(value.values.filter(isNear).map(({ column }) => column))
+  if (columns.size > 1 && !isNamed && !(near.size === 1 && near.has(best.column)))
+    reading.notes.push(`"${surface}" is stored in several columns`)
+  if (nounAt(reading, reading.at, each => each.kind === "role")?.length === value.length)
+    reading.notes.push(`"${surface}" is a value and a relation`)
+}
+
 export const valueRule: Rule = reading => {
   const { draft } = reading
   let value = valueAt(reading)
@@ -94,6 +110,7 @@ export const valueRule: Rule = reading => {
   value = valueAt(reading, reading.at, columnBeside(reading, value)) ?? value
   const [best] = value.values
   if (!best) return false
+  noteRivals(reading, value, best)
   const ref: Ref = { table: best.table.index, column: best.column }
   const values = takeValues(reading, value, ref)
   const behind = nounAt(reading, reading.at, meaning =>
@@ -109,7 +126,8 @@ export const valueRule: Rule = reading => {
     draft.subject === null &&
     draft.measures.length === 0 &&
     draft.columns.length === 0 &&
-    reading.tokens[reading.at]?.text !== reading.tokens[reading.at]?.singular
+    reading.tokens[reading.at + behind.length - 1]?.text !==
+      reading.tokens[reading.at + behind.length - 1]?.singular
   if (behind && !subject && !(behind.meaning.kind === "table" && draft.pending?.fn === "count"))
     reading.at += behind.length
   addCondition(reading, { kind: "in", ref, values })
@@ -296,9 +314,7 @@ export const columnRule: Rule = reading => {
   if (noun.meaning.kind === "role") {
     const inHead =
       draft.conditions.length === 0 && draft.measures.length === 0 && !draft.pending && draft.subject === null
-    if (inHead && project(reading, noun)) return true
-    reading.at += noun.length
-    return true
+    return inHead && project(reading, noun)
   }
   const ref = refOf(noun.meaning)
   if (!ref) return false
@@ -316,26 +332,8 @@ export const columnRule: Rule = reading => {
     draft.columns.length > 0 ||
     match(textFrom(reading, reading.at + noun.length), "of|for|$") !== null
   reading.at += noun.length
-  if (inHead && (free || draft.columns.length > 0) && !draft.percentage) draft.columns.push(ref)
-  return true
-}
-
-export const ageMeasureRule: Rule = reading => {
-  const { draft } = reading
-  if (
-    !draft.pending ||
-    draft.pending.fn === "count" ||
-    !peek(reading, "ages?") ||
-    nounAt(reading, reading.at, isNumber)?.score === 1
-  )
-    return false
-  const owner = match(textFrom(reading, reading.at + 1), "of(?: the| all| our)*")
-  const table = owner ? nounAt(reading, reading.at + 1 + owner[0].split(" ").length) : undefined
-  const index = table?.meaning.table.index ?? draft.lastTable ?? [...reading.mentioned][0]
-  const age = index === undefined ? null : ageOf(reading, index)
-  if (!age) return false
-  draft.measures.push({ fn: draft.pending.fn, of: age })
-  draft.pending = null
-  reading.at++
+  // `open tickets` does not ask for `opened_at`.
+  const isName = ref.column.category !== "date" || noun.score >= 0.95
+  if (inHead && isName && (free || draft.columns.length > 0) && !draft.percentage) draft.columns.push(ref)
   return true
 }

@@ -2,11 +2,9 @@
 import type { Direction, Sorting } from "./query.ts"
 import {
   columnExpression,
-  columnLike,
   isColumn,
   isTable,
   match,
-  nearestDate,
   nounAt,
   type Reading,
   type Rule,
@@ -30,25 +28,6 @@ const takeDirection = (reading: Reading): Direction | null => {
 
 export const orderRule: Rule = reading => {
   const start = reading.at
-  const lone =
-    take(reading, `(?:sorted |ordered |ranked )(${ASCENDING}|${DESCENDING})`) ??
-    take(reading, "newest first|latest first|most recent first|oldest first|alphabetically")
-  if (lone) {
-    const word = lone[1] ?? lone[0]
-    const table = reading.draft.subject
-    const ref =
-      /newest|latest|recent|oldest/.test(word) && table !== null
-        ? nearestDate(reading.catalog, table)
-        : reading.draft.columns[0]
-    const direction = match(word, DESCENDING) ? "desc" : "asc"
-    if (ref) reading.draft.order.push({ by: "expression", expression: columnExpression(ref), direction })
-    else if (table !== null) {
-      const label = columnLike(reading, ["name", "title"], [table]) ?? textLabel(reading, table)
-      if (label)
-        reading.draft.order.push({ by: "expression", expression: columnExpression(label), direction })
-    }
-    return true
-  }
   if (
     !take(
       reading,
@@ -76,13 +55,6 @@ export const orderRule: Rule = reading => {
   return true
 }
 
-const textLabel = (reading: Reading, table: number) => {
-  const column = reading.catalog.tables[table]?.columns.find(
-    ({ name, category }) => category === "text" && /name|title|label/.test(name),
-  )
-  return column ? { table, column } : null
-}
-
 const takeSorting = (reading: Reading): Sorting | null => {
   const direction: Direction = "asc"
   const { draft } = reading
@@ -99,15 +71,7 @@ const takeSorting = (reading: Reading): Sorting | null => {
       ? { by: "group", index, direction }
       : { by: "expression", expression: columnExpression(ref), direction }
   }
-  if (take(reading, "date|time")) {
-    const date = nearestDate(reading.catalog, draft.subject ?? draft.lastTable ?? 0)
-    return date && { by: "expression", expression: columnExpression(date), direction }
-  }
-  const table = nounAt(reading, reading.at, isTable)
-  const label = table && textLabel(reading, table.meaning.table.index)
-  if (!table || !label) return null
-  reading.at += table.length
-  return { by: "expression", expression: columnExpression(label), direction }
+  return null
 }
 
 export const limitRule: Rule = reading => {

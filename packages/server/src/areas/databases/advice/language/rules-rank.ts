@@ -4,9 +4,9 @@ import type { Direction, Measure, Sorting } from "./query.ts"
 import {
   columnExpression,
   columnLike,
+  impliedDate,
   isNumber,
   match,
-  nearestDate,
   nounAt,
   peek,
   type Ranking,
@@ -19,9 +19,9 @@ import {
   take,
   textFrom,
 } from "./reading.ts"
-import { metricOf, takeMeasure, takeMetric } from "./rules-measure.ts"
+import { takeMeasure, takeMetric } from "./rules-measure.ts"
 
-type Target = "next" | "date" | "popular" | readonly string[]
+type Target = "next" | "date" | readonly string[]
 
 interface Superlative {
   readonly words: string
@@ -40,13 +40,6 @@ const superlatives: readonly Superlative[] = [
   { words: "(?:worst|lowest|least) (?:paid|paying|earning)", direction: "asc", target: pay },
   { words: "(?:best|highest|top) (?:rated|scoring|graded)", direction: "desc", target: rate },
   { words: "(?:worst|lowest) (?:rated|scoring|graded)", direction: "asc", target: rate },
-  {
-    words:
-      "most popular|best selling|bestselling|most sold|most ordered|most frequently ordered|most often ordered",
-    direction: "desc",
-    target: "popular",
-  },
-  { words: "least popular|worst selling|least sold|least ordered", direction: "asc", target: "popular" },
   {
     words:
       "newest|latest|most recently?(?: (?:hired|created|added|placed|ordered|recorded|registered))?|recent",
@@ -80,40 +73,20 @@ const superlatives: readonly Superlative[] = [
   { words: "lowest|smallest|minimum|min|least|fewest|worst|bottom", direction: "asc", target: "next" },
 ]
 
-/** How often rows of the table are ordered, used or enrolled in: the sum of quantities, or the rows that point at it. */
-const popularity = (reading: Reading, table: number): Measure | null => {
-  const near = reading.catalog.keys.filter(({ to }) => to === table).map(({ from }) => from)
-  const quantity = columnLike(reading, ["quantity", "qty", "units"], near)
-  if (quantity) return { fn: "sum", of: columnExpression(quantity) }
-  return near[0] === undefined ? null : rowsOf(near[0])
-}
-
 const byWords = (reading: Reading, words: readonly string[], direction: Direction): Sorting | null => {
   const ref = columnLike(reading, words, tablesByRelevance(reading).slice(0, 3))
   if (ref) return { by: "expression", expression: columnExpression(ref), direction }
-  const isBirth = words.includes("birth")
-  const age = isBirth ? columnLike(reading, ["age"], tablesByRelevance(reading).slice(0, 2)) : null
-  if (age)
-    return {
-      by: "expression",
-      expression: columnExpression(age),
-      direction: direction === "asc" ? "desc" : "asc",
-    }
-  return isBirth ? byDate(reading, direction) : null
+  return null
 }
 
 const byDate = (reading: Reading, direction: Direction): Sorting | null => {
   const table = reading.draft.subject ?? reading.draft.lastTable
-  const ref = table === null ? null : nearestDate(reading.catalog, table)
+  const ref = table === null ? null : impliedDate(reading, table)
   return ref && { by: "expression", expression: columnExpression(ref), direction }
 }
 
 const resolveTarget = (reading: Reading, target: Target, direction: Direction): Sorting | null => {
   if (target === "date") return byDate(reading, direction)
-  if (target === "popular") {
-    const measure = reading.draft.subject === null ? null : popularity(reading, reading.draft.subject)
-    return measure && { by: "measure", measure, direction }
-  }
   return target === "next" ? null : byWords(reading, target, direction)
 }
 
@@ -220,7 +193,7 @@ export const rankRule: Rule = reading => {
     match(text, `(?:the )?(${words}|first|last) (\\d+)`) ??
     match(text, `(?:the )?(\\d+) (${words})`) ??
     match(text, `(?:the )?(${words})`)
-  if (!lead) return firstOrLast(reading)
+  if (!lead) return false
   const [, a = "", b = ""] = lead
   const limit = /^\d+$/.test(a) ? Number(a) : /^\d+$/.test(b) ? Number(b) : null
   const word = /^\d+$/.test(a) ? b : a
@@ -266,29 +239,13 @@ export const rankRule: Rule = reading => {
   return false
 }
 
-/** `which customer spent the most`, `who earns the most`, `ordered the most`: the verb said by what. */
+/** `which customer spent the most`, `who earns the most`: the verb said by what. */
 const afterVerb = (reading: Reading, direction: Direction): Sorting | null => {
-  const { lastMetric, lastColumn, lastVerb, subject } = reading.draft
+  const { lastMetric, lastColumn } = reading.draft
   if (lastMetric) return { by: "measure", measure: lastMetric, direction }
   if (lastColumn?.column.category === "number")
     return { by: "expression", expression: columnExpression(lastColumn), direction }
-  if (lastVerb !== null && subject !== null) {
-    reading.draft.conditions = reading.draft.conditions.filter(
-      ({ test }) => test.kind !== "related" || test.table !== lastVerb,
-    )
-    return { by: "measure", measure: rowsOf(lastVerb), direction }
-  }
   return null
-}
-
-const firstOrLast = (reading: Reading): boolean => {
-  const lead = match(textFrom(reading), "(?:the )?(?:very )?(first|last)")
-  const after = lead && reading.at + lead[0].split(" ").length
-  if (!lead || after === null || nounAt(reading, after)?.meaning.kind !== "table") return false
-  reading.at = after
-  if (!takeSubject(reading)) return false
-  const direction = lead[1] === "last" ? "desc" : "asc"
-  return setRanking(reading, { direction, limit: 1, by: byDate(reading, direction) })
 }
 
 /** `top 5 customers` waits for its criterion: `by revenue`, `based on …`, `in terms of …`, `with the most …`. */
@@ -312,24 +269,12 @@ export const criterionRule: Rule = reading => {
   return false
 }
 
-/** A ranking without criterion goes by what the rows are worth, else by their date. */
+/** A ranking without criterion is not guessed. */
 export const settleRanking = (reading: Reading): void => {
   const { draft } = reading
   const { ranking } = draft
   if (!ranking) return
-  if (!ranking.by && draft.subject !== null) {
-    const worth = columnLike(
-      reading,
-      ["total", "amount", "price", "value", "salary", "score", "grade", "rating"],
-      [draft.subject],
-    )
-    const metric = worth ? null : (draft.lastMetric ?? metricOf(reading))
-    if (worth)
-      ranking.by = { by: "expression", expression: columnExpression(worth), direction: ranking.direction }
-    else if (metric) ranking.by = { by: "measure", measure: metric, direction: ranking.direction }
-    else ranking.by = byDate(reading, ranking.direction)
-    reading.notes.push("the question does not say by what to rank")
-  }
+  if (!ranking.by) reading.notes.push("the question does not say by what to rank")
 }
 
 export const metricRule: Rule = reading => {

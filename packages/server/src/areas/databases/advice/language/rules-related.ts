@@ -38,12 +38,6 @@ export const countRule: Rule = reading => {
     return false
   }
   const previous = draft.conditions.findLast(({ test }) => test.kind === "related")
-  if (take(reading, "times?") && draft.lastVerb !== null) {
-    const table = draft.lastVerb
-    draft.conditions = draft.conditions.filter(each => each !== previous || each.negated)
-    addRelated(reading, table, false, comparison)
-    return true
-  }
   take(reading, "(?:or more|or fewer|different|distinct|of|the|their)(?: of| the)?")
   const noun = nounAt(reading)
   const table = noun?.meaning.kind === "table" ? noun.meaning.table.index : null
@@ -66,12 +60,6 @@ export const countRule: Rule = reading => {
         previous.test.table !== draft.lastVerb,
     )
     addRelated(reading, table, false, comparison)
-    return true
-  }
-  const [measure] = draft.measures
-  if (noun && table !== null && measure?.of.kind === "rows" && measure.of.table === table) {
-    reading.at += noun.length
-    draft.having.push({ measure, ...comparison })
     return true
   }
   reading.at = start

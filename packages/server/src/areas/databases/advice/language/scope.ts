@@ -25,6 +25,8 @@ export interface Scope {
   column(ref: Ref, outer?: boolean): string
   /** Whether a row of the table can come up more than once. */
   repeats(table: number): boolean
+  /** Joins a subquery by its columns key_1, key_2, …, and gives its alias. */
+  leftJoin(subquery: string, keys: readonly string[]): string
   from(): string
   /** A scope inside this one, with aliases of its own. */
   inner(base: number): Scope
@@ -136,6 +138,14 @@ export const createScope = (
         own.some(({ forward }) => forward) ||
         many.some(({ path }) => !samePath(own.slice(0, path.length), path))
       )
+    },
+    leftJoin: (subquery, keys) => {
+      const count = (taken.get("related") ?? 0) + 1
+      taken.set("related", count)
+      const alias = count === 1 ? "related" : `related_${count}`
+      const on = keys.map((key, index) => `${alias}.key_${index + 1} = ${key}`)
+      joins.push(`LEFT JOIN (${subquery}) AS ${alias} ON ${on.join(" AND ")}`)
+      return alias
     },
     from: () => [`FROM ${named(base, origin.alias)}`, ...joins].join("\n"),
     inner: table => createScope(catalog, table, taken, ambiguities),

@@ -5,10 +5,9 @@ import {
   expressionSql,
   measureSql,
   reachesMany,
-  scalarSql,
+  relatedMeasureSql,
   type Writer,
 } from "./conditions.ts"
-import { dateLiteral } from "./dates.ts"
 import { quoteIdentifier } from "./identifiers.ts"
 import {
   type Condition,
@@ -41,7 +40,7 @@ interface Parts {
 const nameOfExpression = (writer: Writer, expression: Expression): string => {
   if (expression.kind === "rows") return singularOf(writer.catalog.tables[expression.table]?.name ?? "row")
   if (expression.kind === "product") return "amount"
-  return expression.kind === "age" ? "age" : expression.ref.column.name
+  return expression.ref.column.name
 }
 
 const prefixes = {
@@ -169,7 +168,7 @@ const orderList = (
     outside = split.outside
     const name = nameOfMeasure(writer, sorting.measure)
     const table = tableOfExpression(sorting.measure.of)
-    shown.push({ sql: scalarSql(writer, scope, sorting.measure, table, split.inside), name })
+    shown.push({ sql: relatedMeasureSql(writer, scope, sorting.measure, table, split.inside), name })
     const alias = quoteIdentifier(name, writer.catalog.reserved)
     return [directionSql(alias, sorting.direction, sorting.measure.fn !== "count")]
   })
@@ -221,25 +220,10 @@ const aggregateSql = (writer: Writer, query: Query): string => {
   const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
   const groups = query.groups.map(group => groupSql(writer, scope, group))
   const where = conditionsSql(writer, scope, query.conditions)
-  const measures = query.measures.flatMap(measure => {
-    const sql = measureSql(writer, scope, measure)
-    const name = nameOfMeasure(writer, measure)
-    if (query.periods.length === 0) return [{ sql, name }]
-    return query.periods.map(({ ref, from, to }) => {
-      const column = scope.column(ref)
-      const range = [
-        ...(from ? [`${column} >= '${dateLiteral(from)}'`] : []),
-        ...(to ? [`${column} < '${dateLiteral(to)}'`] : []),
-      ]
-      const label = from
-        ? `_${dateLiteral(from)
-            .slice(0, 10)
-            .replaceAll("-", "_")
-            .replace(/_01_01$/, "")}`
-        : ""
-      return { sql: `${sql} FILTER (WHERE ${range.join(" AND ")})`, name: `${name}${label}` }
-    })
-  })
+  const measures = query.measures.map(measure => ({
+    sql: measureSql(writer, scope, measure),
+    name: nameOfMeasure(writer, measure),
+  }))
   const having = query.having.map(
     ({ measure, op, value }) => `${measureSql(writer, scope, measure)} ${op} ${value}`,
   )
@@ -301,26 +285,9 @@ const firstPerSql = (writer: Writer, query: Query): string => {
   return `SELECT *\nFROM (\n  ${indented}\n) AS ranked\nWHERE place <= ${query.firstPer ?? 1}`
 }
 
-/** The average of counts or sums by group: `average number of orders per customer`. */
-const averageOfGroupsSql = (writer: Writer, query: Query, inner: Measure): string => {
-  const scope = createScope(writer.catalog, query.base, new Map(), writer.ambiguities)
-  const keys = query.groups.flatMap(group => groupSql(writer, scope, group).keys)
-  const where = conditionsSql(writer, scope, query.conditions)
-  const items = [{ sql: measureSql(writer, scope, inner), name: "amount" }]
-  const sql = write(writer, { items, scope, where, groupBy: keys, limit: null })
-  return `SELECT avg(amount) AS average\nFROM (\n  ${sql.replaceAll("\n", "\n  ")}\n) AS groups`
-}
-
 export const statementOf = (query: Query, writer: Writer): string => {
   if (query.firstPer !== null && query.groups.length > 0) return firstPerSql(writer, query)
   if (query.percentage) return percentageSql(writer, query)
-  const [measure] = query.measures
-  if (measure && measure.fn === "avg" && measure.of.kind === "rows") {
-    const count: Measure = { fn: "count", of: measure.of }
-    return query.groups.length > 0
-      ? averageOfGroupsSql(writer, query, count)
-      : aggregateSql(writer, { ...query, measures: [count] })
-  }
   if (query.measures.length > 0 || query.groups.length > 0) return aggregateSql(writer, query)
   return listSql(writer, query)
 }

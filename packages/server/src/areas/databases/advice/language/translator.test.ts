@@ -59,7 +59,7 @@ test("translation", async t => {
     options: { upstream?: ReturnType<typeof createUpstream>; execute?: boolean; tables?: string[] } = {},
   ): Promise<Translation> => {
     const { upstream, ...rest } = options
-    return await createTranslator({ guard, upstream }).translate({
+    return await createTranslator({ guard, upstream, limitMs: 60_000 }).translate({
       question,
       now: new Date("2024-06-15T12:00:00Z"),
       volumeId: "v",
@@ -84,7 +84,7 @@ test("translation", async t => {
     assert.equal(explanation, "Shows the number of customers, where city is Rome.")
     assert.deepEqual(
       { tables, valid, read_only, model, confidence, warnings },
-      { tables: ["customers"], valid: true, read_only: true, model: "rules", confidence: 1, warnings: [] },
+      { tables: ["customers"], valid: true, read_only: true, model: "rules", confidence: 0.98, warnings: [] },
     )
   })
 
@@ -121,17 +121,55 @@ test("translation", async t => {
     assert.match(odd.sql, /FROM "odd ""table""; --"$/)
   })
 
-  await t.test("words that were not understood are named, and lower the confidence", async () => {
-    const { confidence, warnings } = await ask("purple customers in Rome")
-    assert.ok(confidence < 1)
-    assert.deepEqual(warnings, ["not understood: purple"])
+  const refusals: readonly (readonly [string, RegExp])[] = [
+    ["purple customers in Rome", /"purple" is not understood/],
+    ["customers in Rome in 2023", /"2023"|"in"/],
+    ["what is the second highest id of the customers?", /"second" is not understood/],
+    ["customers in Rome and in L'Aquila but not both", /is not understood|two values/],
+    ["zorp the frobnicated quux", /names no table/],
+  ]
+  for (const [question, reason] of refusals) {
+    await t.test(`"${question}" is refused with the reason, for good`, async () => {
+      await assert.rejects(ask(question), error => {
+        assert.ok(isFault(error, "question_not_understood"), String(error))
+        assert.match(error.message, reason)
+        assert.equal(error.details.headers?.["x-should-retry"], "false")
+        return true
+      })
+    })
+  }
+
+  await t.test("a request to change data is refused as such, also where a model is configured", async t => {
+    const { upstream, asked } = await serveModel(t, [{ content: '{"sql": "SELECT 1"}' }])
+    for (const question of ["delete all customers in Rome", "please set the city of c1 to Rome"]) {
+      await assert.rejects(ask(question), error => isFault(error, "question_not_read_only"))
+      await assert.rejects(ask(question, { upstream }), error => isFault(error, "question_not_read_only"))
+    }
+    assert.equal(asked.length, 0)
   })
 
-  await t.test("without a model, a question beyond the rules names the setting that would help", async () => {
-    await assert.rejects(
-      ask("zorp the frobnicated quux"),
-      error => isFault(error, "service_unavailable") && /SVC_AI_URL/.test(error.message),
-    )
+  await t.test("what takes longer than the limit is refused", async () => {
+    const translator = createTranslator({ guard, limitMs: 1 })
+    const client = await reader.connect()
+    try {
+      await assert.rejects(
+        translator.translate({
+          question: "how many customers are in Rome?",
+          now: new Date(),
+          volumeId: "v",
+          signal: AbortSignal.timeout(30_000),
+          withSession: work => work(client),
+        }),
+        error => isFault(error, "question_not_understood") && /longer than 1 ms/.test(error.message),
+      )
+    } finally {
+      client.release()
+    }
+  })
+
+  await t.test("rows of another table are grouped once, not once for each row outside", async () => {
+    const { sql } = await ask("customers with more than 2 odd tables")
+    assert.match(sql, /LEFT JOIN \(SELECT .* GROUP BY [^)]*\) AS related/)
   })
 
   await t.test("a model's statement is judged, planned and returned under the model's name", async t => {
@@ -213,7 +251,7 @@ test("translation", async t => {
       const before = await single.query(
         "SELECT current_setting('search_path') AS path, current_setting('statement_timeout') AS timeout",
       )
-      await createTranslator({ guard }).translate({
+      await createTranslator({ guard, limitMs: 60_000 }).translate({
         question: "show all customers",
         execute: true,
         now: new Date("2024-06-15T12:00:00Z"),

@@ -5,6 +5,7 @@ import { PortError } from "../../../../ports/port-error.ts"
 import type { Guard } from "../../sql/guard.ts"
 import { createTypeCatalog } from "../../sql/pg-types.ts"
 import { inReadOnly } from "./asking.ts"
+import { asksToWrite, auditAnswer } from "./audit.ts"
 import { type Catalog, readCatalog } from "./catalog.ts"
 import { explain } from "./explain.ts"
 import { interpret } from "./interpret.ts"
@@ -44,17 +45,20 @@ export interface TranslateRequest {
   readonly signal: AbortSignal
 }
 
+/** How long reading the schema, understanding the question and planning the statement may take together. */
+const ANSWER_LIMIT_MS = 200
+
 export interface Translator {
   /**
-   * Throws `service_unavailable` when neither the rules nor a model can answer, `upstream_error` when the model's
+   * Throws `question_not_understood` when neither the rules nor a model can answer, `question_not_read_only` when the
+   * question asks to change data, `service_unavailable` when the model cannot be reached, `upstream_error` when its
    * server misbehaves, and `query_timeout` when the statement was to be run and took too long.
    */
   translate(request: TranslateRequest): Promise<Translation>
 }
 
-/** Below it a reading of the rules alone is rather a guess. */
-const CONFIDENCE_MIN = 0.5
-const CATALOG_TIMEOUT_MS = 5_000
+const MODEL_SCHEMA_TIMEOUT_MS = 5_000
+const PLAN_TIMEOUT_MS = 5_000
 const REPLY_TOKENS_MAX = 2_000
 /** A model does not say how sure it is; that PostgreSQL accepts the statement is all that is known. */
 const MODEL_CONFIDENCE = 0.8
@@ -67,43 +71,68 @@ interface Draft {
   readonly model: string
 }
 
-interface Known {
+interface SchemaContext {
   readonly tokens: readonly Token[]
   readonly catalog: Catalog
   readonly values: Values
+  /** Milliseconds that are left to answer in, at least 1. */
+  readonly remainingMs: () => number
 }
 
-interface Judged {
+interface CheckedDraft {
   readonly draft: Draft
   readonly outcome: Outcome
 }
 
-const learn = ({ question, tables = [], withSession }: TranslateRequest): Promise<Known> =>
-  withSession(client =>
-    inReadOnly(client, CATALOG_TIMEOUT_MS, async () => {
-      const tokens = tokenize(question)
-      const catalog = await readCatalog(client, tables)
-      return { tokens, catalog, values: await readValues(client, catalog, tokens) }
-    }),
-  )
+const isTimeout = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === "57014"
 
-const byRules = ({ tokens, catalog, values }: Known, now: Date): Draft | null => {
-  const { query, confidence, leftover, notes } = interpret({ tokens, catalog, values, now })
-  if (!query) return null
+/** What the database has to do with the question; null when reading it takes longer than the limit. */
+const readSchema = (
+  { question, tables = [], withSession }: TranslateRequest,
+  limitMs: number,
+): Promise<SchemaContext | null> =>
+  withSession(async client => {
+    const started = performance.now()
+    const remainingMs = () => Math.max(1, Math.floor(limitMs - (performance.now() - started)))
+    try {
+      return await inReadOnly(client, limitMs, async () => {
+        const tokens = tokenize(question)
+        const catalog = await readCatalog(client, tables)
+        const values = await readValues(client, catalog, tokens, remainingMs())
+        return { tokens, catalog, values, remainingMs }
+      })
+    } catch (error) {
+      if (isTimeout(error)) return null
+      throw error
+    }
+  })
+
+/** The statement of the rules, or why they give none. */
+const byRules = ({ tokens, catalog, values }: SchemaContext, now: Date): Draft | string => {
+  const interpretation = interpret({ tokens, catalog, values, now })
+  const { query } = interpretation
+  if (!query) return "it names no table of this database as its subject"
   const ambiguities: string[] = []
   try {
     const sql = statementOf(query, { catalog, now, ambiguities })
-    const warnings = [...notes, ...ambiguities]
-    if (leftover.length > 0) warnings.push(`not understood: ${leftover.join(", ")}`)
-    const sure = Math.max(0, confidence - 0.1 * ambiguities.length)
-    return { sql, explanation: explain(catalog, query), confidence: sure, warnings, model: "rules" }
+    const { reason, confidence } = auditAnswer({
+      catalog,
+      tokens,
+      values,
+      interpretation,
+      query,
+      sql,
+      ambiguities,
+    })
+    if (reason !== undefined) return reason
+    return { sql, explanation: explain(catalog, query), confidence, warnings: [], model: "rules" }
   } catch (error) {
-    if (error instanceof Unreachable) return null
+    if (error instanceof Unreachable) return error.message
     throw error
   }
 }
 
-const namedTables = ({ tokens, catalog, values }: Known): Set<number> => {
+const namedTables = ({ tokens, catalog, values }: SchemaContext): Set<number> => {
   const lexicon = createLexicon(catalog)
   const found = tokens.flatMap((_, at) => lexicon.find(tokens, at)?.entries ?? [])
   const valued = [...values.values()].flat()
@@ -113,22 +142,22 @@ const namedTables = ({ tokens, catalog, values }: Known): Set<number> => {
   ])
 }
 
-type Judge = (sql: string) => Promise<Outcome>
+type CheckSql = (sql: string) => Promise<Outcome>
 
 /** Asks the model, and once more with PostgreSQL's error when its statement does not hold. */
 const byModel = async (
   model: LanguageModel,
   { question, now, signal }: TranslateRequest,
-  known: Known,
-  judge: Judge,
-): Promise<Judged> => {
-  const stored = [...known.values.values()].flat()
+  schema: SchemaContext,
+  checkSql: CheckSql,
+): Promise<CheckedDraft> => {
+  const stored = [...schema.values.values()].flat()
   const values = stored.map(({ table, column, value }) => ({ table, column: column.name, value }))
-  const first = userPrompt({ question, now, catalog: known.catalog, relevant: namedTables(known), values })
-  const attempt = async (user: string): Promise<Judged> => {
+  const first = userPrompt({ question, now, catalog: schema.catalog, relevant: namedTables(schema), values })
+  const attempt = async (user: string): Promise<CheckedDraft> => {
     const reply = await model.complete({ system: systemPrompt, user, maxTokens: REPLY_TOKENS_MAX, signal })
     const { sql, explanation = "Written by a language model." } = parseReply(reply.text)
-    const outcome = await judge(sql)
+    const outcome = await checkSql(sql)
     return {
       draft: { sql, explanation, confidence: MODEL_CONFIDENCE, warnings: [], model: reply.model },
       outcome,
@@ -156,7 +185,7 @@ const tablesIn = ({ tables }: Catalog, sql: string): string[] => {
   return named.map(({ schema, name }) => (schema === "public" ? name : `${schema}.${name}`))
 }
 
-const toTranslation = ({ catalog }: Known, { draft, outcome }: Judged): Translation => {
+const toTranslation = ({ catalog }: SchemaContext, { draft, outcome }: CheckedDraft): Translation => {
   if (outcome.valid && outcome.timedOut) throw fault("query_timeout", { seconds: RUN_TIMEOUT_MS / 1000 })
   const warnings = [...draft.warnings]
   if (catalog.truncated)
@@ -176,7 +205,10 @@ const toTranslation = ({ catalog }: Known, { draft, outcome }: Judged): Translat
   }
 }
 
-const refusalOf = (failure: PortError | undefined) => {
+const refuse = (code: "question_not_understood" | "question_not_read_only", reason?: string) =>
+  fault(code, reason === undefined ? {} : { reason }, { headers: { "x-should-retry": "false" } })
+
+const refusalOf = (reason: string, failure: PortError | undefined) => {
   if (failure?.kind === "unavailable")
     return fault(
       "service_unavailable",
@@ -184,38 +216,46 @@ const refusalOf = (failure: PortError | undefined) => {
       { internal: failure },
     )
   if (failure) return fault("upstream_error", { reason: failure.message }, { internal: failure })
-  return fault("service_unavailable", {
-    reason:
-      "the rules do not understand this question; reword it with names of tables and columns, or have the operator set SVC_AI_URL",
-  })
+  return refuse("question_not_understood", reason)
 }
 
 export const createTranslator = (needs: {
   guard: Guard
   upstream?: LanguageModel | undefined
+  limitMs?: number
 }): Translator => {
   const { guard, upstream } = needs
+  const limitMs = upstream ? MODEL_SCHEMA_TIMEOUT_MS : (needs.limitMs ?? ANSWER_LIMIT_MS)
+  const tooSlow = () =>
+    refuse("question_not_understood", `it takes longer than ${limitMs} ms; name its tables in \`tables\``)
   const types = createTypeCatalog()
   return {
     async translate(request) {
       const { withSession, volumeId, execute = false } = request
-      const judge: Judge = sql =>
-        withSession(client => check({ client, guard, types, volumeId, sql, execute }))
-      const known = await learn(request)
-      const ruled = byRules(known, request.now)
-      const suffices = ruled !== null && ruled.confidence >= CONFIDENCE_MIN
+      if (asksToWrite(tokenize(request.question))) throw refuse("question_not_read_only")
+      const schema = await readSchema(request, limitMs)
+      if (schema === null) throw tooSlow()
+      const checkSql: CheckSql = sql => {
+        const planTimeoutMs = upstream ? PLAN_TIMEOUT_MS : schema.remainingMs()
+        return withSession(client => check({ client, guard, types, volumeId, sql, execute, planTimeoutMs }))
+      }
+      const ruled = byRules(schema, request.now)
+      const suffices = typeof ruled !== "string"
       let failure: PortError | undefined
       if (upstream) {
         try {
-          const judged = await byModel(upstream, request, known, judge)
-          if (judged.outcome.valid || !suffices) return toTranslation(known, judged)
+          const checked = await byModel(upstream, request, schema, checkSql)
+          if (checked.outcome.valid || !suffices) return toTranslation(schema, checked)
         } catch (error) {
           if (!(error instanceof PortError)) throw error
           failure = error
         }
       }
-      if (!suffices) throw refusalOf(failure)
-      return toTranslation(known, { draft: ruled, outcome: await judge(ruled.sql) })
+      if (!suffices) throw refusalOf(ruled, failure)
+      if (schema.remainingMs() === 1) throw tooSlow()
+      const outcome = await checkSql(ruled.sql)
+      if (!outcome.valid) throw refuse("question_not_understood", outcome.reason)
+      return toTranslation(schema, { draft: ruled, outcome })
     },
   }
 }

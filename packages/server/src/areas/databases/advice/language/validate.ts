@@ -23,7 +23,6 @@ export type Outcome =
 
 export const RUN_TIMEOUT_MS = 10_000
 export const ROWS_MAX = 100
-const PLAN_TIMEOUT_MS = 5_000
 const ROWS_AT_ONCE = 20
 /** Of the values as text; past it the rows that were read are the result. */
 const RESULT_BYTES_MAX = 1024 * 1024
@@ -114,15 +113,16 @@ export const check = async (options: {
   volumeId: string
   sql: string
   execute: boolean
+  planTimeoutMs: number
 }): Promise<Outcome> => {
-  const { client, guard, types, volumeId, sql, execute } = options
+  const { client, guard, types, volumeId, sql, execute, planTimeoutMs } = options
   try {
     await guard.check(sql, "request")
   } catch (error) {
     if (!isFault(error, "invalid_sql")) throw error
     return { valid: false, reason: error.message }
   }
-  return await inReadOnly(client, PLAN_TIMEOUT_MS, async () => {
+  return await inReadOnly(client, planTimeoutMs, async () => {
     try {
       await client.query(`EXPLAIN ${sql}`)
     } catch (error) {

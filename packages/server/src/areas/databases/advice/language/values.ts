@@ -20,9 +20,8 @@ export type Values = ReadonlyMap<string, readonly StoredValue[]>
 const PHRASES_MAX = 250
 const PHRASE_WORDS_MAX = 4
 const COLUMNS_MAX = 64
-/** Larger tables are not scanned; of these the planner's statistics know the most common values. */
-const SCANNED_BYTES_MAX = 16 * 1024 * 1024
-const TIMEOUT_MS = 1500
+/** Tables are scanned, smallest first, up to this sum; for larger ones the planner's statistics have common values. */
+const SCANNED_BYTES_MAX = 4 * 1024 * 1024
 
 const plain = (text: string): string =>
   text
@@ -71,7 +70,7 @@ const probeSql = (catalog: Catalog, sources: readonly Source[]): string =>
       return (
         `(SELECT DISTINCT ${index} AS source, ${name}::text AS value FROM ${qualifiedSql(table, catalog.reserved)} ` +
         `WHERE length(${name}::text) <= 100 AND ` +
-        `lower(regexp_replace(${name}::text, '[-_''’[:space:]]+', ' ', 'g')) = ANY ($1) LIMIT 5)`
+        `lower(translate(${name}::text, '-_''’', '    ')) = ANY ($1) LIMIT 5)`
       )
     })
     .join(" UNION ALL ")
@@ -84,9 +83,10 @@ const enumValues = (catalog: Catalog): StoredValue[] =>
 /** Inside a transaction; a failure or a slow table costs the answers of that query and nothing else. */
 const attempt = async <Row>(
   client: ClientBase,
+  timeoutMs: number,
   run: () => Promise<readonly Row[]>,
 ): Promise<readonly Row[]> => {
-  await client.query(`SAVEPOINT probe; SET LOCAL statement_timeout = ${TIMEOUT_MS}`)
+  await client.query(`SAVEPOINT probe; SET LOCAL statement_timeout = ${timeoutMs}`)
   try {
     const rows = await run()
     await client.query("RELEASE SAVEPOINT probe")
@@ -101,18 +101,27 @@ export const readValues = async (
   client: ClientBase,
   catalog: Catalog,
   tokens: readonly Token[],
+  timeoutMs: number,
 ): Promise<Values> => {
   const phrases = phrasesOf(tokens)
   const texts = catalog.tables.flatMap(table =>
     table.columns.flatMap(column => (column.category === "text" ? [{ table, column }] : [])),
   )
+  let left = SCANNED_BYTES_MAX
   const scanned = texts
-    .filter(({ table }) => table.bytes >= 0 && table.bytes <= SCANNED_BYTES_MAX)
+    .filter(({ table }) => table.bytes >= 0)
+    .sort((a, b) => a.table.bytes - b.table.bytes)
     .slice(0, COLUMNS_MAX)
+    .filter(({ table }) => {
+      left -= table.bytes
+      return left >= 0
+    })
   const found: StoredValue[] = enumValues(catalog)
   if (scanned.length > 0) {
     const sql = probeSql(catalog, scanned)
-    const rows = await attempt(client, () => ask<{ source: number; value: string }>(client, sql, [phrases]))
+    const rows = await attempt(client, timeoutMs, () =>
+      ask<{ source: number; value: string }>(client, sql, [phrases]),
+    )
     for (const { source, value } of rows) {
       const origin = scanned[source]
       if (origin) found.push({ ...origin, value })
@@ -121,7 +130,7 @@ export const readValues = async (
   if (scanned.length < texts.length) {
     const schemas = [...new Set(catalog.tables.map(({ schema }) => schema))]
     type Row = { schema: string; table: string; column: string; value: string }
-    const rows = await attempt(client, () => ask<Row>(client, statisticsSql, [phrases, schemas]))
+    const rows = await attempt(client, timeoutMs, () => ask<Row>(client, statisticsSql, [phrases, schemas]))
     for (const row of rows) {
       const table = catalog.tables.find(({ schema, name }) => schema === row.schema && name === row.table)
       const column = table && columnNamed(table, row.column)

@@ -226,18 +226,17 @@ export const partsOf = (identifier: string): string[] =>
     .map(part => part.toLowerCase())
     .filter(part => part !== "" && part !== "tbl")
 
-/** Words that carry no condition of their own; leaving them unread costs no confidence. */
+/** Words that carry no condition of their own, so that an answer may leave them out. */
 const silent = new Set(
   (
     "a an the of to in on at for from by with and or that which who whom whose what where when is are was were be " +
     "been being has have had do does did all any every me us my our we i you your please can could would will shall " +
     "show list give get find display tell return fetch select see view want need like there their its it his her they " +
-    "them this these those so as into than then also only just currently now exist exists ever made make placed " +
-    "place put got record records row rows entry entries information info data details detail about each name out up " +
-    "going how many much have having per one ones if it's let know look lookup compute calculate determine provide " +
-    "everything everyone anyone someone something total together their own owned belong belonging belongs come " +
-    "comes coming work works working live lives living based located located , % $ € £ ° euro dollar pound usd eur gbp year old " +
-    "degree celsius unit time times overall"
+    "them this these those so as exist exists ever made make placed " +
+    "place record records row rows entry entries information info data details detail about name " +
+    "how have one ones if it's let know look lookup compute calculate determine provide " +
+    "their owned belong belonging belongs come comes coming work works working live lives living based located , $ € £ " +
+    "euro dollar pound usd eur gbp"
   )
     .split(" ")
     .flatMap(word => [word, singularOf(word)]),

@@ -3,8 +3,13 @@ import { readFileSync } from "node:fs"
 import { performance } from "node:perf_hooks"
 import type pg from "pg"
 import { isFault } from "../../../../../kernel/fault.ts"
-import { sameAnswer } from "./evaluate.ts"
 import { ASKED_AT } from "./evaluation.ts"
+import { hr } from "./hr.ts"
+import { library } from "./library.ts"
+import { sameAnswer } from "./same-answer.ts"
+import { school } from "./school.ts"
+import { sensors } from "./sensors.ts"
+import { shop } from "./shop.ts"
 
 export interface Question {
   readonly schema: string
@@ -17,7 +22,18 @@ export type Half = "tuning" | "held-out"
 
 const folder = new URL("questions/", import.meta.url)
 
-export const schemaSql = (schema: string): string => readFileSync(new URL(`${schema}.sql`, folder), "utf8")
+const schemaSql = (schema: string): string => readFileSync(new URL(`${schema}.sql`, folder), "utf8")
+
+/** The older sets, which the rules were written with; every one is a schema with questions about it. */
+const sets = [shop, hr, library, sensors, school]
+
+export const setupOf = (schema: string): string =>
+  sets.find(({ name }) => name === schema)?.setup ?? schemaSql(schema)
+
+export const questionsOf = (names: readonly string[]): Question[] =>
+  sets
+    .filter(({ name }) => names.includes(name))
+    .flatMap(({ name, pairs }) => pairs.map(({ question, sql }) => ({ schema: name, text: question, sql })))
 
 /** Lines are `# schema`, `Q question` and `A statement`, or `A refuse`. */
 export const readQuestions = (half: Half): Question[] => {
@@ -95,7 +111,7 @@ export const scoreQuestions = async (
     await owner.query(
       "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC",
     )
-    await owner.query(schemaSql(schema))
+    await owner.query(setupOf(schema))
     await owner.query("GRANT SELECT ON ALL TABLES IN SCHEMA public TO svc_reader")
     const client = await reader.connect()
     try {

@@ -1,22 +1,24 @@
 /**
  * Scores the answers to the question files:
- * `npx node packages/server/src/areas/databases/advice/language/testing/score.ts tuning [--details]`
+ * `npm run score-questions -- tuning|held-out|older [--details]`
  */
 import { createGuard } from "../../../sql/guard.ts"
 import { startCluster } from "../../../testing/cluster.ts"
 import { createTranslator } from "../translator.ts"
-import { type Half, readQuestions, scoreQuestions, summaryOf } from "./questions.ts"
+import { type Half, questionsOf, readQuestions, scoreQuestions, summaryOf } from "./questions.ts"
 
 const [half = "tuning", details] = process.argv.slice(2)
+const questions =
+  half === "older" ? questionsOf(["shop", "hr", "library", "sensors", "school"]) : readQuestions(half as Half)
 const cleanups: (() => unknown)[] = []
 const cluster = await startCluster({ after: (cleanup: () => unknown) => cleanups.push(cleanup) }, 18)
 try {
   await using guard = createGuard()
-  const translator = createTranslator({ guard })
+  const translator = createTranslator({ guard, limitMs: 60_000 })
   const scored = await scoreQuestions(
     cluster.pool("owner"),
     cluster.pool("svc_reader"),
-    readQuestions(half as Half),
+    questions,
     (client, volumeId, question, now) =>
       translator.translate({
         question,
