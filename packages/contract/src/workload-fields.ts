@@ -39,6 +39,17 @@ export const Labels = T.Record(T.String(), T.String({ maxLength: 256 }), { descr
 export const Vcpus = T.Number({ exclusiveMinimum: 0, maximum: 1024, multipleOf: 0.25 })
 export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304 })
 export const DiskGb = T.Integer({ minimum: 1, maximum: 65_536 })
+/** What a sandbox has. */
+export const sandboxShape = {
+  vcpus: T.Number(),
+  memory_mb: T.Integer(),
+  disk_gb: T.Integer({
+    description:
+      "An ephemeral sandbox too has a disk beside its memory, which is gone when it ends. Where the installation cannot " +
+      "make disks (it takes root), an ephemeral sandbox writes to its memory, up to three quarters of it; " +
+      "`disk_total_bytes` of its metrics is what it has",
+  }),
+}
 
 export const Image = T.String({
   minLength: 1,

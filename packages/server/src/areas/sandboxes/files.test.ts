@@ -168,7 +168,10 @@ test("what cannot be a file is refused, and a full disk is said to be full", asy
     const files = [{ path: `/${path}`, content: "x" }]
     await assert.rejects(svc.sandboxes.writeFiles({ id, files }), refused)
   }
-  await run("head -c 250000000 /dev/zero > /workspace/full 2>/dev/null || true")
+  // Most of the disk at once, where it is one, and what is left of it or of the memory.
+  await run(
+    "{ fallocate -l 900M /workspace/most; head -c 250000000 /dev/zero > /workspace/full; } 2>/dev/null || true",
+  )
   const body = new Uint8Array(20_000_000)
   await assert.rejects(svc.sandboxes.putFile({ id, path: "workspace/more" }, { body }), refused)
   assert.equal(await run("ls /workspace | grep -c more || true"), "0\n")

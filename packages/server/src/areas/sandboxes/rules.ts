@@ -181,7 +181,7 @@ export const specOf = (
 ): SpecOfMany => ({
   hostname: "sandbox",
   root,
-  disk: { kind: plan.kind === "ephemeral" ? "memory" : "persistent", bytes: plan.disk_gb * GB },
+  disk: { kind: plan.kind === "ephemeral" ? "scratch" : "persistent", bytes: plan.disk_gb * GB },
   vcpus: plan.vcpus,
   memoryBytes: plan.memory_mb * MB,
   processesMax: PROCESSES_MAX,

@@ -85,3 +85,15 @@ test("a running sandbox tells what it uses", async t => {
   assert.ok(metrics.processes >= 1)
   assert.ok(metrics.disk_used_bytes >= 0 && metrics.disk_used_bytes < metrics.disk_total_bytes)
 })
+
+test("an ephemeral sandbox has the disk that its record says, beside its memory", async t => {
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SANDBOX_SCOPES)
+  const id = await runningSandbox(svc)
+  const { disk_total_bytes, memory_total_bytes } = await svc.sandboxes.metrics({ id })
+  const { disk_gb } = await svc.sandboxes.get({ id })
+  if (disk_total_bytes < disk_gb * 2 ** 30) return t.skip("the driver has no disks")
+  const bytes = memory_total_bytes + 100_000_000
+  const command = `head -c ${bytes} /dev/zero >fill && wc -c <fill`
+  assert.equal((await svc.sandboxes.runCommand({ id, command })).stdout, `${bytes}\n`)
+})

@@ -1,6 +1,6 @@
 /** What running workloads use: for bills, and for those who look. */
 import type { Clock } from "../../kernel/clock.ts"
-import type { RuntimePort } from "../../ports/runtime/port.ts"
+import { diskBytesOf, type RuntimePort } from "../../ports/runtime/port.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
 import { GB } from "./shape.ts"
 import type { Live, Workload } from "./workload.ts"
@@ -22,7 +22,7 @@ export const meterTime = (
   meters.count({ ...of, metric: "workload_vcpu_seconds", quantity: spec.vcpus * seconds })
   meters.count({ ...of, metric: "workload_memory_gb_seconds", quantity: (spec.memoryBytes / GB) * seconds })
   // What has a disk that stays is counted whether it runs or not.
-  if (spec.disk.kind === "memory")
+  if (spec.disk.kind !== "persistent")
     meters.count({
       ...of,
       metric: "workload_disk_gb_hours",
@@ -90,7 +90,7 @@ export const readMetrics = async <Item extends Workload>(
     memory_peak_bytes: stats.memoryPeakBytes,
     memory_total_bytes: spec.memoryBytes,
     disk_used_bytes: stats.diskBytes,
-    disk_total_bytes: spec.disk.bytes,
+    disk_total_bytes: diskBytesOf(runtime.capabilities, spec),
     processes: stats.processes,
     network_received_bytes: stats.network?.receivedBytes ?? null,
     network_sent_bytes: stats.network?.sentBytes ?? null,

@@ -8,7 +8,14 @@ export const createAbsentRuntime = (reason: string): RuntimePort => {
   }
   return {
     capabilities: {
-      ...{ driver: "none", isolation: "process", network: "none", persistentDisks: false, freeze: false },
+      ...{
+        driver: "none",
+        isolation: "process",
+        network: "none",
+        persistentDisks: false,
+        scratchDisks: false,
+        freeze: false,
+      },
       ...{ overheadBytes: 0, outOfMemory: "workload" },
       terminalSignals: false,
       limits: { memory: false, cpu: false, processes: false, disk: false },

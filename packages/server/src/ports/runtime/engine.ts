@@ -19,12 +19,6 @@ export interface Engine extends AsyncDisposable {
   list(): Promise<readonly string[]>
 }
 
-const MEMORY_DISK_PART = 0.75
-
-/** Of a disk in memory, which counts as the workload's memory; its processes need some too. */
-export const memoryDiskBytes = ({ disk, memoryBytes }: Pick<WorkloadSpec, "disk" | "memoryBytes">): number =>
-  Math.floor(Math.min(disk.bytes, memoryBytes * MEMORY_DISK_PART))
-
 /** A workload with an agent in it. */
 export interface Booted {
   /** Where the agent reads, and what it says. */

@@ -11,7 +11,7 @@ import type { Duplex, Readable, Writable } from "node:stream"
  *   its disk stays until `destroy`. `stop` ends every process in it, also those that ignore signals or left their
  *   parents. Both may be repeated.
  * - Disk: what was written is there after stop and start, and after a crash of the platform; `destroy` frees it. A
- *   workload whose `disk.kind` is `memory` has none: it begins empty at each start.
+ *   workload whose `disk.kind` is `memory` or `scratch` begins empty at each start.
  * - Limits: what `capabilities.limits` names is enforced on the workload as a whole. Who exceeds memory is killed,
  *   processor time is shared out, a full disk and too many processes are errors inside.
  * - Network: exactly what `spec.network` says. `start` refuses what the driver cannot enforce.
@@ -63,6 +63,8 @@ export interface RuntimeCapabilities {
   readonly network: "none" | "filtered"
   /** Whether disks can outlive a stop. */
   readonly persistentDisks: boolean
+  /** Whether disks that do not outlive a stop are beside the memory. */
+  readonly scratchDisks: boolean
   readonly freeze: boolean
   /** What ends when a workload exceeds its memory: one of its commands, or all of it. */
   readonly outOfMemory: "command" | "workload"
@@ -121,20 +123,37 @@ export type NetworkPolicy =
       readonly address?: string
     }
 
+export type DiskKind = "memory" | "scratch" | "persistent"
+
 /** All that a driver must know of a workload; the same at each start of one id, but for limits, env and mounts. */
 export interface WorkloadSpec {
   /** UUID. */
   readonly id: string
   readonly hostname: string
   readonly root: Root
-  /** One in memory counts as such, and takes up to three quarters of `memoryBytes`. */
-  readonly disk: { readonly kind: "memory" | "persistent"; readonly bytes: number }
+  /**
+   * One in memory counts as such, and takes up to three quarters of `memoryBytes`. A scratch disk has its bytes beside
+   * the memory where `scratchDisks` says so, and is one in memory where not.
+   */
+  readonly disk: { readonly kind: DiskKind; readonly bytes: number }
   /** Processors; 0.5 is half of one. */
   readonly vcpus: number
   readonly memoryBytes: number
   readonly processesMax: number
   readonly network: NetworkPolicy
   readonly mounts: readonly Mount[]
+}
+
+const MEMORY_DISK_PART = 0.75
+
+/** Of a disk in memory, which counts as the workload's memory; its processes need some too. */
+export const memoryDiskBytes = ({ disk, memoryBytes }: Pick<WorkloadSpec, "disk" | "memoryBytes">): number =>
+  Math.floor(Math.min(disk.bytes, memoryBytes * MEMORY_DISK_PART))
+
+/** What its disk holds. */
+export const diskBytesOf = ({ scratchDisks }: RuntimeCapabilities, spec: WorkloadSpec): number => {
+  const { kind, bytes } = spec.disk
+  return kind === "persistent" || (kind === "scratch" && scratchDisks) ? bytes : memoryDiskBytes(spec)
 }
 
 /** The user in a workload, whose home is /home/user; it is root there under `user: "root"`. */

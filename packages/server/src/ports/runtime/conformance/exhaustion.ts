@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { once } from "node:events"
 import { test } from "node:test"
 import {
+  LIST,
   MiB,
   perl,
   persistent,
@@ -105,6 +106,23 @@ const diskTests = (subject: Subject): void => {
     )
     const many = await perl(guest, 'for (1 .. 3_000_000) { open my $f, ">", "f$_" or die "$_ $!"; }')
     assert.match(many.stderr, /No space left/)
+  })
+
+  test("a scratch disk holds more than the memory, no more than its size, and nothing after a stop", async t => {
+    const tooMuch = tooMuchFor(subject)
+    if (tooMuch !== undefined) return t.skip(tooMuch)
+    const { limits, scratchDisks } = subject.runtime.capabilities
+    if (!limits.disk || !scratchDisks) return t.skip("the driver has no scratch disks beside the memory")
+    const disk = { kind: "scratch", bytes: 192 * MiB } as const
+    const { guest, spec } = await startIn(t, subject, { disk, memoryBytes: 96 * MiB })
+    const fill = (bytes: number) => shell(guest, `head -c ${bytes} /dev/zero >>/workspace/fill && echo done`)
+    assert.deepEqual(await fill(150_000_000), { stdout: "done\n", stderr: "", code: 0, signal: null })
+    const { diskBytes } = await subject.runtime.stats(spec.id)
+    assert.ok(diskBytes >= 150_000_000 && diskBytes <= disk.bytes, String(diskBytes))
+    assert.match((await fill(60_000_000)).stderr, /No space left/)
+    await subject.runtime.stop(spec.id, 0)
+    const again = await subject.runtime.start(spec)
+    assert.equal((await shell(again, `${LIST} /workspace`)).stdout, "")
   })
 
   test("nobody fills what is not his disk", async t => {

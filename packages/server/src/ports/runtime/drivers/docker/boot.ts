@@ -2,14 +2,15 @@
 import type { Socket } from "node:net"
 import { fileURLToPath } from "node:url"
 import { PortError } from "../../../port-error.ts"
-import { type Booted, memoryDiskBytes } from "../../engine.ts"
+import type { Booted } from "../../engine.ts"
 import { words } from "../../guest/frames.ts"
 import type { Link, WorkloadNetwork } from "../../network/network.ts"
-import type { WorkloadSpec } from "../../port.ts"
+import { memoryDiskBytes, type WorkloadSpec } from "../../port.ts"
 import type { Disks, Slots } from "../process/disks.ts"
 import { takeLink } from "../process/held.ts"
 import { countsOf } from "../process/hierarchies.ts"
 import { isRoot, UID_BASE, UIDS_EACH, usedOn } from "../process/host.ts"
+import type { ScratchDisks } from "../process/scratch.ts"
 import { seccompFilter } from "../process/seccomp.ts"
 import type { DockerApi } from "./api.ts"
 import type { Arrivals } from "./arrivals.ts"
@@ -29,6 +30,7 @@ export interface Parts {
   readonly hostRoot: HostRoot
   readonly shownImages: ShownImages
   readonly volumes: Volumes
+  readonly scratch: ScratchDisks | undefined
   readonly network: WorkloadNetwork | undefined
   readonly perl: string
   readonly info: DaemonInfo
@@ -48,14 +50,23 @@ interface TakenDisk {
 
 /** What is `held` goes when the workload ends, what is `needed` as soon as its container runs. */
 const takeDisk = async (
-  { containers, disks, slots, perl }: Parts,
+  { containers, disks, slots, scratch, perl }: Parts,
   spec: WorkloadSpec,
   { held, needed }: { held: AsyncDisposableStack; needed: AsyncDisposableStack },
 ): Promise<TakenDisk> => {
   const { id, disk } = spec
-  if (disk.kind === "memory") {
+  if (disk.kind !== "persistent") {
     const slot = slots.take()
     held.defer(() => slots.free(slot))
+    if (disk.kind === "scratch" && scratch) {
+      const path = await scratch.make(id, disk.bytes)
+      held.defer(() => scratch.remove(id))
+      return {
+        slot,
+        source: `file:${path}`,
+        disk: { device: needed.use(await attachLoop(perl, path)).device },
+      }
+    }
     return { slot, source: "memory", disk: { memoryBytes: memoryDiskBytes(spec) } }
   }
   const { slot, source } = await disks.prepare(id, disk.bytes)

@@ -25,6 +25,7 @@ import {
   withoutDiskImages,
   workloadsIn,
 } from "../process/host.ts"
+import { openScratchDisks } from "../process/scratch.ts"
 import { openDockerApi } from "./api.ts"
 import { openArrivals } from "./arrivals.ts"
 import { boot, type Parts } from "./boot.ts"
@@ -100,6 +101,7 @@ const capabilitiesOf = (found: Found): RuntimeCapabilities => {
     overheadBytes: SHIM_BYTES,
     network: hasNetwork ? "filtered" : "none",
     persistentDisks: true,
+    scratchDisks: diskImages,
     freeze: true,
     outOfMemory: "command",
     terminalSignals: true,
@@ -169,6 +171,7 @@ export const openDockerRuntime = async (options: DockerOptions): Promise<Runtime
   const parts: Parts = {
     ...{ api, containers, arrivals, disks, slots, hostRoot, shownImages, network, perl, info },
     volumes: createVolumes(api),
+    scratch: diskImages ? await openScratchDisks(join(directory, "scratch"), perl) : undefined,
     openFiles: await openFilesPerProcess(),
   }
   const [failure, withoutRoots] = await Promise.all([

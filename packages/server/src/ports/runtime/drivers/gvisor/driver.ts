@@ -96,6 +96,7 @@ const sandboxes = (runsc: string, kit: AgentKit, isDemanded: boolean): Confineme
     limits: { ...groups.limits, processes: false, disk: images },
     network: "none",
     persistentDisks: true,
+    scratchDisks: images,
     freeze: groups.freeze,
     outOfMemory: "workload",
     terminalSignals,

@@ -108,7 +108,7 @@ export const createSandboxCarrier = (api: KubernetesApi, instance: string): Carr
       if (await api.get("pods", nameOf(instance, spec.id))) return false
       const wanted = sandboxOf(options, spec, "Running")
       if (await api.create("sandboxes", wanted)) return true
-      if (spec.disk.kind === "memory") return false
+      if (spec.disk.kind !== "persistent") return false
       return (await mode(spec.id, "Running", { podTemplate: wanted.spec.podTemplate })) !== undefined
     },
     end: async (id, isKept) =>

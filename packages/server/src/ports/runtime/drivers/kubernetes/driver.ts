@@ -96,7 +96,7 @@ const capabilitiesOf = ({
   limits: { memory: true, cpu: true, processes: false, disk: false },
   overheadBytes: DOOR_BYTES,
   network: hasNetwork ? "filtered" : "none",
-  ...{ persistentDisks: true, freeze: false, outOfMemory: "workload", mounts: false },
+  ...{ persistentDisks: true, scratchDisks: true, freeze: false, outOfMemory: "workload", mounts: false },
   ...{ terminalSignals: true, separatesRoot: true, narrowsKernelFiles: false, roots: ["host"] },
   sharedResources: isolation === "container" ? sharedResources : {},
   reasons: [

@@ -1,8 +1,7 @@
 /** What workloads are made of in Kubernetes. */
 import { apiVersions } from "../../../kubernetes/resources.ts"
-import { memoryDiskBytes } from "../../engine.ts"
 import { words } from "../../guest/frames.ts"
-import type { WorkloadSpec } from "../../port.ts"
+import { memoryDiskBytes, type WorkloadSpec } from "../../port.ts"
 import { seccompFilter } from "../process/seccomp.ts"
 
 export const INSTANCE_LABEL = "svc.instance"
@@ -142,10 +141,14 @@ const doorContainer = ({ image }: PodOptions) => ({
   securityContext: securityOf([]),
 })
 
-const diskVolume = ({ instance }: PodOptions, spec: WorkloadSpec) =>
-  spec.disk.kind === "persistent"
-    ? { name: DISK, persistentVolumeClaim: { claimName: nameOf(instance, spec.id) } }
+const diskVolume = ({ instance }: PodOptions, spec: WorkloadSpec) => {
+  const { kind, bytes } = spec.disk
+  if (kind === "persistent")
+    return { name: DISK, persistentVolumeClaim: { claimName: nameOf(instance, spec.id) } }
+  return kind === "scratch"
+    ? { name: DISK, emptyDir: { sizeLimit: String(bytes) } }
     : { name: DISK, emptyDir: { medium: "Memory", sizeLimit: String(memoryDiskBytes(spec)) } }
+}
 
 /** The labels and the spec of a workload's Pod, whoever makes it. */
 export const podTemplate = (options: PodOptions, spec: WorkloadSpec) => ({

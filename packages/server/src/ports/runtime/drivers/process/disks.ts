@@ -18,8 +18,9 @@ export interface Disks {
 }
 
 /** Of an ext4 with a journal. */
-const IMAGE_BYTES_MIN = 16 * 2 ** 20
+export const IMAGE_BYTES_MIN = 16 * 2 ** 20
 const MKFS_MS_MAX = 60_000
+const OPTIONS = ["-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]
 
 /** Numbers of users that are in use, and the lowest that is not. */
 export interface Slots {
@@ -47,15 +48,20 @@ export const createSlots = (slotsMax: number): Slots => {
   }
 }
 
-const makeImage = async (path: string, bytes: number): Promise<void> => {
+/** An ext4 in a new file. */
+export const makeFileSystem = async (
+  path: string,
+  bytes: number,
+  options: readonly string[],
+): Promise<void> => {
   const file = await open(path, "wx", 0o600)
   try {
     await file.truncate(Math.max(bytes, IMAGE_BYTES_MIN))
   } finally {
     await file.close()
   }
-  const options = ["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]
-  await promisify(execFile)("mkfs.ext4", [...options, path], { timeout: MKFS_MS_MAX })
+  const all = ["-q", "-F", "-m", "0", ...options, path]
+  await promisify(execFile)("mkfs.ext4", all, { timeout: MKFS_MS_MAX })
 }
 
 const slotIn = async (folder: string): Promise<number | undefined> => {
@@ -85,7 +91,7 @@ export const openDisks = async (options: {
     try {
       await mkdir(folder, { mode: 0o700 })
       await writeFile(join(folder, "slot"), String(slot))
-      if (images) await makeImage(join(folder, "disk.ext4"), bytes)
+      if (images) await makeFileSystem(join(folder, "disk.ext4"), bytes, OPTIONS)
       else await mkdir(join(folder, "disk"), { mode: 0o755 })
       await rename(folder, join(directory, id))
     } catch (error) {

@@ -13,6 +13,7 @@ export const capabilitiesOf = ({ groups, images, ownUsers, withoutRoots }: Found
   overheadBytes: 0,
   network: "none",
   persistentDisks: true,
+  scratchDisks: images,
   freeze: groups.freeze,
   outOfMemory: "command",
   terminalSignals: true,

@@ -1,19 +1,22 @@
 /** What a workload has of this machine while it runs, for drivers whose workloads one launcher starts. */
 import { PortError } from "../../../port-error.ts"
-import { type Booted, type Engine, memoryDiskBytes } from "../../engine.ts"
+import type { Booted, Engine } from "../../engine.ts"
 import type { Link, WorkloadNetwork } from "../../network/network.ts"
-import type { RuntimeCapabilities, WorkloadSpec } from "../../port.ts"
+import { memoryDiskBytes, type RuntimeCapabilities, type WorkloadSpec } from "../../port.ts"
 import { createSlots, type Disks, openDisks, type Slots } from "./disks.ts"
 import { type Group, type Groups, openGroups } from "./groups.ts"
 import type { GroupLimits } from "./hierarchies.ts"
 import { instanceOf, SLOTS_MAX } from "./host.ts"
 import { type Launcher, openLauncher } from "./launcher.ts"
+import { openScratchDisks, type ScratchDisks } from "./scratch.ts"
 
 export interface Holdings {
   readonly launcher: Launcher
   readonly groups: Groups
   readonly disks: Disks
   readonly slots: Slots
+  /** Undefined where disks cannot be file systems of their own: then they are in memory. */
+  readonly scratch: ScratchDisks | undefined
   readonly network: WorkloadNetwork | undefined
 }
 
@@ -37,6 +40,7 @@ export const openHoldings = async (options: {
   await Promise.all((await groups.list()).map(id => groups.remove(id)))
   const slots = createSlots(SLOTS_MAX)
   const disks = await openDisks({ directory: `${directory}/disks`, slots, images })
+  const scratch = images ? await openScratchDisks(`${directory}/scratch`, perl) : undefined
   const said: string[] = []
   const hear = (line: string) => {
     said[0] = line
@@ -44,7 +48,7 @@ export const openHoldings = async (options: {
   }
   const launcher = await openLauncher({ perl, program, directory, log: hear })
   return {
-    ...{ launcher, groups, disks, slots, said: () => said },
+    ...{ launcher, groups, disks, slots, scratch, said: () => said },
     async [Symbol.asyncDispose]() {
       await launcher[Symbol.asyncDispose]()
       await groups.close()
@@ -72,37 +76,56 @@ export const takeLink = async (
   return await network.take(policy)
 }
 
-export const hold = async (
-  { groups, disks, slots, network }: Holdings,
-  spec: WorkloadSpec,
-  limits: GroupLimits,
-): Promise<Held> => {
+interface HeldDisk {
+  readonly slot: number
+  readonly source: string
+  leave(): Promise<void>
+}
+
+const holdDisk = async ({ disks, slots, scratch }: Holdings, spec: WorkloadSpec): Promise<HeldDisk> => {
   const { id, disk } = spec
-  const isKept = disk.kind === "persistent"
-  const { slot, source } = isKept
-    ? await disks.prepare(id, disk.bytes)
-    : { slot: slots.take(), source: `memory:${memoryDiskBytes(spec)}` }
-  const leave = () => {
-    if (!isKept) slots.free(slot)
+  if (disk.kind === "persistent") {
+    return { ...(await disks.prepare(id, disk.bytes)), leave: async () => undefined }
   }
-  const link = await takeLink(network, spec).catch(error => {
-    leave()
+  const slot = slots.take()
+  try {
+    const isFile = disk.kind === "scratch" && scratch !== undefined
+    const source = isFile ? `file:${await scratch.make(id, disk.bytes)}` : `memory:${memoryDiskBytes(spec)}`
+    return {
+      slot,
+      source,
+      async leave() {
+        slots.free(slot)
+        if (isFile) await scratch.remove(id)
+      },
+    }
+  } catch (error) {
+    slots.free(slot)
+    throw error
+  }
+}
+
+export const hold = async (holdings: Holdings, spec: WorkloadSpec, limits: GroupLimits): Promise<Held> => {
+  const { groups, network } = holdings
+  const { slot, source, leave } = await holdDisk(holdings, spec)
+  const link = await takeLink(network, spec).catch(async error => {
+    await leave()
     throw error
   })
   try {
-    const group = await groups.create(id, limits)
+    const group = await groups.create(spec.id, limits)
     return {
       ...{ slot, disk: source, group, link },
       async release() {
         await group.remove()
         // Nobody waits for it but who asks for the same address.
         void link?.[Symbol.asyncDispose]()
-        leave()
+        await leave()
       },
     }
   } catch (error) {
     await link?.[Symbol.asyncDispose]()
-    leave()
+    await leave()
     throw error
   }
 }

@@ -54,6 +54,7 @@ const capabilitiesOf = ({ parts, withoutRoots, reasons }: Opened): RuntimeCapabi
     limits: { memory: true, cpu: groups.limits.cpu, processes: false, disk: true },
     network: network ? "filtered" : "none",
     persistentDisks: true,
+    scratchDisks: true,
     freeze: groups.freeze,
     outOfMemory: "command",
     terminalSignals: true,
