@@ -63,6 +63,17 @@ const neighbourTests = (subject: Subject): void => {
     }
   })
 
+  test("the list of mounts tells nothing of where the platform keeps its files", async t => {
+    if (!narrows(subject)) return t.skip("it is of another kernel, or of a container runtime")
+    const { guest } = await startIn(t, subject)
+    for (const user of users) {
+      const { stdout } = await shell(guest, "cat /proc/self/mountinfo /proc/self/mounts", { user })
+      assert.match(stdout, /proc/)
+      for (const place of [tmpdir(), process.cwd()])
+        assert.ok(!stdout.split(/[ ,=:]/).some(word => word.startsWith(`${place}/`)), stdout)
+    }
+  })
+
   test("a command finds no descriptors but its three", async t => {
     const { guest } = await startIn(t, subject)
     const list = 'opendir my $d, "/proc/self/fd"; print join " ", sort grep { /^\\d+$/ } readdir $d'

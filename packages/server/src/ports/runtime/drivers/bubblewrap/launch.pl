@@ -28,13 +28,29 @@ sub machine {
         Root::tree($asked, $uid);
         Root::directory($_, 0755, $uid) for qw(dev proc);
     }
-    for (Agent::words($asked->{kit}, '/.svc/agent'), @{ $asked->{mount} }) {
+    show_agent($asked->{kit}, Root::target('.', '/.svc/agent'));
+    for (@{ $asked->{mount} }) {
         my ($source, $target) = unpack 'N/a* N/a*', $_;
         Root::show($source, Root::target('.', $target), Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV);
     }
     Root::finish() unless $asked->{image};
     chdir '..' or die "root: $!\n";
     Root::enter();
+}
+
+# A bind mount would tell its path on the machine in /proc/self/mountinfo; an overlay tells what it was asked for.
+sub show_agent {
+    my ($kit, $at) = @_;
+    my ($parent, $name) = $kit =~ m{^(.*)/([^/]+)$};
+    opendir my $workload, '.' or die "workload: $!\n";
+    my $here = '/proc/self/fd/' . fileno $workload;
+    chdir $parent or die "agent: $!\n";
+    my $flags = Root::MS_RDONLY | Root::MS_NOSUID | Root::MS_NODEV;
+    # The kernel asks for two layers.
+    my $options = "lowerdir=$name:$here/../empty";
+    my $is_shown = defined Kernel::call('mount', 'svc', "$here/$at", 'overlay', $flags, $options);
+    chdir $here or die "workload: $!\n";
+    Root::show($kit, $at, Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV) unless $is_shown;
 }
 
 # What of /proc is not for workloads. Settings are the same in each /proc; those of the network are its reader's. Files that
