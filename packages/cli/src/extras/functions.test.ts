@@ -32,7 +32,7 @@ test("a file is deployed under its name, and deployed anew the next time", async
   assert.equal((await svc.functions.get({ id: "hello" })).memory_mb, 256)
 })
 
-test("a folder is deployed with all its files, and one with files that are no text is refused", async t => {
+test("a folder is deployed with all its files, those that are no text and may be executed included", async t => {
   const { run, folder, svc } = await functionsWorld(t)
   await mkdir(join(folder, "lib"))
   await writeFile(
@@ -45,9 +45,26 @@ test("a folder is deployed with all its files, and one with files that are no te
   const answer = await svc.functions.invoke({ id: "two", payload: {} })
   assert.equal("result" in answer && answer.result, 2)
   await writeFile(join(folder, "image"), Buffer.from([255, 254, 0]))
-  const refused = await run(["functions", "deploy", "two", folder])
-  assert.equal(refused.code, 2)
-  assert.match(refused.err, /no text/)
+  await writeFile(join(folder, "say"), "#!/bin/sh\necho said\n", { mode: 0o755 })
+  await writeFile(
+    join(folder, "index.py"),
+    "import subprocess\ndef handler(event, context):\n" +
+      "  said = subprocess.run(['/var/task/say'], capture_output=True, text=True).stdout\n" +
+      "  return [list(open('/var/task/image', 'rb').read()), said]\n",
+  )
+  const second = await run(["functions", "deploy", "two", folder])
+  assert.equal(second.code, 0, second.err)
+  const bytes = await svc.functions.invoke({ id: "two", payload: {} })
+  assert.deepEqual("result" in bytes && bytes.result, [[255, 254, 0], "said\n"])
+})
+
+test("a folder whose dependencies are not installed is refused, and says what to do", async t => {
+  const { run, folder } = await functionsWorld(t)
+  await writeFile(join(folder, "package.json"), '{"type":"module","dependencies":{"ms":"2.1.3"}}')
+  await writeFile(join(folder, "index.js"), 'import ms from "ms"\nexport const handler = () => ms(1000)\n')
+  const { code, err } = await run(["functions", "deploy", "late", folder])
+  assert.equal(code, 1)
+  assert.match(err, /package\.json.*: ms\. Run npm install/)
 })
 
 test("a module of WebAssembly is deployed by its file", async t => {

@@ -21,7 +21,8 @@ export const deployFlags: OwnFlags = {
 
 export const deployUsage = `svc functions deploy <name> <path> [--runtime <name>] [--handler <file.function>] [--env-file <file>] [--public]
 
-The path is a file of code, a .zip, or a folder with all its files. A function of that name is deployed anew.`
+The path is a file of code, a .zip, or a folder with all its files, of any kind. A function of that name is deployed anew.
+Dependencies are part of the folder (npm install; pip install -r requirements.txt -t .), or bundled into the code.`
 
 export const logsFlags: OwnFlags = {
   follow: { type: "boolean", short: "f", about: "Go on with what comes" },
@@ -35,6 +36,8 @@ type Code = Pick<DeployInput, "code" | "code_zip" | "files">
 
 const FOLLOW_EVERY_MS = 1_000
 const FILES_MAX = 5_000
+/** The system that made an archive, in its format: file modes are those of Unix. */
+const UNIX = 3
 const LINES_MAX = 1_000
 
 const connected = async (globals: Globals, terminal: Terminal): Promise<Svc> => {
@@ -43,39 +46,49 @@ const connected = async (globals: Globals, terminal: Terminal): Promise<Svc> => 
   return svc
 }
 
-const isText = (bytes: Buffer): boolean => Buffer.from(bytes.toString()).equals(bytes)
+interface Read {
+  readonly code: Code
+  /** Paths in a folder. */
+  readonly names: readonly string[]
+}
 
-const readFolder = async (folder: string): Promise<Code> => {
-  const files: Record<string, string> = {}
+/** As a zip, which carries bytes of any kind and who may execute a file. */
+const readFolder = async (folder: string): Promise<Read> => {
+  const files: Record<string, [Uint8Array, { os: number; attrs: number }]> = {}
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name)
     const name = relative(folder, path).split(sep).join("/")
     if (!entry.isFile() || name.split("/").includes(".git")) continue
-    const bytes = await readFile(path)
-    if (!isText(bytes)) throw new UsageError(`${path} is no text: deploy a .zip of the folder`)
-    files[name] = bytes.toString()
+    const { mode } = await stat(path)
+    files[name] = [await readFile(path), { os: UNIX, attrs: mode << 16 }]
     if (Object.keys(files).length > FILES_MAX)
       throw new UsageError(`${folder} has more than ${FILES_MAX} files`)
   }
-  return { files }
+  const names = Object.keys(files)
+  if (names.length === 0) throw new UsageError(`${folder} has no files`)
+  const { zipSync } = await import("fflate")
+  return { code: { code_zip: Buffer.from(zipSync(files)).toString("base64") }, names }
 }
 
-const readCode = async (path: string): Promise<Code> => {
+const readCode = async (path: string): Promise<Read> => {
   const found = await stat(path).catch(() => undefined)
   if (!found) throw new UsageError(`there is no ${path}`, "functions deploy")
   if (found.isDirectory()) return readFolder(path)
   const bytes = await readFile(path)
-  const ending = extname(path)
+  return { code: codeOfFile(extname(path), bytes), names: [] }
+}
+
+const codeOfFile = (ending: string, bytes: Buffer): Code => {
   if (ending === ".wasm") return { code: bytes.toString("base64") }
   if (ending === ".zip") return { code_zip: bytes.toString("base64") }
   if (ending === ".js" || ending === ".py") return { code: bytes.toString() }
   return { files: { [`index${ending}`]: bytes.toString() } }
 }
 
-const runtimeOf = (path: string, { files = {} }: Code): string => {
+const runtimeOf = (path: string, { names }: Read): string => {
   if (extname(path) === ".wasm") return "wasm"
-  return extname(path) === ".py" || "index.py" in files ? "python3" : "nodejs"
+  return extname(path) === ".py" || names.includes("index.py") ? "python3" : "nodejs"
 }
 
 const textOf = (value: string | true | undefined): string | undefined =>
@@ -105,13 +118,13 @@ export const deploy: Extra = async (globals, [name, path, ...surplus], terminal,
   if (name === undefined || path === undefined)
     throw new UsageError("name the function and its code", "functions deploy")
   if (surplus.length > 0) throw new UsageError(`unexpected word: ${surplus[0]}`, "functions deploy")
-  const code = await readCode(path)
+  const read = await readCode(path)
   const settings = await settingsOf(flags)
   const svc = await connected(globals, terminal)
-  const input = { ...settings, ...code }
+  const input = { ...settings, ...read.code }
   const reply = await svc.functions.update({ id: name, ...input }).catch(error => {
     if (!(error instanceof SvcError) || error.code !== "function_not_found") throw error
-    return svc.functions.create({ runtime: runtimeOf(path, code), ...input, name })
+    return svc.functions.create({ runtime: runtimeOf(path, read), ...input, name })
   })
   if (globals.json) printJson(reply, terminal.out)
   else printReply(reply, terminal.out, terminal.err)

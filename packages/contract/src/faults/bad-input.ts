@@ -160,7 +160,7 @@ export const badInputFaults = {
   invalid_function_code: {
     status: 400,
     text: "the code of the function cannot be used[: {reason}]",
-    help: "Send exactly one of `code`, `code_zip`, `files` and `storage`. A zip archive has plain files under relative paths: no links, no encryption, no more and no larger files than the API reference allows.",
+    help: "Send exactly one of `code`, `code_zip`, `files` and `storage`. A zip archive has plain files under relative paths: no links, no encryption, no more and no larger files than the API reference allows. Nothing is installed here: packages that `package.json` or `requirements.txt` name are part of the code, or bundled into it.",
   },
   function_payload_too_large: {
     status: 400,

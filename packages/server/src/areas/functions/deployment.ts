@@ -24,6 +24,7 @@ import {
   fromZipOrModule,
   packCode,
 } from "./code.ts"
+import { checkDependencies } from "./dependencies.ts"
 import { envContext } from "./invoker.ts"
 import type { LanguageRuntime, Runtimes } from "./runtimes.ts"
 import { type DeployedRow, functionStore } from "./store.ts"
@@ -175,6 +176,7 @@ export const readDeployment = async (
   const isAlike = before && isContainer === (before.image !== null)
   if (!files && !isAlike) throw fault("missing_parameter", { field: isContainer ? "image" : "code" })
   const own = isContainer ? columns : { ...columns, image: null, image_digest: null }
+  if (files) checkDependencies(language.name, files)
   return { code: files && (await packCode(files)), columns: own, language }
 }
 
