@@ -26,7 +26,7 @@ const places: readonly Place[] = [
   { name: "tools", files: /^tools\//, may: [any], packages: [any] },
   { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
   { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },
-  { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/] },
+  { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/, /^fflate$/] },
   {
     name: "platform",
     files: s(

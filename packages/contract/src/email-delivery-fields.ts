@@ -116,7 +116,9 @@ export const NewEmailSettings = T.Object({
           }),
         ),
       ),
-      max_per_second: Optional(T.Integer({ minimum: 1, maximum: 1000, default: 10 })),
+      max_per_second: Optional(
+        T.Integer({ minimum: 1, maximum: 1000, default: 10, description: "Mails that your relay is sent" }),
+      ),
     }),
   ),
   ...flags,

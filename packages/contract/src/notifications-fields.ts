@@ -181,7 +181,11 @@ export const deviceFields = {
     T.Object(
       {
         endpoint: T.String({ minLength: 1, maxLength: 2048 }),
-        expirationTime: T.Optional(Nullable(T.Number())),
+        expirationTime: T.Optional(
+          Nullable(
+            T.Number({ description: "As browsers send it; a push service says itself when it has expired" }),
+          ),
+        ),
         keys: SubscriptionKeys,
       },
       {
@@ -192,7 +196,13 @@ export const deviceFields = {
   ),
   environment: T.Optional(OneOf(["production", "sandbox"])),
   name: T.Optional(T.String({ maxLength: 100 })),
-  locale: T.Optional(T.String({ maxLength: 35, pattern: "^[A-Za-z0-9-]+$" })),
+  locale: T.Optional(
+    T.String({
+      maxLength: 35,
+      pattern: "^[A-Za-z0-9-]+$",
+      description: "For your own use: shown in the record, and nothing is translated by it",
+    }),
+  ),
 }
 
 export const Device = T.Object({
