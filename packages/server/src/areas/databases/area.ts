@@ -113,7 +113,7 @@ export const databasesArea = defineArea({
     const compute = opened.use(
       createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
     )
-    const sessions: SessionPools = opened.use(createSessionPools({ directory, compute, log }))
+    const sessions: SessionPools = opened.use(createSessionPools({ engine, directory, compute, log }))
     const making = createMaking({ database, changes, engine, box, platformEvents })
     const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
     const swap = createSwap({

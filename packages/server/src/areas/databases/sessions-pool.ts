@@ -1,11 +1,12 @@
 import pg from "pg"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
-import { DATABASE_NAME, type Endpoint, OWNER_ROLE, READER_ROLE } from "../../ports/engine/port.ts"
+import { DATABASE_NAME, type Endpoint, type EnginePort } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"
 import { served } from "./served.ts"
-import { SESSION_SETTINGS, type SessionRole, type Sessions } from "./sessions.ts"
+import { type SessionRole, type Sessions, sessionConfig } from "./sessions.ts"
+import { invalidSql } from "./sql/failures.ts"
 import { discardAll } from "./sql/statement.ts"
 
 export interface SessionPools extends Sessions, AsyncDisposable {
@@ -18,16 +19,13 @@ const CONNECTIONS_MAX = 20
 const CONNECT_TIMEOUT_MS = 10_000
 const IDLE_MS = 10_000
 
-const roles: Readonly<Record<SessionRole, string>> = { owner: OWNER_ROLE, reader: READER_ROLE }
-
 const openPool = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
   const pool = new pg.Pool({
-    ...SESSION_SETTINGS,
+    ...sessionConfig(role, branch.volume.pgVersion),
     host: endpoint.host,
     port: endpoint.port,
     database: DATABASE_NAME,
-    user: roles[role],
-    password: branch.credentials[role],
+    password: branch.credentials.reader,
     ssl: endpoint.tls ? { ca: endpoint.tls.ca, servername: endpoint.tls.servername } : false,
     max: CONNECTIONS_MAX,
     application_name: "svc-http",
@@ -43,8 +41,36 @@ const openPool = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): p
 }
 
 const CONNECTION_LIMIT = "53300"
+const NO_DATABASE = "3D000"
+/**
+ * What a tenant can do to the platform's own roles and to the database: another password, no login, no right to
+ * connect, no connections at all.
+ */
+const SHUT_OUT = new Set(["28P01", "28000", "42501", "55000"])
+
+const isShutOut = (error: unknown): boolean => {
+  const { code = "", message = "" } = error as { code?: string; message?: string }
+  return SHUT_OUT.has(code) || (code === CONNECTION_LIMIT && / for (?:role|database) /.test(message))
+}
+
+const connectionFault = (error: unknown): Error => {
+  const { code } = error as { code?: string }
+  if (code === NO_DATABASE) {
+    return invalidSql(`the server has no database ${DATABASE_NAME} any more; it was dropped or renamed`, {
+      sqlstate: NO_DATABASE,
+    })
+  }
+  if (code === CONNECTION_LIMIT || /timeout exceeded when trying to connect/.test(String(error)))
+    return fault("rate_limited", undefined, { internal: error, headers: { "retry-after": "1" } })
+  return fault(
+    "service_unavailable",
+    { reason: "the database does not take connections" },
+    { internal: error, headers: { "retry-after": "1" } },
+  )
+}
 
 export const createSessionPools = (needs: {
+  engine: Pick<EnginePort, "restoreAccess">
   directory: Directory
   compute: Compute
   log: Logger
@@ -53,24 +79,35 @@ export const createSessionPools = (needs: {
   const pools = new Map<string, pg.Pool>()
 
   const poolOf = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
-    const key = `${branch.volume.id}:${role}:${branch.credentials[role]}`
+    const key = `${branch.volume.id}:${role}:${branch.credentials.reader}`
     const known = pools.get(key) ?? openPool(branch, role, endpoint)
     pools.set(key, known)
     return known
   }
 
-  const connect = async (pool: pg.Pool): Promise<pg.PoolClient> => {
+  /** Many calls find the same closed door. */
+  const restoring = new Map<string, Promise<void>>()
+  const restoreAccess = ({ volume, credentials }: ReadyBranch): Promise<void> => {
+    const known = restoring.get(volume.id)
+    if (known) return known
+    log.warn({ volume: volume.id }, "a database refuses the platform, whose access is restored")
+    const restored = needs.engine
+      .restoreAccess(volume, credentials)
+      .finally(() => restoring.delete(volume.id))
+    restoring.set(volume.id, restored)
+    return restored
+  }
+
+  const connect = async (branch: ReadyBranch, pool: pg.Pool): Promise<pg.PoolClient> => {
     try {
       return await pool.connect()
     } catch (error) {
-      const { code } = error as { code?: string }
-      if (code === CONNECTION_LIMIT || /timeout exceeded when trying to connect/.test(String(error)))
-        throw fault("rate_limited", undefined, { internal: error, headers: { "retry-after": "1" } })
-      throw fault(
-        "service_unavailable",
-        { reason: "the database does not take connections" },
-        { internal: error, headers: { "retry-after": "1" } },
-      )
+      if (!isShutOut(error)) throw connectionFault(error)
+      return restoreAccess(branch)
+        .then(() => pool.connect())
+        .catch(second => {
+          throw connectionFault(second)
+        })
     }
   }
 
@@ -84,7 +121,7 @@ export const createSessionPools = (needs: {
       const branch = await directory.find(target)
       if (!branch) throw fault("branch_not_found")
       using lease = await served(() => compute.acquire(branch, signal))
-      const client = await connect(poolOf(branch, role, lease.endpoint))
+      const client = await connect(branch, poolOf(branch, role, lease.endpoint))
       try {
         const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
         if (!cleaned) await discardAll(client)

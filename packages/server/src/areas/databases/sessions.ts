@@ -1,4 +1,6 @@
 import type pg from "pg"
+import { asOptions, pinnedSettings } from "../../ports/engine/pinned-settings.ts"
+import { OWNER_ROLE, OWNER_SESSION_ROLE, type PgVersion, READER_ROLE } from "../../ports/engine/port.ts"
 import type { Target } from "./target.ts"
 
 /** `owner` owns everything in the database; `reader` may read everything, and write nothing. */
@@ -14,22 +16,28 @@ export interface Session {
 /** How long one statement may run unless its caller says otherwise. */
 export const STATEMENT_TIMEOUT_MS = 30_000
 
+const loginRoles: Readonly<Record<SessionRole, string>> = { owner: OWNER_SESSION_ROLE, reader: READER_ROLE }
+
 /**
- * What every session starts with and is reset to, whatever the database or the role is set to: values come in the
- * forms that are parsed here, and strings mean the same to the server as to the parser that judges statements.
+ * How a session is opened, and what it starts with and is reset to, whatever the tenant has set for its roles or its
+ * database: values come in the forms that are parsed here, and strings mean the same to the server as to the parser
+ * that judges statements. What a tenant sets for the database beyond that (a search path, a time zone) holds here too.
  */
-export const SESSION_SETTINGS = {
+export const sessionConfig = (role: SessionRole, version: PgVersion) => ({
+  user: loginRoles[role],
   statement_timeout: STATEMENT_TIMEOUT_MS,
-  options: [
-    "standard_conforming_strings=on",
-    "DateStyle=ISO,MDY",
-    "IntervalStyle=postgres",
-    "bytea_output=hex",
-    "extra_float_digits=1",
-  ]
-    .map(setting => `-c ${setting}`)
-    .join(" "),
-} as const
+  options: asOptions({
+    ...pinnedSettings(version),
+    role: role === "owner" ? OWNER_ROLE : "none",
+    default_transaction_read_only: role === "owner" ? "off" : "on",
+    synchronous_commit: "on",
+    standard_conforming_strings: "on",
+    DateStyle: "ISO,MDY",
+    IntervalStyle: "postgres",
+    bytea_output: "hex",
+    extra_float_digits: "1",
+  }),
+})
 
 export interface SessionOptions {
   readonly signal?: AbortSignal

@@ -3,11 +3,11 @@ import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
-import { DATABASE_NAME, type Endpoint, type EnginePort, OWNER_ROLE } from "../../ports/engine/port.ts"
+import { DATABASE_NAME, type Endpoint, type EnginePort, type PgVersion } from "../../ports/engine/port.ts"
 import { PortError } from "../../ports/port-error.ts"
 import { volumeRow } from "./making.ts"
 import { newCredentials } from "./passwords.ts"
-import { SESSION_SETTINGS, type Session } from "./sessions.ts"
+import { type Session, sessionConfig } from "./sessions.ts"
 import { databaseStore } from "./store.ts"
 import type { Target } from "./target.ts"
 
@@ -21,10 +21,14 @@ export type WithThrowawayBranch = <Result>(
 /** Where copies take time and room by size, a larger database is not copied for advice. */
 const COPIED_BYTES_MAX = 1024 ** 3
 
-const connect = async ({ host, port, tls }: Endpoint, password: string): Promise<pg.PoolClient> => {
+const connect = async (
+  { host, port, tls }: Endpoint,
+  version: PgVersion,
+  password: string,
+): Promise<pg.PoolClient> => {
   const client = new pg.Client({
-    ...SESSION_SETTINGS,
-    ...{ host, port, database: DATABASE_NAME, user: OWNER_ROLE, password, application_name: "svc-advice" },
+    ...sessionConfig("owner", version),
+    ...{ host, port, database: DATABASE_NAME, password, application_name: "svc-advice" },
     ssl: tls ? { ca: tls.ca, servername: tls.servername } : false,
   })
   client.on("error", () => undefined)
@@ -58,7 +62,7 @@ export const createThrowaway = (needs: {
     await store.insertVolume(volumeRow(volume, organizationId, databaseId, new Date(clock.now())))
     try {
       await engine.branch(target.volume, volume, { kind: "head" }, credentials)
-      const client = await connect(await engine.wake(volume), credentials.owner)
+      const client = await connect(await engine.wake(volume), volume.pgVersion, credentials.reader)
       try {
         return await work({ client, wakeMs: 0 })
       } finally {

@@ -21,7 +21,7 @@ export interface VolumeRef {
   readonly tier: Tier
 }
 
-/** Passwords of a volume's two login roles. `owner` owns the database; `svc_reader` may read everything in it. */
+/** Passwords of a volume's login roles: that of `owner`, which is the tenant's, and that of the platform's own roles. */
 export interface VolumeCredentials {
   readonly owner: string
   readonly reader: string
@@ -29,6 +29,9 @@ export interface VolumeCredentials {
 
 export const DATABASE_NAME = "app"
 export const OWNER_ROLE = "owner"
+/** As whom the platform itself logs in to act as `owner`, whatever the tenant does to that role's password or settings. */
+export const OWNER_SESSION_ROLE = "svc_owner"
+/** May read what the tenant's roles make, and no catalog that holds secrets. */
 export const READER_ROLE = "svc_reader"
 /** Roles of the platform's own: nobody may log in as one from outside. */
 export const PLATFORM_ROLE_PREFIX = "svc_"
@@ -148,6 +151,11 @@ export interface EnginePort extends AsyncDisposable {
   ): Promise<BranchedFrom>
   /** Changes the passwords; sessions that are open stay. */
   setCredentials(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
+  /**
+   * Lets the platform's own roles into a volume again that a tenant shut them out of: by another password or setting of
+   * a role, a limit of connections, rights taken away.
+   */
+  restoreAccess(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
   window(volume: VolumeRef): Promise<RecoveryWindow>
   /** Drops the history before `before` as far as nothing after it needs it. */
   prune(volume: VolumeRef, before: Date): Promise<void>

@@ -104,6 +104,8 @@ export const stateOf = (client: pg.ClientBase): SessionState => {
  */
 export const CLEAN = [
   "SET SESSION AUTHORIZATION DEFAULT",
+  // To the role that the session began with.
+  "RESET ROLE",
   "RESET ALL",
   "CLOSE ALL",
   "UNLISTEN *",
@@ -112,4 +114,5 @@ export const CLEAN = [
   "DISCARD SEQUENCES",
 ].join(";")
 
-export const CLEAN_ALL = "DISCARD ALL"
+/** One after the other: the first may not be in a transaction, and text with two statements is one. */
+export const CLEAN_ALL = ["DISCARD ALL", "RESET ROLE"]

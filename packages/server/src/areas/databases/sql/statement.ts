@@ -230,7 +230,7 @@ const isForgetting = (tag: string | null): boolean => tag !== null && /^(?:DEALL
 
 /** Makes a session that ran more than plain statements as good as new. Rejects when it cannot be. */
 export const discardAll = async (client: pg.ClientBase): Promise<void> => {
-  await client.query(CLEAN_ALL)
+  for (const statement of CLEAN_ALL) await client.query(statement)
   stateOf(client).forget()
 }
 

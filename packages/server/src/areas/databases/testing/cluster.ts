@@ -11,7 +11,13 @@ import { startServerProcess } from "../../../ports/engine/drivers/local/server-p
 import { instanceSettings } from "../../../ports/engine/drivers/local/settings.ts"
 import { createTemplates } from "../../../ports/engine/drivers/local/template.ts"
 import { createVersions } from "../../../ports/engine/drivers/local/versions.ts"
-import { DATABASE_NAME, type PgVersion } from "../../../ports/engine/port.ts"
+import {
+  DATABASE_NAME,
+  OWNER_ROLE,
+  OWNER_SESSION_ROLE,
+  type PgVersion,
+  READER_ROLE,
+} from "../../../ports/engine/port.ts"
 
 const PASSWORD = "only-in-tests"
 
@@ -68,7 +74,7 @@ export const startCluster = async (
     await rm(root, { recursive: true, force: true })
   })
   await asAdmin({ socketDir, password: templates.adminPassword }, async client => {
-    for (const role of ["owner", "svc_reader"])
+    for (const role of [OWNER_ROLE, OWNER_SESSION_ROLE, READER_ROLE])
       await client.query(`ALTER ROLE ${role} PASSWORD '${PASSWORD}'`)
   })
   return {

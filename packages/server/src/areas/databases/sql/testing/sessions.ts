@@ -1,8 +1,8 @@
 /** Sessions of one bare instance, pooled as the platform pools them. */
 import { randomUUID } from "node:crypto"
 import type { TestContext } from "node:test"
-import { OWNER_ROLE, type PgVersion, READER_ROLE } from "../../../../ports/engine/port.ts"
-import { SESSION_SETTINGS, type Sessions, STATEMENT_TIMEOUT_MS } from "../../sessions.ts"
+import type { PgVersion } from "../../../../ports/engine/port.ts"
+import { type SessionRole, type Sessions, STATEMENT_TIMEOUT_MS, sessionConfig } from "../../sessions.ts"
 import type { Target } from "../../target.ts"
 import { startCluster, type TestCluster } from "../../testing/cluster.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "../executor.ts"
@@ -28,17 +28,17 @@ export interface SqlRig extends ExecutorNeeds {
 /** `connectionsMax` 1: every call gets the session of the call before. */
 export const startSql = async (t: TestContext, version: PgVersion, connectionsMax = 1): Promise<SqlRig> => {
   const cluster = await startCluster(t, version)
-  const options = {
-    ...SESSION_SETTINGS,
-    // There is no archiver here to wait for.
-    options: `${SESSION_SETTINGS.options} -c synchronous_commit=local`,
-    max: connectionsMax,
-    types: { getTypeParser: () => (value: unknown) => value },
+  const poolOf = (role: SessionRole) => {
+    const config = sessionConfig(role, version)
+    return cluster.pool(config.user, {
+      ...config,
+      // There is no archiver here to wait for.
+      options: `${config.options} -c synchronous_commit=local`,
+      max: connectionsMax,
+      types: { getTypeParser: () => (value: unknown) => value },
+    })
   }
-  const pools = {
-    owner: cluster.pool(OWNER_ROLE, options),
-    reader: cluster.pool(READER_ROLE, options),
-  }
+  const pools = { owner: poolOf("owner"), reader: poolOf("reader") }
   for (const pool of Object.values(pools))
     pool.on("connect", client => void client.on("error", () => undefined))
   const sessions: Sessions = {

@@ -261,6 +261,10 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
     setCredentials: async (volume, credentials) =>
       inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
 
+    // The operator gives the roles that it manages their login, limits and passwords back by itself.
+    restoreAccess: async (volume, credentials) =>
+      inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
+
     window: async volume => history.window(checked(volume)),
     prune: async (volume, before) => history.prune(checked(volume), before),
     size: async volume => provisioning.size(checked(volume)),

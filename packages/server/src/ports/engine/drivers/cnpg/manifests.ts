@@ -4,9 +4,11 @@
  */
 import { createHash } from "node:crypto"
 import { apiVersions } from "../../../kubernetes/resources.ts"
+import { databaseSetup, ownerSetup, platformRoles } from "../../furnishing.ts"
 import {
   DATABASE_NAME,
   OWNER_ROLE,
+  OWNER_SESSION_ROLE,
   type PgVersion,
   READER_ROLE,
   type RecoveryPoint,
@@ -68,21 +70,30 @@ export const clusterName = (volumeId: string): string => `svc-${volumeId}`
 export const ownerSecretName = (volumeId: string): string => `${clusterName(volumeId)}-owner`
 export const readerSecretName = (volumeId: string): string => `${clusterName(volumeId)}-reader`
 
+/** Each role that logs in has a Secret of its own, which names it. */
+export type LoginRole = "owner" | "session" | "reader"
+const roleNames: Readonly<Record<LoginRole, string>> = {
+  owner: OWNER_ROLE,
+  session: OWNER_SESSION_ROLE,
+  reader: READER_ROLE,
+}
+export const secretName = (volumeId: string, role: LoginRole): string => `${clusterName(volumeId)}-${role}`
+
 export const volumeSelector = (volumeId: string): string => `${VOLUME_LABEL}=${volumeId}`
 export const clusterSelector = (volumeId: string): string => `${CLUSTER_LABEL}=${clusterName(volumeId)}`
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64")
 
-export const secretManifest = (volumeId: string, role: "owner" | "reader", password: string): object => ({
+export const secretManifest = (volumeId: string, role: LoginRole, password: string): object => ({
   apiVersion: apiVersions.secrets,
   kind: "Secret",
   type: "kubernetes.io/basic-auth",
   metadata: {
-    name: role === "owner" ? ownerSecretName(volumeId) : readerSecretName(volumeId),
+    name: secretName(volumeId, role),
     // The operator takes a change of such a Secret into the database at once.
     labels: { [VOLUME_LABEL]: volumeId, "cnpg.io/reload": "true" },
   },
-  data: { username: base64(role === "owner" ? OWNER_ROLE : READER_ROLE), password: base64(password) },
+  data: { username: base64(roleNames[role]), password: base64(password) },
 })
 
 export const objectStoreManifest = (volumeId: string, { objectStore }: BackupOptions): object => ({
@@ -154,24 +165,10 @@ export const networkPolicyManifest = (volumeId: string, { ingress, egress }: Net
 /** As the local engine's: code point order of PostgreSQL's own, so no image's library can change an index. */
 const localeOf = (version: PgVersion): object =>
   version === 16
-    ? { localeProvider: "libc", localeCollate: "C", localeCType: "C" }
+    ? { localeProvider: "libc", localeCollate: "C", localeCType: "C.UTF-8" }
     : { localeProvider: "builtin", builtinLocale: "C.UTF-8", localeCollate: "C", localeCType: "C" }
 
-const setup = [
-  `GRANT pg_monitor, pg_signal_backend, pg_checkpoint TO ${OWNER_ROLE}`,
-  `ALTER ROLE ${OWNER_ROLE} CREATEDB CREATEROLE`,
-  `CREATE ROLE ${READER_ROLE} LOGIN`,
-  `GRANT pg_read_all_data, pg_read_all_stats TO ${READER_ROLE}`,
-  `ALTER ROLE ${READER_ROLE} SET default_transaction_read_only = on`,
-]
-
-const setupInDatabase = [
-  `ALTER SCHEMA public OWNER TO ${OWNER_ROLE}`,
-  "CREATE SCHEMA svc_internal",
-  "CREATE EXTENSION pg_stat_statements SCHEMA svc_internal",
-  "CREATE EXTENSION amcheck SCHEMA svc_internal",
-  `GRANT USAGE ON SCHEMA svc_internal TO ${OWNER_ROLE}, ${READER_ROLE}`,
-]
+const setup = [...ownerSetup, ...platformRoles]
 
 const application = (volumeId: string) => ({
   database: DATABASE_NAME,
@@ -187,7 +184,7 @@ export const emptyBootstrap = ({ id, pgVersion }: VolumeRef): object => ({
       encoding: "UTF8",
       ...localeOf(pgVersion),
       postInitSQL: setup,
-      postInitApplicationSQL: setupInDatabase,
+      postInitApplicationSQL: databaseSetup,
     },
   },
 })
@@ -319,8 +316,14 @@ export const clusterManifest = (volume: VolumeRef, options: ManifestOptions, ori
             name: READER_ROLE,
             ensure: "present",
             login: true,
-            inRoles: ["pg_read_all_data", "pg_read_all_stats"],
             passwordSecret: { name: readerSecretName(id) },
+          },
+          {
+            name: OWNER_SESSION_ROLE,
+            ensure: "present",
+            login: true,
+            inRoles: [OWNER_ROLE],
+            passwordSecret: { name: secretName(id, "session") },
           },
         ],
       },

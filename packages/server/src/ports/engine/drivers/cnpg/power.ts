@@ -2,9 +2,23 @@
 
 import { type ClusterResource, isAtLeast, type SecretResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
-import { type Endpoint, READER_ROLE, type VolumeCredentials, type VolumeRef } from "../../port.ts"
+import {
+  type Endpoint,
+  OWNER_SESSION_ROLE,
+  READER_ROLE,
+  type VolumeCredentials,
+  type VolumeRef,
+} from "../../port.ts"
 import { HIBERNATION, isAtRest, isAwake, isRestDeferred, wantsRest } from "./cluster-state.ts"
-import { clusterName, ownerSecretName, readerSecretName, secretManifest, serviceHost } from "./manifests.ts"
+import {
+  clusterName,
+  type LoginRole,
+  ownerSecretName,
+  readerSecretName,
+  secretManifest,
+  secretName,
+  serviceHost,
+} from "./manifests.ts"
 import { annotate, getCluster, poll, type Site } from "./site.ts"
 
 export interface Power {
@@ -26,14 +40,16 @@ const AUTHORITIES_MAX = 10_000
 
 interface Revisions {
   readonly owner: string | undefined
+  readonly session: string | undefined
   readonly reader: string | undefined
 }
 
-/** For the reader the operator says what it has committed; for the owner, whose role it does not manage, what it saw. */
+/** For our own roles the operator says what it has committed; for the owner, which it does not manage, what it saw. */
 const isInForce =
-  ({ owner, reader }: Revisions) =>
+  ({ owner, session, reader }: Revisions) =>
   ({ status }: ClusterResource): boolean =>
     isAtLeast(status?.secretsResourceVersion?.applicationSecretVersion, owner) &&
+    isAtLeast(status?.managedRolesStatus?.passwordStatus?.[OWNER_SESSION_ROLE]?.resourceVersion, session) &&
     isAtLeast(status?.managedRolesStatus?.passwordStatus?.[READER_ROLE]?.resourceVersion, reader)
 
 const revisionOf = (secret: SecretResource | undefined) => secret?.metadata.resourceVersion
@@ -74,11 +90,11 @@ export const createPower = (site: Site, admits: (volume: VolumeRef) => Promise<v
     if (site.manifests.backup) await api.patch("scheduledbackups", clusterName(id), { spec: { suspend } })
   }
 
-  const putSecret = async (volumeId: string, role: "owner" | "reader", password: string) => {
+  const putSecret = async (volumeId: string, role: LoginRole, password: string) => {
     const manifest = secretManifest(volumeId, role, password)
     const made = await api.create("secrets", manifest)
     if (made) return made
-    const name = role === "owner" ? ownerSecretName(volumeId) : readerSecretName(volumeId)
+    const name = secretName(volumeId, role)
     const patched = await api.patch("secrets", name, manifest)
     if (!patched) throw new PortError("unavailable", `the Secret ${name} comes and goes`)
     return patched
@@ -93,11 +109,16 @@ export const createPower = (site: Site, admits: (volume: VolumeRef) => Promise<v
         await annotate(site, id, { [HIBERNATION]: "off" })
         await pauseBackups(id, false)
       }
-      const [owner, reader] = await Promise.all([
+      const [owner, session, reader] = await Promise.all([
         api.get("secrets", ownerSecretName(id)),
+        api.get("secrets", secretName(id, "session")),
         api.get("secrets", readerSecretName(id)),
       ])
-      const hasPasswords = isInForce({ owner: revisionOf(owner), reader: revisionOf(reader) })
+      const hasPasswords = isInForce({
+        owner: revisionOf(owner),
+        session: revisionOf(session),
+        reader: revisionOf(reader),
+      })
       await until(id, cluster => isAwake(cluster) && hasPasswords(cluster))
       await untilAdmitted(volume)
     },
@@ -119,10 +140,11 @@ export const createPower = (site: Site, admits: (volume: VolumeRef) => Promise<v
     async setPasswords(volume, credentials) {
       const { id } = volume
       const owner = revisionOf(await putSecret(id, "owner", credentials.owner))
+      const session = revisionOf(await putSecret(id, "session", credentials.reader))
       const reader = revisionOf(await putSecret(id, "reader", credentials.reader))
       const cluster = observed.get(clusterName(id))
       if (cluster && isAwake(cluster)) {
-        const hasPasswords = isInForce({ owner, reader })
+        const hasPasswords = isInForce({ owner, session, reader })
         const now = await until(id, now => wantsRest(now) || hasPasswords(now))
         if (!wantsRest(now)) await untilAdmitted(volume)
       }
@@ -132,7 +154,7 @@ export const createPower = (site: Site, admits: (volume: VolumeRef) => Promise<v
       // A Secret that changed is set as the role's password again, which is a transaction of its own.
       const secret = await api.patch("secrets", readerSecretName(id), { metadata: { annotations } })
       if (!secret) throw new PortError("missing", `there is no volume ${id}`)
-      await until(id, isInForce({ owner: undefined, reader: revisionOf(secret) }))
+      await until(id, isInForce({ owner: undefined, session: undefined, reader: revisionOf(secret) }))
     },
   }
 }

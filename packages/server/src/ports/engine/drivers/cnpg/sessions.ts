@@ -1,20 +1,22 @@
 /** What only SQL can tell of a volume or do in it. The operator keeps the superuser, so these are sessions of its roles. */
 import pg from "pg"
 import { PortError } from "../../../port-error.ts"
+import { asOptions, pinnedSettings } from "../../pinned-settings.ts"
 import {
   DATABASE_NAME,
   type Endpoint,
   type Lsn,
   OWNER_ROLE,
+  OWNER_SESSION_ROLE,
   READER_ROLE,
   type VolumeRef,
   type VolumeUse,
 } from "../../port.ts"
-import { ownerSecretName, readerSecretName } from "./manifests.ts"
+import { secretName } from "./manifests.ts"
 import type { Site } from "./site.ts"
 
 export interface Sessions {
-  /** Opens a session as the owner. */
+  /** Opens a session in which we act as the owner. */
   admits(volume: VolumeRef): Promise<void>
   inspect(volume: VolumeRef): Promise<VolumeUse>
   /** Where the log of a volume is. */
@@ -43,7 +45,7 @@ export const createSessions = (
   endpointOf: (volume: VolumeRef) => Promise<Endpoint>,
 ): Sessions => {
   const passwordOf = async (volumeId: string, role: string): Promise<string> => {
-    const name = role === OWNER_ROLE ? ownerSecretName(volumeId) : readerSecretName(volumeId)
+    const name = secretName(volumeId, role === READER_ROLE ? "reader" : "session")
     const encoded = (await site.api.get("secrets", name))?.data?.password
     if (encoded === undefined) throw new PortError("missing", `there is no Secret ${name}`)
     return Buffer.from(encoded, "base64").toString("utf8")
@@ -64,7 +66,11 @@ export const createSessions = (
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       // What a tenant set for all sessions of the database must not reach ours.
-      options: "-c search_path=pg_catalog",
+      options: asOptions({
+        ...pinnedSettings(volume.pgVersion),
+        role: role === OWNER_SESSION_ROLE ? OWNER_ROLE : "none",
+        search_path: "pg_catalog",
+      }),
     })
     // A connection that breaks fails the statement under way; without a listener it would end the process too.
     client.on("error", () => undefined)
@@ -79,7 +85,7 @@ export const createSessions = (
   }
 
   return {
-    admits: volume => as(OWNER_ROLE, volume, async () => undefined),
+    admits: volume => as(OWNER_SESSION_ROLE, volume, async () => undefined),
 
     inspect: volume =>
       as(READER_ROLE, volume, async client => {
@@ -95,8 +101,10 @@ export const createSessions = (
       }),
 
     lockOtherRoles: volume =>
-      as(OWNER_ROLE, volume, async client => {
-        const { rows } = await client.query<{ name: string }>(OTHER_ROLES, [[OWNER_ROLE, READER_ROLE]])
+      as(OWNER_SESSION_ROLE, volume, async client => {
+        const { rows } = await client.query<{ name: string }>(OTHER_ROLES, [
+          [OWNER_ROLE, OWNER_SESSION_ROLE, READER_ROLE],
+        ])
         for (const { name } of rows) {
           await client.query(`ALTER ROLE ${name} PASSWORD NULL`).catch(error => {
             // One that a role of the owner's made, and that the owner gave up its hold on.

@@ -1,5 +1,6 @@
 import pg from "pg"
-import { DATABASE_NAME } from "../../port.ts"
+import { asOptions, pinnedSettings } from "../../pinned-settings.ts"
+import type { PgVersion } from "../../port.ts"
 import { SOCKET_PORT } from "./settings.ts"
 
 /** The superuser, for the engine alone: its password never leaves this process. */
@@ -8,9 +9,19 @@ export const ADMIN_ROLE = "svc_admin"
 const CONNECT_TIMEOUT_MS = 10_000
 const STATEMENT_TIMEOUT_MS = 60_000
 
+export interface AdminPlace {
+  readonly socketDir: string
+  readonly password: string
+  /**
+   * One of the tenant's, whose settings must not reach the session; without it `postgres`, which no tenant can change,
+   * rename or drop.
+   */
+  readonly tenant?: { readonly database: string; readonly version: PgVersion }
+}
+
 /** Lends a superuser's connection. Copying a large volume in backup mode takes longer than any statement of it. */
 export const asAdmin = async <Result>(
-  at: { socketDir: string; password: string; database?: string },
+  at: AdminPlace,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> => {
   const client = new pg.Client({
@@ -18,13 +29,16 @@ export const asAdmin = async <Result>(
     port: SOCKET_PORT,
     user: ADMIN_ROLE,
     password: at.password,
-    database: at.database ?? DATABASE_NAME,
+    database: at.tenant?.database ?? "postgres",
     ssl: false,
     application_name: "svc",
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
-    // What a tenant set for all sessions of the database must not reach ours.
-    options: "-c search_path=pg_catalog -c synchronous_commit=local",
+    options: asOptions({
+      ...(at.tenant && pinnedSettings(at.tenant.version)),
+      search_path: "pg_catalog",
+      synchronous_commit: "local",
+    }),
   })
   // A connection that breaks fails the statement under way; without a listener it would end the process too.
   client.on("error", () => undefined)

@@ -27,11 +27,11 @@ import { createHistory } from "./history.ts"
 import { madeWhole } from "./images.ts"
 import { createLayout, type Layout } from "./layout.ts"
 import { removeLeftovers } from "./leftovers.ts"
-import { openRecords, TEMPLATE_BASE, type VolumeRecord } from "./records.ts"
+import { openRecords, type VolumeRecord } from "./records.ts"
 import { createRoles } from "./roles.ts"
 import { SOCKET_PORT } from "./settings.ts"
 import { createStartQueue } from "./start-queue.ts"
-import { createTemplates } from "./template.ts"
+import { createTemplates, TEMPLATE_IMAGE } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
 import { createVolume, type Host, type Volume } from "./volume.ts"
 import { readArchive } from "./wal/archive.ts"
@@ -185,7 +185,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     await roles.setPasswords(volume, credentials)
     const { redo, timeline } = await readControlFile(template)
     const base = {
-      name: TEMPLATE_BASE,
+      name: TEMPLATE_IMAGE,
       redo,
       consistent: redo,
       timeline,
@@ -302,6 +302,9 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
     async setCredentials(ref, credentials) {
       await roles.setPasswords(await awake(ref), credentials)
+    },
+    async restoreAccess(ref, credentials) {
+      await roles.restoreAccess(await awake(ref), credentials)
     },
     async window(ref) {
       const volume = await get(ref)

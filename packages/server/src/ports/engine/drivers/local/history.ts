@@ -3,8 +3,8 @@ import { join } from "node:path"
 import { PortError } from "../../../port-error.ts"
 import type { RecoveryPoint } from "../../port.ts"
 import type { Layout } from "./layout.ts"
-import { type Base, type Records, TEMPLATE_BASE, type VolumeRecord } from "./records.ts"
-import type { Templates } from "./template.ts"
+import type { Base, Records, VolumeRecord } from "./records.ts"
+import { isTemplate, type Templates } from "./template.ts"
 import { pruneArchive, readArchive, replayFiles, type WalFile } from "./wal/archive.ts"
 import { parseLsn } from "./wal/position.ts"
 
@@ -31,8 +31,8 @@ const reaches = ({ consistentAt, consistent }: Base, point: RecoveryPoint): bool
 export const createHistory = (needs: { layout: Layout; records: Records; templates: Templates }): History => {
   const { layout, records, templates } = needs
 
-  const dataDirOf = async ({ pgVersion, id }: VolumeRecord, { name }: Base): Promise<string> =>
-    name === TEMPLATE_BASE ? templates.dataDir(pgVersion) : join(layout.basesDir(id), name)
+  const dataDirOf = ({ pgVersion, id }: VolumeRecord, { name }: Base): string =>
+    isTemplate(name) ? templates.imageDir(pgVersion, name) : join(layout.basesDir(id), name)
 
   const usable = async (volumeId: string) => {
     const { bases } = await records.get(volumeId)
@@ -46,7 +46,7 @@ export const createHistory = (needs: { layout: Layout; records: Records; templat
     async baseFor(volumeId, point) {
       const base = (await usable(volumeId)).findLast(candidate => reaches(candidate, point))
       if (!base) throw new PortError("refused", "the point lies before the recovery window")
-      return { ...base, dataDir: await dataDirOf(await records.get(volumeId), base) }
+      return { ...base, dataDir: dataDirOf(await records.get(volumeId), base) }
     },
 
     async wal(volumeId, from) {
@@ -63,7 +63,7 @@ export const createHistory = (needs: { layout: Layout; records: Records; templat
       await records.save({ ...record, bases: kept })
       for (const { name } of record.bases.slice(0, from)) {
         const path = join(layout.basesDir(record.id), name)
-        if (name !== TEMPLATE_BASE) await rm(path, { recursive: true, force: true })
+        if (!isTemplate(name)) await rm(path, { recursive: true, force: true })
       }
       await pruneArchive(await readArchive(layout.walDir(record.id)), oldest.redo)
     },

@@ -7,7 +7,7 @@ import type { Lsn, PgVersion, Tier } from "../../port.ts"
 
 /** An image of the data directory from which replay can begin. */
 export interface Base {
-  /** Its folder in the volume's `bases`, or `template`: the one that the volume was copied from. */
+  /** Its folder in the volume's `bases`, or `template.2` and the like: the one that the volume was copied from. */
   readonly name: string
   /** Where replay begins. */
   readonly redo: Lsn
@@ -17,8 +17,6 @@ export interface Base {
   /** The earliest time it can be restored to: its files are consistent from here on. */
   readonly consistentAt: string
 }
-
-export const TEMPLATE_BASE = "template"
 
 /** What must be known of a volume when nothing runs. Written whole or not at all. */
 export interface VolumeRecord {

@@ -1,4 +1,13 @@
-import { OWNER_ROLE, READER_ROLE, type RolePasswords, type VolumeCredentials } from "../../port.ts"
+import type pg from "pg"
+import { databaseSetup, ownerSetup, platformRoles } from "../../furnishing.ts"
+import {
+  DATABASE_NAME,
+  OWNER_ROLE,
+  OWNER_SESSION_ROLE,
+  READER_ROLE,
+  type RolePasswords,
+  type VolumeCredentials,
+} from "../../port.ts"
 import { asAdmin, literal } from "./admin.ts"
 import { ARCHIVER_NAME } from "./settings.ts"
 import type { Volume } from "./volume.ts"
@@ -9,6 +18,8 @@ type Verifiers = ReadonlyMap<string, string>
 /** The roles in a running volume, as the superuser sees and changes them. */
 export interface Roles {
   setPasswords(volume: Volume, credentials: VolumeCredentials): Promise<void>
+  /** See `EnginePort.restoreAccess`. Volumes from before the platform had a role that it lacks get it here. */
+  restoreAccess(volume: Volume, credentials: VolumeCredentials): Promise<void>
   /** Of the owner, and of the roles that the tenant made. */
   verifiers(volume: Volume): Promise<Verifiers>
   /** Gives roles in a copy the passwords that are known of them; the other roles keep theirs, or have none. */
@@ -40,6 +51,30 @@ interface RoleRow {
   readonly verifier: string
 }
 
+const OWN_ROLES = [OWNER_SESSION_ROLE, READER_ROLE]
+
+const setOwnPasswords = async (client: pg.Client, password: string) => {
+  for (const role of OWN_ROLES) await client.query(`ALTER ROLE ${role} PASSWORD ${literal(password)}`)
+}
+
+/** What tenants can do to a role that acts for them, and to the database that they own. */
+const RESET = [
+  // What earlier versions of the platform granted beyond need.
+  `REVOKE pg_monitor FROM ${OWNER_ROLE}`,
+  `REVOKE pg_read_all_data, pg_read_all_stats FROM ${READER_ROLE}`,
+  ...OWN_ROLES.flatMap(role => [
+    `ALTER ROLE ${role} LOGIN CONNECTION LIMIT -1 VALID UNTIL 'infinity'`,
+    `ALTER ROLE ${role} RESET ALL`,
+    `ALTER ROLE ${role} IN DATABASE ${DATABASE_NAME} RESET ALL`,
+  ]),
+  ...ownerSetup,
+  ...platformRoles,
+]
+const RESET_DATABASE = [
+  `ALTER DATABASE ${DATABASE_NAME} ALLOW_CONNECTIONS true CONNECTION LIMIT -1`,
+  `GRANT CONNECT ON DATABASE ${DATABASE_NAME} TO ${OWN_ROLES}`,
+]
+
 export const createRoles = (adminPassword: string): Roles => {
   const at = ({ socketDir }: Volume) => ({ socketDir, password: adminPassword })
 
@@ -48,8 +83,25 @@ export const createRoles = (adminPassword: string): Roles => {
       asAdmin(at(volume), async client => {
         await client.query(KEEP_LOG).catch(ignoreDuplicate)
         await client.query(`ALTER ROLE ${OWNER_ROLE} PASSWORD ${literal(owner)}`)
-        await client.query(`ALTER ROLE ${READER_ROLE} PASSWORD ${literal(reader)}`)
+        await setOwnPasswords(client, reader)
       }),
+
+    async restoreAccess(volume, { reader }) {
+      const hasDatabase = await asAdmin(at(volume), async client => {
+        const { rowCount } = await client.query(`SELECT FROM pg_database WHERE datname = '${DATABASE_NAME}'`)
+        for (const statement of platformRoles) await client.query(statement)
+        const database = rowCount === 1 ? RESET_DATABASE : []
+        const role = rowCount === 1 ? RESET : RESET.filter(text => !text.includes("IN DATABASE"))
+        for (const statement of [...role, ...database]) await client.query(statement)
+        await setOwnPasswords(client, reader)
+        return rowCount === 1
+      })
+      if (!hasDatabase) return
+      const tenant = { database: DATABASE_NAME, version: volume.record.pgVersion }
+      await asAdmin({ ...at(volume), tenant }, async client => {
+        for (const statement of databaseSetup) await client.query(statement)
+      })
+    },
 
     verifiers: volume =>
       asAdmin(at(volume), async client => {

@@ -8,8 +8,9 @@ import { type Account, spawnAs } from "../../../../kernel/db/embedded/account.ts
 import { type Binaries, programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
 import { PortError } from "../../../port-error.ts"
-import { DATABASE_NAME, OWNER_ROLE, type PgVersion, READER_ROLE } from "../../port.ts"
-import { ADMIN_ROLE, asAdmin } from "./admin.ts"
+import { databaseSetup, ownerSetup, platformRoles } from "../../furnishing.ts"
+import { DATABASE_NAME, OWNER_ROLE, type PgVersion } from "../../port.ts"
+import { ADMIN_ROLE, type AdminPlace, asAdmin } from "./admin.ts"
 import { syncFileSystem } from "./copy.ts"
 import { startServerProcess } from "./server-process.ts"
 import { ARCHIVER_NAME, instanceSettings } from "./settings.ts"
@@ -18,6 +19,8 @@ import { ARCHIVER_NAME, instanceSettings } from "./settings.ts"
 export interface Templates {
   /** The data directory; nothing ever runs on it again. */
   dataDir(version: PgVersion): Promise<string>
+  /** That of the template by which an image is named, which an earlier version of the platform may have made. */
+  imageDir(version: PgVersion, name: string): string
   /** The superuser's password in every copy. */
   readonly adminPassword: string
 }
@@ -28,28 +31,20 @@ export const WAL_SEGMENT_MB = 1
 
 const HBA = `local all all scram-sha-256\nlocal replication ${ADMIN_ROLE} scram-sha-256\n`
 
-/**
- * What a tenant's database is: `owner` may do everything in it, make roles and databases, watch its own server and
- * install trusted extensions; no superuser, so no file, program or library of the host is in reach. Language `plperl`
- * and the like stay out because their control files ask for programs that the host may have.
- */
+/** Counts what templates hold: a volume's history may begin with the template that it was copied from, so that stays. */
+const REVISION = 2
+/** How an image is named that is a template, and not one of the volume's own; the first revision has no number. */
+const TEMPLATE_BASE = "template"
+export const TEMPLATE_IMAGE = `${TEMPLATE_BASE}.${REVISION}`
+export const isTemplate = (name: string): boolean => name.split(".")[0] === TEMPLATE_BASE
+
+const roleSetup = [`CREATE ROLE ${OWNER_ROLE} LOGIN`, ...ownerSetup, ...platformRoles]
+
+/** The objects of the platform are in template1 by then. */
 const setup = [
-  `CREATE ROLE ${OWNER_ROLE} LOGIN CREATEDB CREATEROLE`,
-  `GRANT pg_monitor, pg_signal_backend, pg_checkpoint TO ${OWNER_ROLE}`,
-  `CREATE ROLE ${READER_ROLE} LOGIN`,
-  `GRANT pg_read_all_data, pg_read_all_stats TO ${READER_ROLE}`,
-  `ALTER ROLE ${READER_ROLE} SET default_transaction_read_only = on`,
   `CREATE DATABASE ${DATABASE_NAME} OWNER ${OWNER_ROLE}`,
   // Last, or the statements before would wait for an archiver that is not there yet.
   `ALTER SYSTEM SET synchronous_standby_names = '${ARCHIVER_NAME}'`,
-]
-
-const setupInDatabase = [
-  `ALTER SCHEMA public OWNER TO ${OWNER_ROLE}`,
-  "CREATE SCHEMA svc_internal",
-  "CREATE EXTENSION pg_stat_statements SCHEMA svc_internal",
-  "CREATE EXTENSION amcheck SCHEMA svc_internal",
-  `GRANT USAGE ON SCHEMA svc_internal TO ${OWNER_ROLE}, ${READER_ROLE}`,
 ]
 
 const secretOf = async (templatesDir: string): Promise<string> => {
@@ -74,6 +69,23 @@ interface TemplateNeeds {
   readonly log: (line: string) => void
 }
 
+/**
+ * As C.UTF-8 of later versions, which has PostgreSQL's own tables: texts sort by code point, without any library of the
+ * host that could change an index's order; upper and lower case of all scripts are the host's, where it has C.UTF-8.
+ */
+const initialize16 = async (
+  initdb: (locale: readonly string[]) => Promise<unknown>,
+  log: (line: string) => void,
+) => {
+  try {
+    await initdb(["--lc-collate=C", "--lc-ctype=C.UTF-8", "--lc-messages=C"])
+  } catch (error) {
+    if (!/invalid locale/.test(String(error))) throw error
+    log("this host has no locale C.UTF-8: PostgreSQL 16 knows upper and lower case of ASCII alone")
+    await initdb(["--no-locale"])
+  }
+}
+
 const initialize = async (
   version: PgVersion,
   folder: string,
@@ -86,18 +98,18 @@ const initialize = async (
   const passwordFile = join(folder, "password")
   await writeFile(passwordFile, adminPassword, { mode: 0o600 })
   if (account) for (const path of [folder, passwordFile]) await chown(path, account.uid, account.gid)
-  // C.UTF-8 sorts by code point with PostgreSQL's own tables, so no library of the host can change an index's order.
-  const locale =
-    version === 16 ? ["--no-locale"] : ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-  await promisify(execFile)(
-    programOf(binaries, "initdb"),
-    [
-      ...["--pgdata", dataDir, "--username", ADMIN_ROLE, "--pwfile", passwordFile, "--auth=scram-sha-256"],
-      ...["--encoding=UTF8", ...locale, "--data-checksums", `--wal-segsize=${WAL_SEGMENT_MB}`, "--no-sync"],
-      "--no-instructions",
-    ],
-    { ...spawnAs(account), env: CHILD_ENVIRONMENT, cwd: "/", timeout: INITDB_TIMEOUT_MS },
-  )
+  const initdb = (locale: readonly string[]) =>
+    promisify(execFile)(
+      programOf(binaries, "initdb"),
+      [
+        ...["--pgdata", dataDir, "--username", ADMIN_ROLE, "--pwfile", passwordFile, "--auth=scram-sha-256"],
+        ...["--encoding=UTF8", ...locale, "--data-checksums", `--wal-segsize=${WAL_SEGMENT_MB}`, "--no-sync"],
+        "--no-instructions",
+      ],
+      { ...spawnAs(account), env: CHILD_ENVIRONMENT, cwd: "/", timeout: INITDB_TIMEOUT_MS },
+    )
+  if (version === 16) await initialize16(initdb, log)
+  else await initdb(["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"])
   await rm(passwordFile)
   await writeFile(join(dataDir, "pg_hba.conf"), HBA)
 
@@ -111,12 +123,13 @@ const initialize = async (
   )
   try {
     const at = { socketDir, password: adminPassword }
-    await asAdmin({ ...at, database: "postgres" }, async client => {
-      for (const statement of setup) await client.query(statement)
-    })
-    await asAdmin(at, async client => {
-      for (const statement of setupInDatabase) await client.query(statement)
-    })
+    const run = (place: AdminPlace, statements: readonly string[]) =>
+      asAdmin(place, async client => {
+        for (const statement of statements) await client.query(statement)
+      })
+    await run(at, roleSetup)
+    await run({ ...at, tenant: { database: "template1", version } }, databaseSetup)
+    await run(at, setup)
   } finally {
     await server.stop()
     await rm(socketDir, { recursive: true, force: true })
@@ -130,7 +143,7 @@ export const createTemplates = async (needs: TemplateNeeds): Promise<Templates> 
 
   /** A template has its name only once it is whole and on disk. */
   const make = async (version: PgVersion): Promise<string> => {
-    const folder = join(templatesDir, String(version))
+    const folder = join(templatesDir, `${version}.${REVISION}`)
     const dataDir = join(folder, "data")
     if (existsSync(dataDir)) return dataDir
     const draft = `${folder}.making-${process.pid}`
@@ -154,6 +167,10 @@ export const createTemplates = async (needs: TemplateNeeds): Promise<Templates> 
 
   return {
     adminPassword,
+    imageDir(version, name) {
+      const revision = name.slice(`${TEMPLATE_BASE}.`.length)
+      return join(templatesDir, revision === "" ? `${version}` : `${version}.${revision}`, "data")
+    },
     async dataDir(version) {
       const known = made.get(version) ?? make(version)
       made.set(version, known)

@@ -102,7 +102,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
 
   /** By the server itself: we might be root, and do not write in a folder that is somebody else's. */
   const setSynchronous = (wanted: boolean): Promise<void> =>
-    asAdmin({ socketDir, password: host.adminPassword, database: "postgres" }, async client => {
+    asAdmin({ socketDir, password: host.adminPassword }, async client => {
       await client.query(`ALTER SYSTEM SET synchronous_standby_names = '${wanted ? ARCHIVER_NAME : ""}'`)
       await client.query("SELECT pg_reload_conf()")
     })

@@ -9,6 +9,7 @@ import {
   type Endpoint,
   type EnginePort,
   OWNER_ROLE,
+  OWNER_SESSION_ROLE,
   type PgVersion,
   READER_ROLE,
   type RecoveryPoint,
@@ -68,9 +69,13 @@ export const startFakeOperator = (
   }
   const secretsOf = ({ spec }: Stored) => {
     const { initdb, recovery, pg_basebackup } = spec.bootstrap
-    const [reader] = spec.managed.roles
+    const [reader, session] = spec.managed.roles
     const owner = kubernetes.get("secrets", (initdb ?? recovery ?? pg_basebackup).secret.name)
-    return { owner, reader: kubernetes.get("secrets", reader.passwordSecret.name) }
+    return {
+      owner,
+      session: kubernetes.get("secrets", session.passwordSecret.name),
+      reader: kubernetes.get("secrets", reader.passwordSecret.name),
+    }
   }
   const passwordsOf = ({ owner, reader }: { owner: Stored; reader: Stored }) => {
     if (decoded(owner, "username") !== OWNER_ROLE || decoded(reader, "username") !== READER_ROLE)
@@ -149,7 +154,12 @@ export const startFakeOperator = (
       phase: "Cluster in healthy state",
       readyInstances: 1,
       secretsResourceVersion: { applicationSecretVersion: owner },
-      managedRolesStatus: { passwordStatus: { [READER_ROLE]: { resourceVersion: reader } } },
+      managedRolesStatus: {
+        passwordStatus: {
+          [OWNER_SESSION_ROLE]: { resourceVersion: secrets.session.metadata.resourceVersion },
+          [READER_ROLE]: { resourceVersion: reader },
+        },
+      },
     })
   }
 
@@ -229,7 +239,7 @@ export const startFakeOperator = (
     if (isPaused) return
     if (kind === "clusters") soon(name, () => reconcile(name))
     if (kind === "secrets" && type !== "DELETED") {
-      const cluster = name.replace(/-(owner|reader)$/, "")
+      const cluster = name.replace(/-(owner|session|reader)$/, "")
       if (cluster !== name) soon(cluster, async () => (made.has(cluster) ? reconcile(cluster) : undefined))
     }
     if (kind === "backups" && type === "ADDED") soon(object.spec.cluster.name, () => backUp(object))
