@@ -87,8 +87,9 @@ export const createSessions = (
   return {
     admits: volume => as(OWNER_SESSION_ROLE, volume, async () => undefined),
 
+    // The reader is told of no other session what it does.
     inspect: volume =>
-      as(READER_ROLE, volume, async client => {
+      as(OWNER_SESSION_ROLE, volume, async client => {
         const { rows } = await client.query<{ sessions: number; active: number; bytes: string }>(USE)
         const [{ sessions, active, bytes } = { sessions: 0, active: 0, bytes: "0" }] = rows
         return { sessions, activeSessions: active, logicalBytes: Number(bytes) }
