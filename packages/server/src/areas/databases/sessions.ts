@@ -1,6 +1,12 @@
 import type pg from "pg"
-import { asOptions, pinnedSettings } from "../../ports/engine/pinned-settings.ts"
-import { OWNER_ROLE, OWNER_SESSION_ROLE, type PgVersion, READER_ROLE } from "../../ports/engine/port.ts"
+import {
+  asOptions,
+  OWNER_ROLE,
+  OWNER_SESSION_ROLE,
+  type PgVersion,
+  pinnedSettings,
+  READER_ROLE,
+} from "../../ports/engine/port.ts"
 import type { Target } from "./target.ts"
 
 /** `owner` owns everything in the database; `reader` may read everything, and write nothing. */

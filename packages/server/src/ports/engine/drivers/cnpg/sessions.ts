@@ -1,13 +1,14 @@
 /** What only SQL can tell of a volume or do in it. The operator keeps the superuser, so these are sessions of its roles. */
 import pg from "pg"
 import { PortError } from "../../../port-error.ts"
-import { asOptions, pinnedSettings } from "../../pinned-settings.ts"
 import {
+  asOptions,
   DATABASE_NAME,
   type Endpoint,
   type Lsn,
   OWNER_ROLE,
   OWNER_SESSION_ROLE,
+  pinnedSettings,
   READER_ROLE,
   type VolumeRef,
   type VolumeUse,

@@ -1,6 +1,5 @@
 import pg from "pg"
-import { asOptions, pinnedSettings } from "../../pinned-settings.ts"
-import type { PgVersion } from "../../port.ts"
+import { asOptions, type PgVersion, pinnedSettings } from "../../port.ts"
 import { SOCKET_PORT } from "./settings.ts"
 
 /** The superuser, for the engine alone: its password never leaves this process. */
