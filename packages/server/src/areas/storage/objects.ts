@@ -12,7 +12,14 @@ import { checkAttributes } from "./rules/attributes.ts"
 import { admitsWrite, judgeRead } from "./rules/conditions.ts"
 import { checkBucketName, checkKey } from "./rules/names.ts"
 import { bucketStore } from "./store/buckets.ts"
-import { findObject, listObjects, type NewObject, putObject, removeObjects } from "./store/objects.ts"
+import {
+  createFinder,
+  findObject,
+  listObjects,
+  type NewObject,
+  putObject,
+  removeObjects,
+} from "./store/objects.ts"
 import { toBlobParts } from "./store/rows.ts"
 
 const SEEN_MAX = 10_000
@@ -135,6 +142,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
   const keep = createKeeper(needs)
   const checkWrite = createDoorkeeper(needs)
   const openParts = createPartsReader(needs)
+  const find = createFinder(pool)
 
   const put = async (place: Place, object: PutObject): Promise<ObjectRecord> => {
     const { projectId } = place
@@ -158,11 +166,11 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
     put,
     async find({ projectId }, bucket, key) {
       checkKey(key)
-      return (await findObject(pool, projectId, bucket, key)).object
+      return (await find({ projectId, bucket, key })).object
     },
     async open({ projectId }, bucket, key, choose) {
       checkKey(key)
-      const { object, stored } = await findObject(pool, projectId, bucket, key)
+      const { object, stored } = await find({ projectId, bucket, key })
       const chosen = choose(object)
       if (chosen === "none") return { object, body: null }
       return { object, body: await openParts(projectId, toBlobParts(stored), chosen) }

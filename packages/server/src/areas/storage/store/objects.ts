@@ -2,6 +2,7 @@
 import { OBJECT_KEY_BYTES_MAX } from "@svc/contract"
 import type pg from "pg"
 import { fault } from "../../../kernel/fault.ts"
+import { createGathering } from "../../../kernel/gathering.ts"
 import type { Conditions, ListedObjects, Listing, ObjectRecord } from "../object-store.ts"
 import { successorOf } from "../rules/names.ts"
 import { type BlobPart, OBJECT_COLUMNS, type ObjectRow, type StoredParts, toObject } from "./rows.ts"
@@ -76,6 +77,12 @@ export const putObject = async (db: Queries, put: NewObject): Promise<void> => {
   judge(rows[0]?.outcome, object.bucket)
 }
 
+const toFound = (row: FoundRow | undefined, bucket: string, key: string): FoundObject => {
+  if (!row) throw bucketNotFound(bucket)
+  if (row.key === null) throw fault("object_not_found", { key })
+  return { object: toObject(bucket, row), isPublic: row.is_public, stored: row }
+}
+
 /** Throws `bucket_not_found` or `object_not_found`. */
 export const findObject = async (
   db: Queries,
@@ -84,11 +91,64 @@ export const findObject = async (
   key: string,
 ): Promise<FoundObject> => {
   const { rows } = await db.query<FoundRow>({ ...FIND, values: [projectId, bucket, key] })
-  const row = rows[0]
-  if (!row) throw bucketNotFound(bucket)
-  if (row.key === null) throw fault("object_not_found", { key })
-  return { object: toObject(bucket, row), isPublic: row.is_public, stored: row }
+  return toFound(rows[0], bucket, key)
 }
+
+/** The same for many at once, in the order in which they are named. */
+const FIND_ALL = {
+  name: "storage-find-all",
+  text: `SELECT found.* FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY
+      AS named (project_id, bucket, key, at)
+    LEFT JOIN LATERAL (
+      SELECT bucket.id AS bucket_id, bucket.is_public, ${OBJECT_COLUMNS}, o.addresses, o.sizes
+      FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = named.key
+      WHERE bucket.project_id = named.project_id AND bucket.name = named.bucket LIMIT 1
+    ) AS found ON true ORDER BY named.at`,
+}
+
+export interface ObjectName {
+  readonly projectId: string
+  readonly bucket: string
+  readonly key: string
+}
+
+/** Objects found by one statement at most. */
+const FOUND_TOGETHER_MAX = 100
+/** Statements under way for readers; those who come meanwhile share the next. */
+const FINDS_AT_ONCE_MAX = 2
+
+const findRows = async (db: Queries, names: readonly ObjectName[]): Promise<(FoundRow | undefined)[]> => {
+  const { rows } = await db.query<FoundRow | { readonly bucket_id: null }>({
+    ...FIND_ALL,
+    values: [
+      names.map(({ projectId }) => projectId),
+      names.map(({ bucket }) => bucket),
+      names.map(({ key }) => key),
+    ],
+  })
+  return rows.map(row => (row.bucket_id === null ? undefined : row))
+}
+
+/** Reads of many callers share a statement, each of which would cost more than the rest of a small object's reading. */
+export const createFinder = (db: Queries): ((name: ObjectName) => Promise<FoundObject>) =>
+  createGathering<ObjectName, FoundObject>({
+    itemsMax: FOUND_TOGETHER_MAX,
+    atOnceMax: FINDS_AT_ONCE_MAX,
+    async perform(names) {
+      const [only, ...others] = names
+      if (only && others.length === 0)
+        return await Promise.allSettled([findObject(db, only.projectId, only.bucket, only.key)])
+      try {
+        const rows = await findRows(db, names)
+        return Promise.allSettled(names.map(async ({ bucket, key }, at) => toFound(rows[at], bucket, key)))
+      } catch {
+        // What is wrong with one name must not be the others' failure.
+        return Promise.allSettled(
+          names.map(({ projectId, bucket, key }) => findObject(db, projectId, bucket, key)),
+        )
+      }
+    },
+  })
 
 export const removeObjects = async (
   db: Queries,
