@@ -1,4 +1,4 @@
-/** Objects over HTTP against nginx (static files, WebDAV PUT) on the same disk, and memory while gigabytes pass. */
+/** Objects over HTTP against nginx (static files, WebDAV PUT) and MinIO on the same disk, and memory while gigabytes pass. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
@@ -9,7 +9,9 @@ import { pipeline } from "node:stream/promises"
 import type { Part } from "./figures.ts"
 import { type Load, load } from "./load.ts"
 import { residentMegabytes } from "./memory.ts"
+import { startMinio } from "./minio.ts"
 import { apiKeyOf, PORT } from "./platform.ts"
+import { ownServer, presignedFigures } from "./storage-presigned.ts"
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -178,6 +180,7 @@ const memoryWhileStreaming = async (peer: Peer, pid: number) => {
 export const storageFigures: Part = async (tell, dataDir, pid) => {
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-nginx-"))
   const nginx = await startNginx(folder)
+  const minio = await startMinio(folder)
   const headers = { authorization: `Bearer ${apiKeyOf(dataDir)}` }
   const base = `http://127.0.0.1:${PORT}/v1/storage/buckets`
   const svc: Peer = { name: "svc", url: `${base}/${BUCKET}/objects`, headers }
@@ -202,11 +205,14 @@ export const storageFigures: Part = async (tell, dataDir, pid) => {
         [`${name}, of nginx`]: `${(ratio * 100).toFixed(1)} %`,
       })
     }
+    await presignedFigures(tell, await ownServer(apiKeyOf(dataDir)), minio?.server, SECONDS)
+    if (STREAM_CLIENTS === 0) return
     const { before, most } = await memoryWhileStreaming(svc, pid)
     const what = `memory, ${STREAM_CLIENTS} clients × 1 GiB up and down`
     tell({ [what]: `${before} MB before, ${most} MB at most` })
   } finally {
     nginx?.kill()
+    minio?.process.kill()
     rmSync(folder, { recursive: true, force: true })
   }
 }
