@@ -46,7 +46,11 @@ const places: readonly Place[] = [
     name: "driver",
     files: s("ports/[^/]+/drivers/"),
     // The local engine of tenant databases runs the same programs as the control database.
-    may: [s("ports/"), s("kernel/(aead|fault|call|clock|startup-error)\\.ts$"), s("kernel/db/embedded/")],
+    may: [
+      s("ports/"),
+      s("kernel/(aead|fault|call|clock|direct-body|startup-error)\\.ts$"),
+      s("kernel/db/embedded/"),
+    ],
     packages: [any],
   },
   {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import { DirectBody } from "../direct-body.ts"
 import { requestIdFor } from "../pipeline.ts"
 import { hasBody } from "./body.ts"
 
@@ -129,6 +130,11 @@ const takeWhole = (body: Readable, headers: Readonly<ReplyHeaders>): Buffer | un
   return isReady && !body.readableObjectMode ? (body.read(length) ?? undefined) : undefined
 }
 
+const sendDirect = async (body: DirectBody, response: ServerResponse): Promise<void> => {
+  await body.sendTo(response)
+  response.end()
+}
+
 /**
  * Writes a body as it comes, as fast as the caller takes it; `headers` names its content type. A source that fails
  * breaks the connection off, because the status has left already, and a caller that hangs up destroys the source.
@@ -151,6 +157,7 @@ export const sendStream = async (
   }
   // Otherwise the first byte takes them along, which may be long in coming.
   const timer = setTimeout(() => response.flushHeaders(), HEADERS_ALONE_MS)
-  await pipeline(body, response).catch(() => response.destroy())
+  const sent = body instanceof DirectBody ? sendDirect(body, response) : pipeline(body, response)
+  await sent.catch(() => response.destroy())
   clearTimeout(timer)
 }

@@ -1,16 +1,12 @@
 import { constants } from "node:fs"
 import { type FileHandle, open } from "node:fs/promises"
 import { Readable } from "node:stream"
-import { PortError } from "../../../port-error.ts"
 import type { ByteRange } from "../../port.ts"
 import { asPortError, rejectAsPortError } from "./failures.ts"
+import { CHUNK_BYTES, FileBody, tooShort } from "./file-body.ts"
 
-/** What a stream holds at most twice of. */
-const CHUNK_BYTES = 256 * 1024
 /** What is read before the answer; blobs of up to this are there with it, and their files closed. */
 const FIRST_BYTES = 64 * 1024
-
-const tooShort = (): PortError => new PortError("refused", "the blob ends before the range does")
 
 export const openForReading = (path: string): Promise<FileHandle> =>
   open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
@@ -21,42 +17,6 @@ const readAt = async (handle: FileHandle, position: number, length: number): Pro
   const { bytesRead } = await handle.read(buffer, 0, length, position)
   if (bytesRead === length) return buffer
   return bytesRead > length / 2 ? buffer.subarray(0, bytesRead) : Buffer.from(buffer.subarray(0, bytesRead))
-}
-
-/** The rest of a file, whose first chunk was read already. `left` is infinite where the file decides. */
-const streamRest = (handle: FileHandle, first: Buffer, start: number, length: number): Readable => {
-  let position = start + first.length
-  let left = length - first.length
-
-  const readNext = async (stream: Readable): Promise<void> => {
-    try {
-      const wanted = Math.min(CHUNK_BYTES, left)
-      const chunk = wanted === 0 ? undefined : await readAt(handle, position, wanted)
-      if (chunk && chunk.length > 0) {
-        position += chunk.length
-        left -= chunk.length
-        stream.push(chunk)
-      } else if (left === 0 || left === Number.POSITIVE_INFINITY) stream.push(null)
-      else throw tooShort()
-    } catch (error) {
-      stream.destroy(asPortError(error))
-    }
-  }
-
-  const stream = new Readable({
-    highWaterMark: CHUNK_BYTES,
-    read() {
-      void readNext(this)
-    },
-    destroy(error, done) {
-      handle.close().then(
-        () => done(error),
-        closeError => done(error ?? asPortError(closeError)),
-      )
-    },
-  })
-  stream.push(first)
-  return stream
 }
 
 const streamOf = (bytes: Buffer): Readable => {
@@ -73,7 +33,7 @@ export const readFile = async (path: string, range: ByteRange | undefined): Prom
   try {
     const wanted = Math.min(FIRST_BYTES, length)
     const first = await readAt(handle, start, wanted)
-    if (first.length === wanted && length > wanted) return streamRest(handle, first, start, length)
+    if (first.length === wanted && length > wanted) return new FileBody(handle, first, start, length)
     if (range && first.length < length) throw tooShort()
     await handle.close()
     return streamOf(first)
