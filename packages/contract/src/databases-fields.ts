@@ -41,7 +41,9 @@ const Connection = T.Object({
   port: T.Integer(),
   database: T.String(),
   user: T.String(),
-  ssl_mode: T.String(),
+  ssl_mode: T.String({
+    description: "`require` where the port refuses connections without TLS, else `prefer`",
+  }),
 })
 
 const databaseFields = {
@@ -73,7 +75,10 @@ const databaseFields = {
 export const Database = T.Object(databaseFields)
 
 export const Password = T.String({ description: "Shown this once" })
-export const ConnectionUri = T.String({ description: "With the password when that is shown, else without" })
+export const ConnectionUri = T.String({
+  description:
+    "With the password when that is shown, else without. It has no `sslmode` where TLS is not required",
+})
 
 export const NewDatabase = T.Object({
   ...databaseFields,

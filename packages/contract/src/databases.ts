@@ -95,6 +95,27 @@ export const databases = area(
       faults: ["service_unavailable"],
       secrets: ["password", "connection_uri"],
     },
+    certificateAuthority: {
+      id: "getDatabaseCertificateAuthority",
+      http: "GET /v1/databases/certificate-authority",
+      summary: "Get the certificate authority that clients of the PostgreSQL port trust",
+      description:
+        "Save it as a file and connect with `sslmode=verify-full&sslrootcert=<file>`. Certificates are renewed under the " +
+        "same authority.",
+      scope: READ,
+      effect: "read",
+      beyond: true,
+      replies: {
+        200: T.Object({
+          certificate: Nullable(
+            T.String({
+              description:
+                "PEM; null where the operator's certificate is of an authority that clients trust already",
+            }),
+          ),
+        }),
+      },
+    },
     get: {
       id: "getDatabase",
       http: "GET /v1/databases/{id}",

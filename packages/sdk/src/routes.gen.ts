@@ -11,6 +11,7 @@ export const routes = {
     list: { method: "GET", path: "/v1/databases", query: ["limit","offset","include_deleted"], effect: "read", list: true, project: true },
     create: { method: "POST", path: "/v1/databases", body: "json", effect: "write", keyed: true, project: true },
     provision: { method: "POST", path: "/v1/databases/provision", effect: "write", project: true },
+    certificateAuthority: { method: "GET", path: "/v1/databases/certificate-authority", effect: "read", project: true },
     get: { method: "GET", path: "/v1/databases/{id}", params: ["id"], effect: "read", project: true },
     update: { method: "PATCH", path: "/v1/databases/{id}", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
     delete: { method: "DELETE", path: "/v1/databases/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },

@@ -104,14 +104,16 @@ const localEngine = ({ config, log, templatesDir }: Start): EngineProvider => ({
 })
 
 /** Clients of the wire protocol come to the host that everybody uses, unless the operator names another. */
-export const postgresSettings = (config: Config): PostgresSettings => ({
+export const postgresSettings = (config: Config, masterKey: Buffer): PostgresSettings => ({
   bindHost: config.host,
   bindPort: config.postgresPort,
-  host: config.postgresHost ?? new URL(config.baseUrl).hostname,
+  // A web address has brackets around an IPv6 address, which are no part of it.
+  host: config.postgresHost ?? new URL(config.baseUrl).hostname.replace(/^\[(.*)\]$/, "$1"),
   requireTls: config.postgresTls,
   certFile: config.postgresTlsCert,
   keyFile: config.postgresTlsKey,
   certificateDir: config.dataDir,
+  authoritySecret: Buffer.from(hkdfSync("sha256", masterKey, "svc:database-authority", "p-256", 32)),
   graceSeconds: config.databaseGraceSeconds,
   textToSqlMs: config.textToSqlMs,
 })

@@ -150,7 +150,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     platformEvents,
     scheduleTargets: createScheduleTargets(),
     retryDelayFactor: config.retryDelayFactor,
-    postgres: postgresSettings(config),
+    postgres: postgresSettings(config, masterKey),
     ssh: sshSettings(config, masterKey),
     portUrls: portUrls(config, masterKey),
     s3Domain: s3Domain(config),

@@ -50,6 +50,8 @@ export interface PostgresSettings {
   readonly keyFile: string | undefined
   /** Where a self-made certificate is kept. */
   readonly certificateDir: string
+  /** From which the key is made that signs them: 32 bytes, the same for all processes of an installation. */
+  readonly authoritySecret: Buffer
   readonly graceSeconds: number
   /** Longest time to turn a question into a statement without a language model. */
   readonly textToSqlMs: number

@@ -24,7 +24,8 @@ export const dbUsage = `svc db list
 svc db create <name> [--pg-version 16|17|18] [--isolation <tier>]
 svc db branch <database> <branch> [--from <branch>] [--at <time>]
 svc db restore <database> --to <time> [--name <new name>]    a new database; without --to, a deleted one
-svc db psql <database> [--branch <branch>]    psql when PGPASSWORD is set, else SQL over HTTP with your key`
+svc db psql <database> [--branch <branch>]    psql when PGPASSWORD is set, else SQL over HTTP with your key
+svc db ca    the certificate authority of the PostgreSQL port, for sslmode=verify-full`
 
 type Databases = Svc["databases"]
 type Database = Awaited<ReturnType<Databases["get"]>>
@@ -32,7 +33,7 @@ type Branch = Awaited<ReturnType<Databases["getBranch"]>>
 type Flags = Readonly<Record<string, string>>
 
 /** What may follow `svc db`. */
-export const dbActions = ["list", "create", "branch", "restore", "psql"] as const
+export const dbActions = ["list", "create", "branch", "restore", "psql", "ca"] as const
 
 const findDatabase = async (
   svc: Svc,
@@ -114,8 +115,20 @@ const psql = async (svc: Svc, [database]: readonly string[], { branch }: Flags, 
   })
 }
 
+/** The certificate alone, so that it can be sent to a file. */
+const printAuthority = async (svc: Svc, { out }: Terminal) => {
+  const { certificate } = await svc.databases.certificateAuthority()
+  if (certificate === null)
+    throw new UsageError(
+      "the port has a certificate of the operator's own; clients need no authority of ours",
+    )
+  out.line(certificate.trimEnd())
+  return undefined
+}
+
 export const db: Extra = async (globals, [action = "list", ...words], terminal, flags) => {
   const svc = await connectWithKey(globals, terminal)
+  if (action === "ca") return printAuthority(svc, terminal)
   if (action === "psql") return psql(svc, words, flags as Flags, terminal)
   const reply = await answer(svc, action, words, flags as Flags)
   if (globals.json) printJson(reply, terminal.out)

@@ -178,6 +178,7 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   ...functionSamples,
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
+  "databases.certificateAuthority": async () => ({}),
   "databases.get": async world => ({ id: await sharedDatabase(world) }),
   "databases.update": async world => ({ id: await sharedDatabase(world), suspend_timeout_seconds: 600 }),
   "databases.delete": async world => ({ id: await newDatabase(world) }),

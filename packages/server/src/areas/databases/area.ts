@@ -12,7 +12,7 @@ import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
 import { type ComputeEvents, createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
 import { createDirectory, type Directory } from "./directory.ts"
-import { openDoor } from "./door.ts"
+import { authorityOf, isTlsRequired, openDoor } from "./door.ts"
 import { createNamesEarlierHistory } from "./earlier.ts"
 import { createFacts } from "./facts.ts"
 import { createFigures } from "./figures.ts"
@@ -136,7 +136,7 @@ export const databasesArea = defineArea({
     wire = opened.use(await openDoor({ settings: postgres, directory, compute, log, calls }))
     const { port } = wire
     const payloads = createPayloads({
-      address: () => ({ host: postgres.host, port }),
+      address: () => ({ host: postgres.host, port, tlsRequired: isTlsRequired(postgres) }),
       stateOf: compute.stateOf,
     })
     const lifecycle = databasesHandlers({
@@ -155,6 +155,7 @@ export const databasesArea = defineArea({
         payloads,
       },
       graceSeconds,
+      authority: () => authorityOf(postgres),
     })
 
     const resources = opened.move()

@@ -39,6 +39,8 @@ export interface DatabaseHandlerNeeds {
   readonly swap: Swap
   readonly payloads: Payloads
   readonly graceSeconds: number
+  /** PEM; null where the operator's certificate is used. */
+  readonly authority: () => Promise<string | null>
 }
 
 type DatabaseOperations = Pick<
@@ -46,6 +48,7 @@ type DatabaseOperations = Pick<
   | "list"
   | "create"
   | "provision"
+  | "certificateAuthority"
   | "get"
   | "update"
   | "delete"
@@ -131,6 +134,8 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         ...(password !== undefined && payloads.secrets(branchId, password)),
       }
     }),
+
+    certificateAuthority: async () => ({ certificate: await needs.authority() }),
 
     get: ({ id }, call) => shown(call, id),
 

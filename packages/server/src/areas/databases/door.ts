@@ -9,7 +9,8 @@ import type { Directory, ReadyBranch } from "./directory.ts"
 import { WIRE_CONNECTIONS_MAX } from "./limits.ts"
 import { ownCertificate } from "./wire/certificate.ts"
 import { SQLSTATE, WireRefusal, wrongPassword } from "./wire/error-response.ts"
-import type { WireCall, WireTarget } from "./wire/messages.ts"
+import { isLoopbackHost } from "./wire/greeting.ts"
+import type { WireCall, WireCertificate, WireTarget } from "./wire/messages.ts"
 import { openWire, type Wire } from "./wire/wire.ts"
 
 export interface DoorNeeds {
@@ -26,10 +27,25 @@ const targetOf = ({ host, port, wakeMs, tls }: Endpoint): WireTarget => {
   return { ...common, host, port, ...(tls && { tls }) }
 }
 
-const certificateOf = async ({ certFile, keyFile, host, certificateDir }: PostgresSettings) => {
-  if (certFile === undefined || keyFile === undefined) return ownCertificate(certificateDir, host)
+const ownOf = ({ certFile, keyFile, host, certificateDir, authoritySecret }: PostgresSettings) =>
+  certFile === undefined || keyFile === undefined
+    ? ownCertificate({ folder: certificateDir, host, authoritySecret })
+    : undefined
+
+const certificateOf = async (settings: PostgresSettings): Promise<WireCertificate> => {
+  const { certFile = "", keyFile = "" } = settings
+  const own = await ownOf(settings)
+  if (own) return { cert: own.cert, key: own.key }
   return { cert: await readFile(certFile, "utf8"), key: await readFile(keyFile, "utf8") }
 }
+
+/** Whether who comes to the host of connection strings is turned away without TLS. */
+export const isTlsRequired = ({ host, requireTls }: PostgresSettings): boolean =>
+  requireTls === "always" || (requireTls === "remote" && !isLoopbackHost(host))
+
+/** What clients trust to check the port's certificate; null where that is the operator's own. */
+export const authorityOf = async (settings: PostgresSettings): Promise<string | null> =>
+  (await ownOf(settings))?.ca ?? null
 
 /** Branches that had a connection lately, for what comes in about them later. */
 const KNOWN_MAX = 1_000

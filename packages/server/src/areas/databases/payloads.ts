@@ -10,6 +10,8 @@ export type BranchPayload = Output<Specs["getBranch"]>
 export interface WireAddress {
   readonly host: string
   readonly port: number
+  /** Whether clients that come to this host must use TLS. */
+  readonly tlsRequired: boolean
 }
 
 export interface PayloadNeeds {
@@ -18,18 +20,24 @@ export interface PayloadNeeds {
 }
 
 /** The branch is part of the user's name, so one address serves all databases and the password is the proof. */
-const connectionOf = (branchId: string, { host, port }: WireAddress) => ({
+const connectionOf = (branchId: string, { host, port, tlsRequired }: WireAddress) => ({
   host,
   port,
   database: DATABASE_NAME,
   user: `${OWNER_ROLE}.${branchId}`,
-  ssl_mode: "require",
+  ssl_mode: tlsRequired ? "require" : "prefer",
 })
 
+/**
+ * Works as it is in PostgreSQL's own clients and in the usual drivers. It says nothing of TLS where none is needed: some
+ * drivers take every word of it as the wish to check the certificate.
+ */
 export const connectionUri = (branchId: string, address: WireAddress, password?: string): string => {
   const { host, port, database, user, ssl_mode } = connectionOf(branchId, address)
   const login = password === undefined ? user : `${user}:${password}`
-  return `postgresql://${login}@${host}:${port}/${database}?sslmode=${ssl_mode}`
+  const place = host.includes(":") ? `[${host}]` : host
+  const tls = address.tlsRequired ? `?sslmode=${ssl_mode}` : ""
+  return `postgresql://${login}@${place}:${port}/${database}${tls}`
 }
 
 export const createPayloads = ({ address, stateOf }: PayloadNeeds) => ({

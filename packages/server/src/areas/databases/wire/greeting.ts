@@ -30,6 +30,10 @@ export interface Greeter {
 /** True for addresses that only this machine has. */
 export const isLoopback = (address: string): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address)
 
+/** True for host names that lead to such an address. */
+export const isLoopbackHost = (host: string): boolean =>
+  /^(?:.+\.)?localhost$/i.test(host) || isLoopback(host)
+
 const secure = async (socket: Socket, { secureContext }: Greeter, direct: boolean) => {
   const context = await secureContext()
   // Bytes that came before the encryption would be taken for encrypted ones (CVE-2021-23214).

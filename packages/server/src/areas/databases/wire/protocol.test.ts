@@ -7,7 +7,7 @@ import { freePort } from "../../../testing/ports.ts"
 import { ownCertificate } from "./certificate.ts"
 import { encodeCancel, encodeStartup } from "./startup-packet.ts"
 import { GUEST, startCluster, type TestCluster } from "./testing/cluster.ts"
-import { startWire, until } from "./testing/platform.ts"
+import { AUTHORITY_SECRET, startWire, until } from "./testing/platform.ts"
 import {
   fieldsOf,
   loginRaw,
@@ -193,14 +193,17 @@ test("two branches at once do not see each other, nor can the key of one cancel 
 
 test("a server on another machine is reached over TLS, with its certificate checked, to cancel too", async t => {
   const folder = temporaryDir(t)
-  const certificate = await ownCertificate(folder, "db.internal")
+  const certificate = await ownCertificate({
+    ...{ folder, host: "db.internal" },
+    authoritySecret: AUTHORITY_SECRET,
+  })
   const port = await freePort()
   const cluster = await startCluster(18, { port, certificate })
   atEnd(t, () => cluster[Symbol.asyncDispose]())
   const at = (servername: string) => ({
     open: async () => ({
       ...{ host: "127.0.0.1", port, wakeMs: 0, connectionsMax: 10 },
-      tls: { ca: certificate.cert, servername },
+      tls: { ca: certificate.ca, servername },
     }),
   })
   const { wire } = await startWire(t, [], at("db.internal"))

@@ -32,6 +32,9 @@ export interface TestWire {
   connect(branchId: string, config?: pg.ClientConfig): Promise<pg.Client>
 }
 
+/** What signs the certificates of tests. */
+export const AUTHORITY_SECRET = Buffer.alloc(32, "authority")
+
 let certificates: string | undefined
 
 /** One certificate serves all tests of a file. */
@@ -41,7 +44,7 @@ const certificate = () => {
     certificates = folder
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }))
   }
-  return ownCertificate(certificates, "localhost")
+  return ownCertificate({ folder: certificates, host: "localhost", authoritySecret: AUTHORITY_SECRET })
 }
 
 /** A wire that knows the clusters, on a port of its own; closed with the test. */

@@ -1,0 +1,75 @@
+/**
+ * `node tools/clients.ts`: installs the PostgreSQL clients of Python and Go outside of this tree, in fixed versions, and
+ * runs the tests of the printed connection string with them. A language that this machine has not is left out, and its
+ * tests are skipped by name. SVC_CLIENTS_DIR says where; what is there already is used again.
+ */
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const PYTHON_PACKAGES = ["psycopg[binary]==3.2.10", "SQLAlchemy==2.0.44", "asyncpg==0.30.0"]
+const PGX = "github.com/jackc/pgx/v5@v5.7.6"
+const TESTS = "packages/server/src/areas/databases/wire/clients.test.ts"
+
+const GO_PROGRAM = `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func main() {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	defer conn.Close(ctx)
+	var n int
+	if err := conn.QueryRow(ctx, "select $1::int + 1", 41).Scan(&n); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(n)
+}
+`
+
+const folder = process.env.SVC_CLIENTS_DIR ?? join(tmpdir(), "svc-clients")
+
+const has = (program: string, ...words: string[]): boolean => spawnSync(program, words).status === 0
+
+const run = (program: string, words: readonly string[], cwd: string = folder): void => {
+  const { status } = spawnSync(program, words, { cwd, stdio: "inherit" })
+  if (status !== 0) throw new Error(`${program} ${words.join(" ")} ended with ${status}`)
+}
+
+const installPython = (): void => {
+  const place = join(folder, "python")
+  if (!existsSync(place)) run("python3", ["-m", "venv", place])
+  run(join(place, "bin", "pip"), ["install", "--quiet", ...PYTHON_PACKAGES])
+}
+
+const installGo = (): void => {
+  const place = join(folder, "go")
+  mkdirSync(place, { recursive: true })
+  writeFileSync(join(place, "main.go"), GO_PROGRAM)
+  if (!existsSync(join(place, "go.mod"))) run("go", ["mod", "init", "clients"], place)
+  run("go", ["get", PGX], place)
+  run("go", ["build", "-o", "clients", "."], place)
+}
+
+mkdirSync(folder, { recursive: true })
+if (has("python3", "-m", "venv", "--help")) installPython()
+else process.stdout.write("python3 with venv is missing: its clients are left out\n")
+if (has("go", "version")) installGo()
+else process.stdout.write("go is missing: its client is left out\n")
+const { status } = spawnSync(process.execPath, ["tools/test.ts", TESTS], {
+  stdio: "inherit",
+  env: { ...process.env, SVC_TEST_CLIENTS: folder },
+})
+process.exit(status ?? 1)
