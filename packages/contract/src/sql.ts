@@ -172,8 +172,9 @@ export const sql = area(
       http: "POST /api/v1/sql/batch",
       summary: "Run several SQL statements",
       description:
-        "In order. By itself each statement stands alone, and one that fails does not stop the others unless " +
-        "`stop_on_error` says so. With `transaction` either all take effect or none: `committed` tells, and after a " +
+        "In order. Statements run independently: one that fails does not stop the others unless `stop_on_error` says so, " +
+        "and has its error in its place; only when the database cannot be reached twice in a row the rest is not run and " +
+        "has no result. With `transaction` either all take effect or none: `committed` tells, and after a " +
         "failure every result says what became of its statement.",
       scope: SCOPE,
       effect: "by-statement",

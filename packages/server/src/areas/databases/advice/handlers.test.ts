@@ -5,6 +5,7 @@ import { areas, type Output } from "@svc/contract"
 import { Check } from "typebox/value"
 import type { Call } from "../../../kernel/call.ts"
 import { openDatabase } from "../../../kernel/db/database.ts"
+import { isFault } from "../../../kernel/fault.ts"
 import { pgVersions } from "../../../ports/engine/port.ts"
 import { adviceHandlers } from "./handlers.ts"
 import { createQueryLog } from "./testing/query-log.ts"
@@ -60,6 +61,8 @@ for (const version of pgVersions) {
     const proposed = await ask("optimize")
     assert.equal(proposed.branch.used, true)
     assert.match(JSON.stringify(proposed.suggestions), /customer_id/)
+    const unfilled = { sql: "SELECT id FROM orders WHERE customer_id = $1", params: [] }
+    await assert.rejects(ask("optimize", unfilled), error => isFault(error, "invalid_sql"))
     assert.deepEqual((await ask("scaling")).suggestions, [])
   })
 }

@@ -11,11 +11,25 @@ export interface FailureContext {
 }
 
 const QUERY_CANCELED = "57014"
-const TOO_MANY_CONNECTIONS = "53300"
 const READ_ONLY_TRANSACTION = "25006"
 const INSUFFICIENT_PRIVILEGE = "42501"
 /** Operator intervention: the server is going down, or is not up yet. */
 const GOING_DOWN: ReadonlySet<string> = new Set(["57P01", "57P02", "57P03", "57P05"])
+/** Files of the database cannot be read or written, or what is in them is damaged. */
+const BROKEN_FILES: ReadonlySet<string> = new Set(["58030", "XX001", "XX002"])
+/** The function of PostgreSQL's language for procedures that raises what their author says, with any SQLSTATE. */
+const RAISED = "exec_stmt_raise"
+/** The function that ends a statement which was cancelled or took too long. */
+const INTERRUPTED = "ProcessInterrupts"
+
+const endsSession = ({ severity }: ServerError): boolean => severity === "FATAL" || severity === "PANIC"
+
+/**
+ * Whether the server is to blame, and not the statement. The SQLSTATE alone does not tell: statements raise any, and
+ * PostgreSQL answers 08P01 to a wrong number of parameters. What ends the session never comes of a RAISE.
+ */
+export const isServersFault = (error: ServerError): boolean =>
+  endsSession(error) || (error.routine !== RAISED && BROKEN_FILES.has(error.code))
 
 /** The fields of a server error that its caller may see: all of its own making. */
 export const detailsOf = (error: ServerError): Record<string, unknown> => {
@@ -45,19 +59,20 @@ export const invalidSql = (
 ): Fault => fault("invalid_sql", { reason }, { body: { details }, internal })
 
 const ofServer = (error: ServerError, { readOnly, timeoutMs }: FailureContext): Fault => {
-  const { code } = error
+  const { code, routine } = error
   const details = { body: { details: detailsOf(error) }, internal: error }
   // The same code when another session of the tenant cancels this one.
-  if (code === QUERY_CANCELED && error.message.includes("timeout"))
+  if (code === QUERY_CANCELED && routine === INTERRUPTED && error.message.includes("timeout"))
     return fault("query_timeout", { seconds: timeoutMs / 1000 }, details)
-  if (code === TOO_MANY_CONNECTIONS)
-    return fault("rate_limited", undefined, { internal: error, headers: { "retry-after": "1" } })
-  if (readOnly === "key" && (code === READ_ONLY_TRANSACTION || code === INSUFFICIENT_PRIVILEGE))
+  if (
+    readOnly === "key" &&
+    routine !== RAISED &&
+    (code === READ_ONLY_TRANSACTION || code === INSUFFICIENT_PRIVILEGE)
+  )
     return fault("key_read_only", undefined, details)
-  if (GOING_DOWN.has(code))
+  if (endsSession(error) && GOING_DOWN.has(code))
     return fault("service_unavailable", { reason: "the database is restarting" }, { internal: error })
-  // Connection, system and internal errors say something of the server, not of the statement.
-  if (/^(?:08|58|XX)/.test(code)) return fault("internal_error", undefined, { internal: error })
+  if (isServersFault(error)) return fault("internal_error", undefined, { internal: error })
   return fault("invalid_sql", { reason: error.message }, details)
 }
 

@@ -137,15 +137,21 @@ const answerNeon = async (needs: SqlHandlerNeeds, call: Call, input: ExecuteInpu
 
 const runApart = async (work: Work, input: BatchInput, statements: readonly Statement[]) => {
   const results: BatchItem[] = []
+  let wasUnavailable = false
   for (const statement of statements) {
     try {
       const executed = await runOne(work, statement)
       results.push({ ok: true, ...resultOf(work, statement.sql, executed, input.array_mode) })
+      wasUnavailable = false
     } catch (error) {
-      // The statement's own fault is an answer; that no session is to be had is not.
-      if (!isFault(error) || error.status >= 429) throw error
+      if (!isFault(error)) throw error
+      // That no session is to be had is no answer of a statement, unless others have had one.
+      const unavailable = error.status >= 429
+      if (unavailable && results.length === 0) throw error
       results.push({ ok: false, error: toFailure(error) })
-      if (input.stop_on_error) break
+      // A database that is away twice in a row is not asked for the rest.
+      if (input.stop_on_error || (unavailable && wasUnavailable)) break
+      wasUnavailable = unavailable
     }
   }
   return { results, committed: null }

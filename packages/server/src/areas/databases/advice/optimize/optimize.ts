@@ -3,6 +3,8 @@ import type pg from "pg"
 import { fault, isFault } from "../../../../kernel/fault.ts"
 import { PortError } from "../../../../ports/port-error.ts"
 import type { Session } from "../../sessions.ts"
+import { isServersFault } from "../../sql/failures.ts"
+import { isServerError } from "../../sql/pipeline.ts"
 import type { Target } from "../../target.ts"
 import { rowsAsJson, withSavepoint } from "../inspect.ts"
 import { type Candidate, candidatesOf } from "./candidates.ts"
@@ -42,9 +44,6 @@ const SURVEY_TIME_MAX_MS = 8_000
 const RESERVE_MS = 3_000
 /** Estimated rows of a scan with a filter, as a share of the table, up to which an index is likely to help. */
 const SELECTIVE_SHARE = 0.1
-
-/** Connection lost, no resources, shutting down, internal: not the statement's fault. A timeout (57014) may be. */
-const SERVERS_OWN = /^(08|53|57P|58|XX)/
 
 interface Weight {
   readonly query: string
@@ -94,9 +93,8 @@ const look = async (
     await client.query("SAVEPOINT svc_theirs; SET LOCAL search_path TO DEFAULT")
     plan = (await withSavepoint(client, () => explain(client, statement, values))).plan
   } catch (error) {
-    const { code: sqlstate, message } = error as { code?: string; message: string }
-    if (sqlstate === undefined || SERVERS_OWN.test(sqlstate)) throw error
-    return { reason: message, sqlstate }
+    if (!isServerError(error) || isServersFault(error)) throw error
+    return { reason: error.message, sqlstate: error.code }
   } finally {
     await client.query("ROLLBACK TO SAVEPOINT svc_theirs; RELEASE SAVEPOINT svc_theirs")
   }
