@@ -1,5 +1,6 @@
 import assert from "node:assert/strict"
 import { once } from "node:events"
+import { readFileSync } from "node:fs"
 import { connect as connectTcp, createServer, type Socket } from "node:net"
 import { after, before, describe, test } from "node:test"
 import { signalProcess } from "../../../kernel/db/embedded/processes.ts"
@@ -44,6 +45,29 @@ describe("the life of the proxy", () => {
     const next = await connect(cluster.branchId)
     assert.equal((await next.query("select 1 as one")).rows[0]?.one, 1)
     assert.notEqual(wire.pid, pid)
+  })
+
+  test("a client that arrives as the process dies is hung up on, and does not wait", async t => {
+    const { wire, connect } = await startWire(t, [cluster])
+    for (const blocked of [true, false]) {
+      await connect(cluster.branchId)
+      const { pid } = wire
+      assert.ok(pid)
+      // Stopped, it leaves what it is sent where it is.
+      if (!blocked) signalProcess(pid, "SIGSTOP")
+      const sockets = Array.from({ length: 20 }, () => connectTcp({ host: "127.0.0.1", port: wire.port }))
+      const ends = sockets.map(socket => {
+        socket.on("error", () => undefined)
+        return new Promise<void>(resolve => socket.resume().once("close", () => resolve()))
+      })
+      if (!blocked) await until("all are sent", () => wire.connections > 20)
+      signalProcess(pid, "SIGKILL")
+      // This process hears of the clients and of the death at the same moment.
+      while (blocked && !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8")));
+      await Promise.all(ends)
+    }
+    const next = await connect(cluster.branchId)
+    assert.equal((await next.query("select 1 as one")).rows[0]?.one, 1)
   })
 
   test("the process does not die of the signals a terminal sends to all", async t => {

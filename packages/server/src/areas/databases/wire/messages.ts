@@ -80,6 +80,7 @@ export type ToProxy =
 export type FromProxy =
   | { readonly kind: "open"; readonly id: number; readonly request: WireOpenRequest }
   | { readonly kind: "certificate"; readonly id: number }
+  | { readonly kind: "taken"; readonly connectionId: string }
   | { readonly kind: "activity"; readonly events: readonly WireActivity[] }
   | { readonly kind: "calls"; readonly calls: readonly WireCall[]; readonly missed: number }
   | { readonly kind: "closed"; readonly connectionId: string }

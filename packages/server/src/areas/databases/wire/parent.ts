@@ -46,8 +46,10 @@ export const createParent = (heard: ParentEvents): Parent => {
     switch (message.kind) {
       case "connection":
         // The client may have gone before its socket got here.
-        if (socket) heard.connection(message.connectionId, socket)
-        else void tell({ kind: "closed", connectionId: message.connectionId })
+        if (socket) {
+          void tell({ kind: "taken", connectionId: message.connectionId })
+          heard.connection(message.connectionId, socket)
+        } else void tell({ kind: "closed", connectionId: message.connectionId })
         return
       case "answer":
         return take(message.id)?.resolve(message.value)

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict"
+import { once } from "node:events"
 import { readFileSync } from "node:fs"
+import { connect as connectTcp, createServer } from "node:net"
 import { after, before, describe, test } from "node:test"
+import { connect as connectTls } from "node:tls"
 import { atEnd, temporaryDir } from "../../../kernel/db/embedded/testing/directories.ts"
 import { pgVersions } from "../../../ports/engine/port.ts"
 import { freePort } from "../../../testing/ports.ts"
@@ -189,6 +192,34 @@ test("two branches at once do not see each other, nor can the key of one cancel 
     ),
   )
   assert.equal(fieldsOf(await stranger.until("E")).C, "28000")
+})
+
+test("a cancel request over TLS ends with TLS's own goodbye", async t => {
+  const { wire } = await startWire(t, [])
+  const relayed = createServer(client => {
+    const server = connectTcp({ host: "127.0.0.1", port: wire.port })
+    server.on("data", chunk => fromServer.push(chunk))
+    client.pipe(server).pipe(client)
+  })
+  const fromServer: Buffer[] = []
+  relayed.listen(0, "127.0.0.1")
+  await once(relayed, "listening")
+  atEnd(t, () => relayed.close())
+  const address = relayed.address()
+  assert.ok(address !== null && typeof address === "object")
+  // Before TLS 1.3 a goodbye can be told from data without the keys.
+  const socket = connectTls({
+    socket: connectTcp({ host: "127.0.0.1", port: address.port }),
+    ...{ rejectUnauthorized: false, ALPNProtocols: ["postgresql"], maxVersion: "TLSv1.2" },
+  })
+  socket.write(encodeCancel("12345678"))
+  socket.resume()
+  await once(socket, "close")
+  const bytes = Buffer.concat(fromServer)
+  const types: number[] = []
+  for (let at = 0; at < bytes.length; at += 5 + bytes.readUInt16BE(at + 3)) types.push(bytes.readUInt8(at))
+  const ALERT = 21
+  assert.equal(types.at(-1), ALERT)
 })
 
 test("a server on another machine is reached over TLS, with its certificate checked, to cancel too", async t => {

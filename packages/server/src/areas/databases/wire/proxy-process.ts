@@ -108,8 +108,12 @@ const forkProxy = ({ requireTls, limits }: ProxySettings): ChildProcess =>
 export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => void): ProxyProcess => {
   const child = forkProxy(needs)
   const connections = new Set<string>()
-  /** Sockets that are not with the child yet. */
-  const underWay = new Set<Socket>()
+  /** Sockets that the child has not said it has, by connection; until then they are open here too. */
+  const underWay = new Map<string, Socket>()
+  const release = (connectionId: string) => {
+    underWay.get(connectionId)?.destroy()
+    underWay.delete(connectionId)
+  }
   const told = createTold()
   const gone = Promise.withResolvers<void>()
   let stopping = false
@@ -130,7 +134,10 @@ export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => 
         return needs.activity(message.events)
       case "calls":
         return needs.calls(message.calls, message.missed)
+      case "taken":
+        return release(message.connectionId)
       case "closed":
+        release(message.connectionId)
         connections.delete(message.connectionId)
         return changed()
       default:
@@ -140,8 +147,7 @@ export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => 
 
   const finish = (reason: unknown) => {
     if (!stopping) needs.log.warn({ reason }, "the process of database connections ended by itself")
-    for (const socket of underWay) socket.destroy()
-    underWay.clear()
+    for (const connectionId of [...underWay.keys()]) release(connectionId)
     connections.clear()
     const left = told.takeAll()
     if (left.length > 0) needs.activity(left)
@@ -158,12 +164,12 @@ export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => 
     },
     hand(connectionId, socket) {
       connections.add(connectionId)
-      underWay.add(socket)
+      underWay.set(connectionId, socket)
       const message: ToProxy = { kind: "connection", connectionId }
-      child.send(message, socket, { keepOpen: false }, error => {
-        underWay.delete(socket)
+      // Node leaves a socket open and in nobody's hands when it cannot be sent to a process that has just died.
+      child.send(message, socket, { keepOpen: true }, error => {
         if (!error) return
-        socket.destroy()
+        release(connectionId)
         connections.delete(connectionId)
         changed()
       })

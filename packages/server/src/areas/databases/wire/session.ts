@@ -103,7 +103,7 @@ const createSession = (branchId: string, connectionId: string) => {
 const connectThrough = async (client: Client, host: SessionHost, { stream, wants, sni }: Greeting) => {
   if (wants.kind === "cancel") {
     await host.cancel(wants.key)
-    return stream.destroy()
+    return farewell(stream)
   }
   let at: Route
   try {
