@@ -99,7 +99,10 @@ test("a namespace is named in every request", async t => {
 test("over TLS a Vault proves itself by the certificates that the operator names, or is not spoken to", async t => {
   const folder = await mkdtemp(join(tmpdir(), "svc-vault-"))
   t.after(() => rm(folder, { recursive: true }))
-  const vault = await startFakeVault(t, await ownCertificate({ folder, host: "127.0.0.1", authoritySecret: KEY }))
+  const vault = await startFakeVault(
+    t,
+    await ownCertificate({ folder, host: "127.0.0.1", authoritySecret: KEY }),
+  )
   const { secrets } = openAt(t, vault, { caFile: join(folder, "wire-ca.crt") })
   assert.deepEqual(await secrets.unwrap(await secrets.wrap(KEY, "a"), "a"), KEY)
   await assert.rejects(openAt(t, vault).secrets.wrap(KEY, "a"), unavailable(/does not answer.*certificate/))
