@@ -78,6 +78,10 @@ export interface OperationSpec {
   readonly meters?: readonly Meter[]
   /** Fields of the reply that hold a secret shown once: a replay leaves them out. */
   readonly secrets?: readonly string[]
+  /** JSON that comes as text/plain is read too: some clients name no type, and `fetch` then names that one. */
+  readonly textAsJson?: true
+  /** Largest message of a WebSocket in bytes: 1 MiB unless told. */
+  readonly messageBytesMax?: number
   /** Largest request body in bytes. JSON bodies: 1 MiB unless told. */
   readonly bodyBytesMax?: number
   /** The refusal of a larger JSON body, where it is not `payload_too_large`. */

@@ -1,4 +1,6 @@
 import { area, MIB, T } from "./dsl.ts"
+import { NeonQuery, Params, SQL_BATCH_MAX, Sql } from "./sql-fields.ts"
+import { neonSpecs } from "./sql-neon.ts"
 import { Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const SQL_ROWS_DEFAULT = 10_000
@@ -7,23 +9,10 @@ export const SQL_TIMEOUT_MS_DEFAULT = 30_000
 export const SQL_TIMEOUT_MS_MAX = 300_000
 /** Bytes of rows in one answer; a stream has no such limit. */
 export const SQL_BYTES_MAX = 10 * MIB
-export const SQL_BATCH_MAX = 1_000
 export const QUERY_LOG_LIMIT_DEFAULT = 100
 export const QUERY_LOG_LIMIT_MAX = 1_000
 
-const SQL_LENGTH_MAX = 4 * MIB
-/** PostgreSQL counts parameters in 16 bits. */
-const PARAMS_MAX = 65_535
-
 const SCOPE = ["database:read", "database:query"] as const
-
-const Sql = T.String({ minLength: 1, maxLength: SQL_LENGTH_MAX, description: "One statement" })
-const Params = T.Array(T.Unknown(), {
-  maxItems: PARAMS_MAX,
-  description:
-    "Values of $1, $2, …. A list becomes JSON where the parameter is json, jsonb or text, and a PostgreSQL array " +
-    "elsewhere; an object becomes JSON; a string is passed as it is, so for jsonb it holds JSON text",
-})
 
 const target = {
   database_id: T.Optional(Nullable(Id)),
@@ -87,12 +76,6 @@ const BatchResult = T.Union([
   T.Object({ ok: T.Literal(true), ...resultFields }),
   T.Object({ ok: T.Literal(false), error: Failure }),
 ])
-
-const NeonQuery = T.Object({
-  query: Sql,
-  params: T.Optional(Params),
-  arrayMode: T.Optional(T.Boolean()),
-})
 
 const LogEntry = T.Object({
   id: Id,
@@ -161,6 +144,7 @@ export const sql = area(
         ),
       }),
       aliases: { query: "sql", parameters: "params" },
+      textAsJson: true,
       bodyBytesMax: 16 * MIB,
       replies: { 200: T.Object({ ...resultFields, request_id: T.String() }) },
       faults: [...REACH_FAULTS, "invalid_sql", "query_timeout", "key_read_only", "missing_parameter"],
@@ -224,5 +208,6 @@ export const sql = area(
       }),
       replies: { 200: T.Array(LogEntry) },
     },
+    ...neonSpecs,
   },
 )

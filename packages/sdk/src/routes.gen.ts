@@ -33,6 +33,8 @@ export const routes = {
     execute: { method: "POST", path: "/api/v1/sql", body: "json", effect: "by-statement", once: true, envelope: "bare", project: true },
     batch: { method: "POST", path: "/api/v1/sql/batch", body: "json", effect: "by-statement", once: true, envelope: "bare", project: true },
     listQueryLogs: { method: "GET", path: "/api/v1/query-logs/{tenant_id}", params: ["tenant_id"], query: ["database_id","branch_id","limit"], effect: "read", project: true },
+    neonQuery: { method: "POST", path: "/sql", body: "json", effect: "by-statement", once: true, envelope: "bare" },
+    neonSocket: { method: "GET", path: "/v2", reply: "websocket", effect: "by-statement", once: true, envelope: "bare" },
   },
   advice: {
     anomalies: { method: "POST", path: "/api/v1/anomalies", body: "json", effect: "read", project: true },

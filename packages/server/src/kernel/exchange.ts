@@ -24,8 +24,8 @@ export interface Incoming {
   readonly target: string
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
-  /** Reads and parses a JSON body of at most `bytesMax`; undefined when there is none. */
-  json(bytesMax: number): Promise<unknown>
+  /** Reads and parses a JSON body of at most `bytesMax`, sent as text too if told; undefined when there is none. */
+  json(bytesMax: number, textToo?: boolean): Promise<unknown>
   stream(): Readable
   /** Made only when somebody asks: most calls are over before anybody could hang up. */
   signal(): AbortSignal

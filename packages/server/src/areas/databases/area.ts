@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import type { AreaState } from "../../kernel/area.ts"
+import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import { defineArea, type Services } from "../../services.ts"
@@ -23,7 +24,8 @@ import { createScheduledStatements } from "./scheduled-statements.ts"
 import { schemaHandlers } from "./schema/handlers.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
 import { createGuard } from "./sql/guard.ts"
-import { sqlHandlers } from "./sql/handlers.ts"
+import { type SqlHandlerNeeds, sqlHandlers } from "./sql/handlers.ts"
+import { createLoginSessions, type LoginSessions } from "./sql/login-sessions.ts"
 import { createTypeCatalog } from "./sql/pg-types.ts"
 import { createQueryLog } from "./sql/query-log.ts"
 import { databaseStore } from "./store.ts"
@@ -40,10 +42,16 @@ const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeed
   ...branchHandlers(needs),
 }))
 
+interface StatementsNeeds extends Pick<SqlHandlerNeeds, "logins" | "tunnel"> {
+  readonly targets: Targets
+  readonly directory: Directory
+  readonly sessions: SessionPools
+}
+
 /** What answers questions to databases, in SQL or about them. */
 const openStatements = (
   services: Pick<Services, "database" | "clock" | "log" | "engine" | "ai" | "postgres" | "scheduleTargets">,
-  { targets, directory, sessions }: { targets: Targets; directory: Directory; sessions: SessionPools },
+  { targets, directory, sessions, logins, tunnel }: StatementsNeeds,
   opened: AsyncDisposableStack,
 ) => {
   const { database, clock, log, engine, ai, postgres, scheduleTargets } = services
@@ -58,7 +66,7 @@ const openStatements = (
     limitMs: postgres.textToSqlMs,
   })
   const operations = [
-    ...sqlHandlers({ targets, sessions, queryLog, guard, types }),
+    ...sqlHandlers({ targets, sessions, queryLog, guard, types, logins, tunnel }),
     ...schemaHandlers({ targets, sessions, clock }),
     ...adviceHandlers({
       ...{ targets, sessions },
@@ -106,7 +114,7 @@ export const databasesArea = defineArea({
       asleep: usage.asleep,
       async ended(branch) {
         wire?.disconnect(branch.branchId)
-        await sessions.close(branch)
+        await Promise.all([sessions.close(branch), logins.close(branch)])
       },
     }
     const { isActive } = usage
@@ -114,6 +122,7 @@ export const databasesArea = defineArea({
       createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
     )
     const sessions: SessionPools = opened.use(createSessionPools({ engine, directory, compute, log }))
+    const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log }))
     const making = createMaking({ database, changes, engine, box, platformEvents })
     const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
     const swap = createSwap({
@@ -131,7 +140,11 @@ export const databasesArea = defineArea({
     await sweeper.recover()
     const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
     services.tables.provide(createTableReader({ directory, sessions }))
-    const statements = openStatements(services, { targets, directory, sessions }, opened)
+    const tunnel = async (address: string) => {
+      if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })
+      return wire.tunnel(address)
+    }
+    const statements = openStatements(services, { targets, directory, sessions, logins, tunnel }, opened)
     const calls = statements.queryLog.recordWire
     wire = opened.use(await openDoor({ settings: postgres, directory, compute, log, calls }))
     const { port } = wire

@@ -24,6 +24,15 @@ export const STATEMENT_TIMEOUT_MS = 30_000
 
 const loginRoles: Readonly<Record<SessionRole, string>> = { owner: OWNER_SESSION_ROLE, reader: READER_ROLE }
 
+/** Values come in the forms that are parsed here, and strings mean the same to the server as to the statements' parser. */
+export const VALUE_FORMS = {
+  standard_conforming_strings: "on",
+  DateStyle: "ISO,MDY",
+  IntervalStyle: "postgres",
+  bytea_output: "hex",
+  extra_float_digits: "1",
+}
+
 /**
  * How a session is opened, and what it starts with and is reset to, whatever the tenant has set for its roles or its
  * database: values come in the forms that are parsed here, and strings mean the same to the server as to the parser
@@ -37,11 +46,7 @@ export const sessionConfig = (role: SessionRole, version: PgVersion) => ({
     role: role === "owner" ? OWNER_ROLE : "none",
     default_transaction_read_only: role === "owner" ? "off" : "on",
     synchronous_commit: "on",
-    standard_conforming_strings: "on",
-    DateStyle: "ISO,MDY",
-    IntervalStyle: "postgres",
-    bytea_output: "hex",
-    extra_float_digits: "1",
+    ...VALUE_FORMS,
   }),
 })
 

@@ -10,6 +10,7 @@ const TOTAL_TICKS = 60
 const TICK_MS = 1000
 
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json) *(?:; *charset="?utf-8"?)? *$/i
+const TEXT_TYPE = /^text\/plain *(?:; *charset="?utf-8"?)? *$/i
 
 /** A body under way, as the watch sees it. */
 interface Reading {
@@ -25,12 +26,12 @@ interface Reading {
 export interface BodyReader extends Disposable {
   /**
    * Reads and parses a JSON body of at most `bytesMax`; undefined when the request has none. Throws 415 for another
-   * type, 413 for a larger one, 408 for one that comes too slowly, 400 for one that is not JSON. `kept` keeps its bytes.
+   * type, of which text/plain is taken with `textToo`, 413 for a larger one, 408 for one that comes too slowly, 400 for one that is not JSON. `kept` keeps its bytes.
    */
   json(
     request: IncomingMessage,
     response: ServerResponse,
-    bytesMax: number,
+    limits: { readonly bytesMax: number; readonly textToo: boolean },
     kept?: { bytes: Buffer | undefined },
   ): Promise<unknown>
   /**
@@ -51,10 +52,11 @@ const inviteBody = (request: IncomingMessage, response: ServerResponse): void =>
   if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue()
 }
 
-const checkType = ({ headers }: IncomingMessage) => {
+const checkType = ({ headers }: IncomingMessage, textToo: boolean) => {
   const type = headers["content-type"]
   const encoding = headers["content-encoding"]
-  if ((type !== undefined && !JSON_TYPE.test(type)) || (encoding !== undefined && encoding !== "identity")) {
+  const isKnown = type === undefined || JSON_TYPE.test(type) || (textToo && TEXT_TYPE.test(type))
+  if (!isKnown || (encoding !== undefined && encoding !== "identity")) {
     throw fault("unsupported_media_type", { types: "application/json in UTF-8" })
   }
 }
@@ -157,9 +159,9 @@ export const createBodyReader = (clock: Clock): BodyReader => {
   })
 
   return {
-    async json(request, response, bytesMax, kept) {
+    async json(request, response, { bytesMax, textToo }, kept) {
       if (!hasBody(request)) return undefined
-      checkType(request)
+      checkType(request, textToo)
       if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax)
       inviteBody(request, response)
       const body = await collect(request, bytesMax, unfinished)

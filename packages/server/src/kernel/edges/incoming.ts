@@ -68,8 +68,8 @@ export class HttpIncoming implements Incoming {
     return Object.keys(this.#routed.request.headers)
   }
 
-  json(bytesMax: number) {
-    return this.#bodies.json(this.#routed.request, this.#routed.response, bytesMax, this)
+  json(bytesMax: number, textToo = false) {
+    return this.#bodies.json(this.#routed.request, this.#routed.response, { bytesMax, textToo }, this)
   }
 
   stream() {

@@ -2,7 +2,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { isWebSocket } from "@svc/contract"
+import { isWebSocket, MIB } from "@svc/contract"
 import createRouter, { type HTTPVersion, type Instance } from "find-my-way"
 import { type WebSocket, WebSocketServer } from "ws"
 import type { Handshake } from "../call.ts"
@@ -30,8 +30,8 @@ export interface WebSocketEdge {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
 }
 
-/** Of one message, however many frames it comes in. */
-const MESSAGE_BYTES_MAX = 1024 * 1024
+/** Of one message, however many frames it comes in, where the operation says nothing else. */
+const MESSAGE_BYTES_MAX = MIB
 const KEY = /^[+/0-9A-Za-z]{22}==$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
@@ -121,16 +121,25 @@ export const createWebSocketEdge = (needs: WebSocketEdgeNeeds): WebSocketEdge =>
     const found = routes.find("GET", url)
     return found?.store ? { ...found, bound: found.store as BoundOperation } : undefined
   }
-  const server = new WebSocketServer({
-    ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MESSAGE_BYTES_MAX },
-    handleProtocols: (offered, request) => {
-      const subprotocol = find(request)?.bound.operation.subprotocol
-      return subprotocol !== undefined && offered.has(subprotocol) && subprotocol
-    },
-  })
+  const servers = new Map<number, WebSocketServer>()
+  const serverFor = ({ operation }: BoundOperation): WebSocketServer => {
+    const maxPayload = operation.messageBytesMax ?? MESSAGE_BYTES_MAX
+    const known = servers.get(maxPayload)
+    if (known) return known
+    const server = new WebSocketServer({
+      ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload },
+      handleProtocols: (offered, request) => {
+        const subprotocol = find(request)?.bound.operation.subprotocol
+        return subprotocol !== undefined && offered.has(subprotocol) && subprotocol
+      },
+    })
+    servers.set(maxPayload, server)
+    return server
+  }
 
   /** Answers 101, with the headers that every reply has. */
   const accept = (
+    bound: BoundOperation,
     { request, response }: Routed,
     socket: Socket,
     head: Buffer,
@@ -138,6 +147,7 @@ export const createWebSocketEdge = (needs: WebSocketEdgeNeeds): WebSocketEdge =>
     handshake: PendingHandshake,
   ) => {
     response.detachSocket(socket)
+    const server = serverFor(bound)
     const addHeaders = (lines: string[]) => {
       for (const [name, value] of Object.entries({ ...headers, "x-request-id": requestId }))
         lines.push(`${name}: ${value}`)
@@ -158,7 +168,7 @@ export const createWebSocketEdge = (needs: WebSocketEdgeNeeds): WebSocketEdge =>
       const incoming = new UpgradeIncoming(handshake, routed, callerAddress(request), bodies, relay)
       const result = await pipeline(bound, incoming)
       if (result.elsewhere && (await incoming.goOn(result, { socket, head }))) return
-      if (result.reply.status === 101) accept(routed, socket, head, result, handshake)
+      if (result.reply.status === 101) accept(bound, routed, socket, head, result, handshake)
       else await write(bound, routed, result)
     } catch (error) {
       refuse(request, response, error)

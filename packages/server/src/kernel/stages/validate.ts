@@ -112,10 +112,10 @@ const readBody = async (
 }
 
 const readJson = async ({ operation, incoming }: Exchange): Promise<unknown> => {
-  const { bodyBytesMax, tooLarge } = operation
-  if (tooLarge === undefined) return incoming.json(bodyBytesMax)
+  const { bodyBytesMax, tooLarge, textAsJson } = operation
+  if (tooLarge === undefined) return incoming.json(bodyBytesMax, textAsJson)
   try {
-    return await incoming.json(bodyBytesMax)
+    return await incoming.json(bodyBytesMax, textAsJson)
   } catch (error) {
     throw isFault(error, "payload_too_large") ? fault(tooLarge, { bytes: bodyBytesMax }) : error
   }

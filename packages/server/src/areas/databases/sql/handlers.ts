@@ -1,12 +1,15 @@
+import type { Duplex } from "node:stream"
 import { areas, type Input, QUERY_LOG_LIMIT_DEFAULT, SQL_ROWS_MAX } from "@svc/contract"
-import type { Call } from "../../../kernel/call.ts"
+import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault, isFault } from "../../../kernel/fault.ts"
 import { implement } from "../../../kernel/implement.ts"
+import { OWNER_ROLE, READER_ROLE } from "../../../ports/engine/port.ts"
 import type { Target } from "../target.ts"
 import type { Targets } from "../targets.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "./executor.ts"
 import { createJournal, type Journal } from "./journal.ts"
-import { type NeonRequest, neonRequestOf, toNeonFault, toNeonResult } from "./neon.ts"
+import type { LoginSessions } from "./login-sessions.ts"
+import { type NeonRequest, neonFormOf, neonRequestOf, toNeonFault, toNeonResult } from "./neon.ts"
 import type { QueryLog } from "./query-log.ts"
 import { type QueryLogRow, queryLogStore } from "./query-log-store.ts"
 import { executionOf } from "./request.ts"
@@ -18,6 +21,9 @@ import { runTransaction, type TransactionOptions } from "./transaction.ts"
 export interface SqlHandlerNeeds extends ExecutorNeeds {
   readonly targets: Targets
   readonly queryLog: QueryLog
+  readonly logins: LoginSessions
+  /** Opens a connection to the port of PostgreSQL's protocol, as of a client at that address. */
+  readonly tunnel: (address: string) => Promise<Duplex>
 }
 
 type Operations = typeof areas.sql.specs
@@ -51,7 +57,10 @@ const workOf = async (
     needs,
     target,
     execution,
-    journal: createJournal(needs.queryLog, call, target, execution.readOnly),
+    journal: createJournal(needs.queryLog, call, target, {
+      readOnly: execution.readOnly,
+      user: execution.readOnly ? READER_ROLE : OWNER_ROLE,
+    }),
   }
 }
 
@@ -106,13 +115,38 @@ const stream = (work: Work, statement: Statement, arrayMode = false) => {
   })
 }
 
-const answerNeon = async (needs: SqlHandlerNeeds, call: Call, input: ExecuteInput, neon: NeonRequest) => {
+/** Who brings a key: the branch is the one that the connection string names, unless the request names another. */
+const neonWorkOfKey = (
+  needs: SqlHandlerNeeds,
+  call: Call,
+  input: ExecuteInput,
+  { branchId }: NeonRequest,
+) => {
+  const named = branchId !== undefined && input.branch_id === undefined && input.database_id === undefined
+  const whole = { ...input, max_rows: SQL_ROWS_MAX, ...(named && { branch_id: branchId }) }
+  return workOf(needs, call, whole)
+}
+
+/** Who brings a connection string alone, and may what its role may. */
+const neonWorkOfLogin = async (needs: SqlHandlerNeeds, call: AccountCall): Promise<Work> => {
+  const connectionString = call.header("neon-connection-string")
+  if (connectionString === undefined) throw fault("missing_parameter", { field: "Neon-Connection-String" })
+  const { logins, queryLog } = needs
+  const login = await logins.find(connectionString)
+  const execution = { ...executionOf(call, { max_rows: SQL_ROWS_MAX }), readOnly: false as const }
+  const journal = createJournal(queryLog, call, login.branch, { readOnly: false, user: login.user })
+  return { needs: { ...needs, sessions: logins.of(login) }, target: login.target, execution, journal }
+}
+
+const answerNeon = async (
+  call: AccountCall,
+  input: Pick<ExecuteInput, "sql" | "params" | "queries">,
+  neon: NeonRequest,
+  open: () => Promise<Work>,
+) => {
   try {
-    const { branchId } = neon
-    const named = branchId !== undefined && input.branch_id === undefined && input.database_id === undefined
-    const whole = { ...input, max_rows: SQL_ROWS_MAX, ...(named && { branch_id: branchId }) }
-    const work = await workOf(needs, call, whole)
-    const types = () => needs.types.of(work.target.volume.id)
+    const work = await open()
+    const types = () => work.needs.types.of(work.target.volume.id)
     if (!input.queries) {
       const statement = statementOf(input)
       return toNeonResult(statement.sql, await runOne(work, statement), types(), neon)
@@ -120,7 +154,7 @@ const answerNeon = async (needs: SqlHandlerNeeds, call: Call, input: ExecuteInpu
     const statements = input.queries.map(({ query, params }) =>
       statementOf({ sql: query, params: params ?? [] }),
     )
-    call.meter("sql_statements", Math.max(0, statements.length - 1))
+    if (call.operation.meters) call.meter("sql_statements", Math.max(0, statements.length - 1))
     const { outcomes, failure } = await runTogether(work, statements, neon.batch)
     if (failure) throw failure
     const results = outcomes.map((each, at) =>
@@ -186,7 +220,10 @@ export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
   async execute(input, call) {
     const neon = neonRequestOf(call.header)
     // Their own form, which the declaration of the operation leaves to its description.
-    if (neon) return (await answerNeon(needs, call, input, neon)) as never
+    if (neon) {
+      const open = () => neonWorkOfKey(needs, call, input, neon)
+      return (await answerNeon(call, input, neon, open)) as never
+    }
     const statement = statementOf(input)
     const work = await workOf(needs, call, input)
     if (call.header("accept")?.includes(NDJSON)) {
@@ -201,6 +238,22 @@ export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
     call.meter("sql_statements", input.statements.length - 1)
     const work = await workOf(needs, call, input)
     return { ...(await runBatch(work, input)), request_id: call.requestId }
+  },
+
+  async neonQuery({ query, ...input }, call) {
+    const neon = neonFormOf(call.header)
+    const statement = { ...input, ...(query !== undefined && { sql: query }) }
+    return (await answerNeon(call, statement, neon, () => neonWorkOfLogin(needs, call))) as never
+  },
+
+  async neonSocket(_input, call) {
+    const { handshake, ip, log } = call
+    const { serveTunnel } = await import("../wire/tunnel.ts")
+    handshake.take(socket => {
+      if (!socket) return
+      const warn = (reason: unknown) => log.warn({ err: reason }, "a tunnel to a database broke")
+      void serveTunnel(socket, { connect: () => needs.tunnel(ip), warn })
+    })
   },
 
   async listQueryLogs({ database_id, branch_id, limit = QUERY_LOG_LIMIT_DEFAULT }, call) {

@@ -1,7 +1,6 @@
 /** What an HTTP call writes to the query log. */
-import type { Call } from "../../../kernel/call.ts"
+import type { AccountCall } from "../../../kernel/call.ts"
 import { type Fault, isFault } from "../../../kernel/fault.ts"
-import { OWNER_ROLE, READER_ROLE } from "../../../ports/engine/port.ts"
 import type { Target } from "../target.ts"
 import type { Executed } from "./executor.ts"
 import type { ReadOnly } from "./failures.ts"
@@ -16,13 +15,18 @@ const reasonOf = ({ details, message }: Fault): string => String(details.params?
 
 type Outcome = Pick<LoggedCall, "command" | "rows" | "durationMs" | "wakeMs" | "sqlstate" | "error">
 
-export const createJournal = (queryLog: QueryLog, call: Call, target: Target, readOnly: ReadOnly) => {
+export const createJournal = (
+  queryLog: QueryLog,
+  call: AccountCall,
+  target: Target,
+  { readOnly, user }: { readonly readOnly: ReadOnly; readonly user: string },
+) => {
   const { principal, requestId, ip, userAgent } = call
   const shared = {
     target,
     source: "http",
     keyId: principal.key?.id ?? null,
-    user: readOnly ? READER_ROLE : OWNER_ROLE,
+    user,
     applicationName: userAgent,
     clientAddress: ip,
     readOnly: readOnly !== false,

@@ -38,21 +38,20 @@ const branchOf = (connectionString: string | undefined): string | undefined => {
 }
 
 export const neonRequestOf = (header: ReadHeader): NeonRequest | undefined => {
-  const connectionString = header("neon-connection-string")
-  const rawText = header("neon-raw-text-output")
-  const arrayMode = header("neon-array-mode")
-  if (connectionString === undefined && rawText === undefined && arrayMode === undefined) return undefined
-  return {
-    rawText: isTrue(rawText),
-    arrayMode: isTrue(arrayMode),
-    branchId: branchOf(connectionString),
-    batch: {
-      isolationLevel: header("neon-batch-isolation-level"),
-      readOnlyTransaction: isTrue(header("neon-batch-read-only")),
-      deferrable: isTrue(header("neon-batch-deferrable")),
-    },
-  }
+  const marks = ["neon-connection-string", "neon-raw-text-output", "neon-array-mode"]
+  return marks.some(name => header(name) !== undefined) ? neonFormOf(header) : undefined
 }
+
+export const neonFormOf = (header: ReadHeader): NeonRequest => ({
+  rawText: isTrue(header("neon-raw-text-output")),
+  arrayMode: isTrue(header("neon-array-mode")),
+  branchId: branchOf(header("neon-connection-string")),
+  batch: {
+    isolationLevel: header("neon-batch-isolation-level"),
+    readOnlyTransaction: isTrue(header("neon-batch-read-only")),
+    deferrable: isTrue(header("neon-batch-deferrable")),
+  },
+})
 
 /** Its `command` is the first word of the tag. */
 export const toNeonResult = (
@@ -110,6 +109,8 @@ export const toNeonFault = (error: unknown): unknown => {
     column: server?.column ?? null,
     dataType: server?.dataType ?? null,
     constraint: server?.constraint ?? null,
+    file: server?.file ?? null,
+    line: server?.line ?? null,
     routine: server?.routine ?? null,
   }
   return fault(known.code, params, { body, internal, ...(headers && { headers }) })

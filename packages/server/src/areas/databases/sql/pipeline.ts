@@ -32,6 +32,8 @@ export interface ServerError extends Error {
   readonly column?: string
   readonly dataType?: string
   readonly constraint?: string
+  readonly file?: string
+  readonly line?: string
   readonly routine?: string
 }
 

@@ -65,7 +65,8 @@ export interface ProxySettings {
 }
 
 export type ToProxy =
-  | { readonly kind: "connection"; readonly connectionId: string }
+  /** `tunneled`: the client's own address, of one that comes through this machine over an encrypted way. */
+  | { readonly kind: "connection"; readonly connectionId: string; readonly tunneled?: string | undefined }
   | { readonly kind: "answer"; readonly id: number; readonly value: unknown }
   | {
       readonly kind: "refusal"

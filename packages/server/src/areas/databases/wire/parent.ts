@@ -11,7 +11,7 @@ export interface Parent {
 }
 
 export interface ParentEvents {
-  connection(connectionId: string, socket: Socket): void
+  connection(connectionId: string, socket: Socket, tunneled: string | undefined): void
   disconnect(branchId: string): void
   stop(): void
   /** The platform's process is gone. */
@@ -48,7 +48,7 @@ export const createParent = (heard: ParentEvents): Parent => {
         // The client may have gone before its socket got here.
         if (socket) {
           void tell({ kind: "taken", connectionId: message.connectionId })
-          heard.connection(message.connectionId, socket)
+          heard.connection(message.connectionId, socket, message.tunneled)
         } else void tell({ kind: "closed", connectionId: message.connectionId })
         return
       case "answer":

@@ -27,7 +27,7 @@ export interface ProxyProcess {
   readonly pid: number | undefined
   readonly connections: number
   /** Gives a connection away; it is not this process's any more. */
-  hand(connectionId: string, socket: Socket): void
+  hand(connectionId: string, socket: Socket, tunneled?: string): void
   disconnect(branchId: string): void
   /** Tells all clients, and ends. */
   stop(): Promise<void>
@@ -162,10 +162,10 @@ export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => 
     get connections() {
       return connections.size
     },
-    hand(connectionId, socket) {
+    hand(connectionId, socket, tunneled) {
       connections.add(connectionId)
       underWay.set(connectionId, socket)
-      const message: ToProxy = { kind: "connection", connectionId }
+      const message: ToProxy = { kind: "connection", connectionId, tunneled }
       // Node leaves a socket open and in nobody's hands when it cannot be sent to a process that has just died.
       child.send(message, socket, { keepOpen: true }, error => {
         if (!error) return

@@ -41,8 +41,8 @@ const countStartup = (address: string, socket: Socket): Disposable => {
   }
 }
 
-const accept = (connectionId: string, socket: Socket) => {
-  const address = socket.remoteAddress ?? ""
+const accept = (connectionId: string, socket: Socket, tunneled: string | undefined) => {
+  const address = tunneled ?? socket.remoteAddress ?? ""
   const startup = countStartup(address, socket)
   sockets.add(socket)
   socket.setNoDelay(true)
@@ -56,7 +56,14 @@ const accept = (connectionId: string, socket: Socket) => {
     const message = "too many connections of this address are starting"
     return farewell(socket, new WireRefusal({ sqlstate: SQLSTATE.tooManyConnections, message }))
   }
-  void serve({ socket, connectionId, address, settled: () => startup[Symbol.dispose]() }, host)
+  const client = {
+    socket,
+    connectionId,
+    address,
+    isTunneled: tunneled !== undefined,
+    settled: () => startup[Symbol.dispose](),
+  }
+  void serve(client, host)
 }
 
 const stop = () => {

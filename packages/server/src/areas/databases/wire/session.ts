@@ -38,6 +38,8 @@ interface Client {
   readonly socket: Socket
   readonly connectionId: string
   readonly address: string
+  /** Whether its way here is encrypted by somebody else, or need not be. */
+  readonly isTunneled: boolean
   /** Called once when the client is logged in or turned away. */
   readonly settled: () => void
 }
@@ -157,7 +159,8 @@ export const serve = async (client: Client, host: SessionHost): Promise<void> =>
   const late = setTimeout(() => socket.destroy(), host.limits.startupTimeoutMs)
   socket.once("close", () => clearTimeout(late))
   try {
-    const greeting = await greet(socket, host.greeter, farewell)
+    const greeter = client.isTunneled ? { ...host.greeter, requireTls: "never" as const } : host.greeter
+    const greeting = await greet(socket, greeter, farewell)
     clearTimeout(late)
     greeting?.stream.on("error", () => undefined)
     if (greeting) await connectThrough(client, host, greeting)

@@ -7,6 +7,7 @@ import { createServer, type Server, type Socket } from "node:net"
 import { newId } from "../../../kernel/id.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import { errorResponse, SQLSTATE, WireRefusal } from "./error-response.ts"
+import { type Inside, openInside } from "./inside.ts"
 import type {
   RequireTls,
   WireActivity,
@@ -42,6 +43,8 @@ export interface WireNeeds {
 
 export interface Wire extends AsyncDisposable {
   readonly port: number
+  /** Opens a connection as of a client at that address, who need not encrypt it. */
+  tunnel(address: string): Promise<Socket>
   /** Ends all connections of a branch; their clients get 57P01. */
   disconnect(branchId: string): void
   readonly connections: number
@@ -67,6 +70,7 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
   const idleTimeoutMs = needs.idleTimeoutMs ?? IDLE_TIMEOUT_MS
   let proxy: ProxyProcess | undefined
   let idle: NodeJS.Timeout | undefined
+  let inside: Promise<Inside> | undefined
 
   const watchIdle = () => {
     clearTimeout(idle)
@@ -87,7 +91,7 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
     return started
   }
 
-  const accept = (socket: Socket) => {
+  const accept = (socket: Socket, tunneled?: string) => {
     socket.on("error", () => undefined)
     if ((proxy?.connections ?? 0) >= limits.connectionsMax) {
       socket.end(tooMany)
@@ -95,15 +99,19 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
       return
     }
     clearTimeout(idle)
-    ensureProxy().hand(newId(), socket)
+    ensureProxy().hand(newId(), socket, tunneled)
   }
 
-  const server = createServer({ pauseOnConnect: true }, accept)
+  const server = createServer({ pauseOnConnect: true }, socket => accept(socket))
   const port = await listen(server, needs)
   server.on("error", error => needs.log.warn({ err: error }, "the database port cannot take a connection"))
 
   return {
     port,
+    async tunnel(address) {
+      inside ??= openInside(accept)
+      return (await inside).connect(address)
+    },
     disconnect: branchId => proxy?.disconnect(branchId),
     get connections() {
       return proxy?.connections ?? 0
@@ -115,6 +123,7 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
       clearTimeout(idle)
       // The port is free at once; the server itself counts connections that are another process's by now.
       server.close()
+      ;(await inside)?.[Symbol.dispose]()
       await proxy?.stop()
     },
   }

@@ -20,6 +20,11 @@ export interface SqlServer {
   post(path: string, body: object, headers?: Record<string, string>): Promise<Response>
 }
 
+/** Ways in that need a whole platform. */
+const notHere = (): never => {
+  throw new Error("not in this test")
+}
+
 export const serveSql = async (
   t: TestContext,
   rig: SqlRig,
@@ -34,7 +39,8 @@ export const serveSql = async (
     [Symbol.asyncDispose]: async () => undefined,
   }
   const targets = { of: async () => rig.target }
-  const operations = sqlHandlers({ ...rig, targets, queryLog })
+  const logins = { find: notHere, of: notHere, close: notHere, [Symbol.asyncDispose]: async () => undefined }
+  const operations = sqlHandlers({ ...rig, targets, queryLog, logins, tunnel: notHere })
   const server = createServer(async (request, response) => {
     const leaving = new AbortController()
     response.once("close", () => response.writableFinished || leaving.abort())

@@ -1,0 +1,55 @@
+/** The doors at which Neon's serverless driver knocks: the connection string is the proof there, and no key is needed. */
+import { MIB, type OperationSpec, T } from "./dsl.ts"
+import { NeonQuery, Params, SQL_BATCH_MAX, Sql } from "./sql-fields.ts"
+
+const NeonResult = T.Object(
+  {
+    command: T.Union([T.String(), T.Null()]),
+    rowCount: T.Union([T.Integer(), T.Null()]),
+    rowAsArray: T.Boolean(),
+    fields: T.Array(T.Record(T.String(), T.Unknown())),
+    rows: T.Array(T.Unknown()),
+  },
+  { description: "One result as the driver reads it" },
+)
+
+export const neonSpecs = {
+  neonQuery: {
+    id: "executeNeonSql",
+    http: "POST /sql",
+    summary: "Run SQL in the form of Neon's serverless driver",
+    description:
+      "For `neon()` of `@neondatabase/serverless`. The header `Neon-Connection-String` holds the connection string of a " +
+      "branch, whose role and password are checked by its database; a changed password counts within a minute. Requests " +
+      "with a key in `Authorization` belong at `/api/v1/sql`.",
+    scope: "public",
+    effect: "by-statement",
+    project: "none",
+    beyond: true,
+    body: T.Object({
+      query: T.Optional(Sql),
+      params: T.Optional(Params),
+      queries: T.Optional(T.Array(NeonQuery, { maxItems: SQL_BATCH_MAX, description: "One transaction" })),
+    }),
+    textAsJson: true,
+    bodyBytesMax: 16 * MIB,
+    replies: { 200: T.Union([NeonResult, T.Object({ results: T.Array(NeonResult) })]) },
+    faults: ["invalid_sql", "query_timeout", "missing_parameter", "rate_limited", "service_unavailable"],
+  },
+  neonSocket: {
+    id: "connectNeonSocket",
+    http: "GET /v2",
+    summary: "PostgreSQL's protocol over a WebSocket",
+    description:
+      "For `Pool` and `Client` of `@neondatabase/serverless`. Binary messages hold the bytes of PostgreSQL's protocol, " +
+      "wherever they are cut; the server asks for the password in clear, so the WebSocket must be encrypted (wss) unless " +
+      "it stays on one machine.",
+    scope: "public",
+    effect: "by-statement",
+    project: "none",
+    beyond: true,
+    content: { reply: "websocket" },
+    messageBytesMax: 16 * MIB,
+    replies: { 101: null },
+  },
+} as const satisfies Record<string, OperationSpec>

@@ -1,0 +1,185 @@
+/**
+ * Sessions of whoever has a connection string, for requests that bring it each time: its role and password are checked by
+ * the database when a connection is opened, and connections are shared by requests that bring the same.
+ */
+import { createHash } from "node:crypto"
+import pg from "pg"
+import { type Fault, fault } from "../../../kernel/fault.ts"
+import type { Logger } from "../../../kernel/log.ts"
+import { asOptions, type Endpoint } from "../../../ports/engine/port.ts"
+import type { Compute } from "../compute.ts"
+import type { Directory, ReadyBranch } from "../directory.ts"
+import { served } from "../served.ts"
+import { type Sessions, STATEMENT_TIMEOUT_MS, VALUE_FORMS } from "../sessions.ts"
+import type { Target } from "../target.ts"
+import { WireRefusal, wrongPassword } from "../wire/error-response.ts"
+import { route } from "../wire/route.ts"
+import { invalidSql } from "./failures.ts"
+import { isServerError } from "./pipeline.ts"
+import { discardAll } from "./statement.ts"
+
+/** Connections of one role and password that requests share. */
+const CONNECTIONS_MAX = 20
+/** Roles and passwords that connections are kept for. */
+const POOLS_MAX = 200
+const CONNECT_TIMEOUT_MS = 10_000
+const IDLE_MS = 10_000
+/** A password that was changed lets in no longer than this. */
+const LIFETIME_SECONDS = 60
+const PLACES_MAX = 10_000
+const TOO_MANY_CONNECTIONS = "53300"
+
+export interface Login {
+  readonly branch: ReadyBranch
+  readonly target: Target
+  readonly user: string
+  readonly database: string
+  readonly password: string
+}
+
+export interface LoginSessions extends AsyncDisposable {
+  /** The branch that a connection string is for. Refuses what names none as PostgreSQL refuses a wrong password. */
+  find(connectionString: string): Promise<Login>
+  of(login: Login): Sessions
+  /** Lets go of every connection to the branch. */
+  close(branch: Pick<ReadyBranch, "volume">): Promise<void>
+}
+
+const refused = (message: string, sqlstate: string, internal?: unknown): Fault =>
+  invalidSql(message, { sqlstate }, internal)
+
+const latin1 = (text: string): string => Buffer.from(text, "utf8").toString("latin1")
+
+const parse = (connectionString: string) => {
+  try {
+    const url = new URL(connectionString)
+    const user = decodeURIComponent(url.username)
+    const parameters = new Map([
+      ["user", latin1(user)],
+      ["database", latin1(decodeURIComponent(url.pathname.slice(1)))],
+      ["options", latin1(url.searchParams.get("options") ?? "")],
+    ])
+    return { user, password: decodeURIComponent(url.password), at: route(parameters, url.hostname) }
+  } catch (error) {
+    if (error instanceof WireRefusal) throw refused(error.message, error.sqlstate)
+    throw refused("the connection string cannot be read", "28000")
+  }
+}
+
+const openPool = ({ user, password, database }: Login, { host, port, tls }: Endpoint): pg.Pool => {
+  const pool = new pg.Pool({
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    options: asOptions(VALUE_FORMS),
+    host,
+    port,
+    database,
+    user,
+    password,
+    ssl: tls ? { ca: tls.ca, servername: tls.servername } : false,
+    max: CONNECTIONS_MAX,
+    application_name: "svc-http",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_MS,
+    maxLifetimeSeconds: LIFETIME_SECONDS,
+    // Values are converted from PostgreSQL's own text, where it is known what they are for.
+    types: { getTypeParser: () => (value: unknown) => value },
+  })
+  pool.on("error", () => undefined)
+  pool.on("connect", client => client.on("error", () => undefined))
+  return pool
+}
+
+const connect = async (pool: pg.Pool): Promise<pg.PoolClient> => {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    const retry = { internal: error, headers: { "retry-after": "1" } }
+    const known = isServerError(error) ? error : undefined
+    if (known?.code === TOO_MANY_CONNECTIONS || /timeout exceeded when trying to connect/.test(String(error)))
+      throw fault("rate_limited", undefined, retry)
+    // No such role, password, database or right to it.
+    if (known && /^(?:28|3D|42)/.test(known.code)) throw refused(known.message, known.code, known)
+    throw fault("service_unavailable", { reason: "the database does not take connections" }, retry)
+  }
+}
+
+export const createLoginSessions = (needs: {
+  readonly directory: Directory
+  readonly compute: Compute
+  readonly log: Logger
+}): LoginSessions => {
+  const { directory, compute, log } = needs
+  const pools = new Map<string, pg.Pool>()
+  /** Where branches belong, which never changes: whether they are there still, the directory's cache says. */
+  const places = new Map<string, Target>()
+
+  const end = async (key: string) => {
+    const pool = pools.get(key)
+    pools.delete(key)
+    await pool?.end().catch(error => log.warn({ err: error }, "a pool did not close"))
+  }
+
+  const poolOf = (login: Login, endpoint: Endpoint): pg.Pool => {
+    const { branch, user, password, database } = login
+    const secret = createHash("sha256").update([user, password, database].join("\0")).digest("base64")
+    const key = `${branch.volume.id}:${secret}`
+    const known = pools.get(key) ?? openPool(login, endpoint)
+    // The newest last, so that the first is the one that was not used for longest.
+    pools.delete(key)
+    pools.set(key, known)
+    const [oldest] = pools.keys()
+    if (pools.size > POOLS_MAX && oldest !== undefined) void end(oldest)
+    return known
+  }
+
+  const branchOf = async (branchId: string): Promise<ReadyBranch | undefined> => {
+    const place = places.get(branchId)
+    if (place) return directory.find(place)
+    const found = await directory.findById(branchId)
+    if (found && places.size < PLACES_MAX) {
+      const { organizationId, projectId, databaseId, volume } = found
+      places.set(branchId, { organizationId, projectId, databaseId, branchId, volume })
+    }
+    return found
+  }
+
+  return {
+    async find(connectionString) {
+      const { at, password } = parse(connectionString)
+      const branch = await branchOf(at.branchId)
+      if (!branch) {
+        const { message, sqlstate } = wrongPassword(at.user)
+        throw refused(message, sqlstate)
+      }
+      // Types of another database have numbers of their own.
+      const volume = { ...branch.volume, id: `${branch.volume.id}/${at.database}` }
+      return { branch, target: { ...branch, volume }, user: at.user, database: at.database, password }
+    },
+
+    of: login => ({
+      async use(_target, _role, work, { signal, cleaned = false } = {}) {
+        using lease = await served(() => compute.acquire(login.branch, signal))
+        const client = await connect(poolOf(login, lease.endpoint))
+        try {
+          const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
+          if (!cleaned) await discardAll(client)
+          client.release()
+          return result
+        } catch (error) {
+          // Whatever state it was left in, nobody else gets it.
+          client.release(true)
+          throw error
+        }
+      },
+    }),
+
+    async close({ volume }) {
+      const own = [...pools.keys()].filter(key => key.startsWith(`${volume.id}:`))
+      await Promise.all(own.map(end))
+    },
+
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...pools.keys()].map(end))
+    },
+  }
+}

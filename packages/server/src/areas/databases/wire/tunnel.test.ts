@@ -1,0 +1,96 @@
+/** Neon's serverless driver with nothing but the connection string: over HTTP, and over a WebSocket. */
+import assert from "node:assert/strict"
+import { type TestContext, test } from "node:test"
+import { Client, neon, neonConfig, Pool } from "@neondatabase/serverless"
+import { WebSocket } from "ws"
+import { platform } from "../../../testing/platform.ts"
+
+const start = async (t: TestContext, env: Record<string, string> = {}) => {
+  const p = await platform(t, { env })
+  const svc = await p.client("acme", "database:manage", "database:query")
+  const { connection_uri: uri = "", id } = await svc.databases.create({ name: "shop" })
+  const { host } = new URL(p.url)
+  // What a deployment behind TLS on the usual port needs not to set.
+  neonConfig.fetchEndpoint = () => `${p.url}/sql`
+  neonConfig.fetchFunction = undefined
+  neonConfig.wsProxy = () => `${host}/v2`
+  neonConfig.useSecureWebSocket = false
+  neonConfig.webSocketConstructor = WebSocket
+  neonConfig.poolQueryViaFetch = false
+  return { p, svc, uri, id }
+}
+
+const changed = (uri: string, change: (url: URL) => void): string => {
+  const url = new URL(uri)
+  change(url)
+  return url.href
+}
+
+test("neon() works with the printed connection string alone", async t => {
+  const { p, svc, uri, id } = await start(t)
+  const sql = neon(uri)
+  assert.deepEqual(await sql`SELECT ${41}::int + 1 AS n`, [{ n: 42 }])
+  await sql`CREATE TABLE t (id int PRIMARY KEY)`
+  const [first, second] = await sql.transaction([sql`INSERT INTO t VALUES (1)`, sql`SELECT * FROM t`], {
+    isolationLevel: "Serializable",
+  })
+  assert.deepEqual([first, second], [[], [{ id: 1 }]])
+  await assert.rejects(sql.transaction([sql`INSERT INTO t VALUES (2)`, sql`INSERT INTO t VALUES (1)`]), {
+    code: "23505",
+  })
+  assert.deepEqual(await sql`SELECT * FROM t`, [{ id: 1 }])
+  await assert.rejects(sql.query("SELECT $1", []), /bind message supplies 0 parameters/)
+
+  for (const wrong of [
+    changed(uri, url => (url.password = "wrong")),
+    changed(uri, url => (url.username = `nobody.${url.username.split(".")[1]}`)),
+    changed(uri, url => (url.username = "owner.0198c0de-0000-7000-8000-00000000000a")),
+  ])
+    await assert.rejects(neon(wrong)`SELECT 1`, /password authentication failed/)
+
+  await sql`CREATE ROLE clerk LOGIN PASSWORD 'of-a-clerk'`
+  const clerk = neon(changed(uri, url => {
+    url.username = url.username.replace("owner", "clerk")
+    url.password = "of-a-clerk"
+  }))
+  assert.deepEqual(await clerk`SELECT current_user::text AS name`, [{ name: "clerk" }])
+  await assert.rejects(clerk`SELECT * FROM t`, { code: "42501" })
+  const { organizationId: tenant_id } = await p.tenant("acme")
+  const logged = await svc.sql.listQueryLogs({ tenant_id, database_id: id })
+  assert.ok(logged.some(({ user, source }) => user === "clerk" && source === "http"))
+})
+
+test("Pool and Client work over a WebSocket, pipelined or not, and a wrong password is told", async t => {
+  const { uri } = await start(t)
+  const pool = new Pool({ connectionString: uri })
+  assert.deepEqual((await pool.query("SELECT $1::int + 1 AS n", [41])).rows, [{ n: 42 }])
+  const client = await pool.connect()
+  await client.query("BEGIN")
+  await client.query("CREATE TABLE t (text text)")
+  const long = "x".repeat(3 * 1024 * 1024)
+  await client.query("INSERT INTO t VALUES ($1)", [long])
+  await client.query("COMMIT")
+  assert.equal((await client.query("SELECT * FROM t")).rows[0]?.text.length, long.length)
+  client.release()
+  await pool.end()
+
+  neonConfig.pipelineConnect = false
+  t.after(() => {
+    neonConfig.pipelineConnect = "password"
+  })
+  const single = new Client(uri)
+  await single.connect()
+  assert.deepEqual((await single.query("SELECT 1 AS one")).rows, [{ one: 1 }])
+  await assert.rejects(single.query("SELECT nothing"), { code: "42703" })
+  await single.end()
+  const stranger = new Client(changed(uri, url => (url.password = "wrong")))
+  await assert.rejects(stranger.connect(), { code: "28P01" })
+})
+
+test("where TLS is required of all others, a WebSocket is a way in of its own", async t => {
+  const { uri } = await start(t, { SVC_POSTGRES_TLS: "always" })
+  const client = new Client(uri)
+  await client.connect()
+  assert.deepEqual((await client.query("SELECT 1 AS one")).rows, [{ one: 1 }])
+  await client.end()
+})
