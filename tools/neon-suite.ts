@@ -1,6 +1,6 @@
 /**
  * `node tools/neon-suite.ts`: fetches the test suite of Neon's serverless driver, at a fixed commit and outside of this tree,
- * and runs it against a platform of its own, with the published driver that the suite belongs to. Cases about Neon's own
+ * and runs it against a platform of its own. Cases about Neon's own
  * hosts are left out by name. SVC_NEON_DIR says where it is kept; SVC_NEON_SOURCE names a clone to take it from.
  */
 import { spawn, spawnSync } from "node:child_process"
@@ -16,7 +16,8 @@ const suite = join(folder, "suite")
 
 /** Exact versions of what the suite's tests import. */
 const PACKAGES = [
-  "@neondatabase/serverless@1.2.0",
+  // The version that the suite at that commit is of.
+  "@neondatabase/serverless@1.0.2",
   "vitest@3.2.4",
   "pg@8.8.0",
   "ws@8.18.3",
@@ -61,7 +62,7 @@ neonConfig.useSecureWebSocket = false
 import "./tests/setup.ts"
 `
 
-const escape = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")
+const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")
 
 const runSuite = (url: string, uri: string): Promise<number> => {
   writeFileSync(join(suite, "svc-setup.ts"), setup(new URL(url).host))
@@ -69,8 +70,15 @@ const runSuite = (url: string, uri: string): Promise<number> => {
     join(suite, "vitest.config.ts"),
     'export default { test: { fileParallelism: false, setupFiles: ["svc-setup.ts"], testTimeout: 60000 } }\n',
   )
-  const skipped = Object.keys(LEFT_OUT).map(escape).join("|")
-  const words = ["vitest", "run", "--dir=tests/cli", "--environment=node", "--reporter=verbose", "--reporter=json"]
+  const skipped = Object.keys(LEFT_OUT).map(escapeRegExp).join("|")
+  const words = [
+    "vitest",
+    "run",
+    "--dir=tests/cli",
+    "--environment=node",
+    "--reporter=verbose",
+    "--reporter=json",
+  ]
   const child = spawn(
     "npx",
     [...words, "--outputFile=result.json", `--testNamePattern=^(?!.*(?:${skipped}))`],

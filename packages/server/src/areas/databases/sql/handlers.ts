@@ -139,7 +139,6 @@ const neonWorkOfLogin = async (needs: SqlHandlerNeeds, call: AccountCall): Promi
 }
 
 const answerNeon = async (
-  call: AccountCall,
   input: Pick<ExecuteInput, "sql" | "params" | "queries">,
   neon: NeonRequest,
   open: () => Promise<Work>,
@@ -154,7 +153,6 @@ const answerNeon = async (
     const statements = input.queries.map(({ query, params }) =>
       statementOf({ sql: query, params: params ?? [] }),
     )
-    if (call.operation.meters) call.meter("sql_statements", Math.max(0, statements.length - 1))
     const { outcomes, failure } = await runTogether(work, statements, neon.batch)
     if (failure) throw failure
     const results = outcomes.map((each, at) =>
@@ -221,8 +219,9 @@ export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
     const neon = neonRequestOf(call.header)
     // Their own form, which the declaration of the operation leaves to its description.
     if (neon) {
+      if (input.queries) call.meter("sql_statements", Math.max(0, input.queries.length - 1))
       const open = () => neonWorkOfKey(needs, call, input, neon)
-      return (await answerNeon(call, input, neon, open)) as never
+      return (await answerNeon(input, neon, open)) as never
     }
     const statement = statementOf(input)
     const work = await workOf(needs, call, input)
@@ -243,7 +242,7 @@ export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
   async neonQuery({ query, ...input }, call) {
     const neon = neonFormOf(call.header)
     const statement = { ...input, ...(query !== undefined && { sql: query }) }
-    return (await answerNeon(call, statement, neon, () => neonWorkOfLogin(needs, call))) as never
+    return (await answerNeon(statement, neon, () => neonWorkOfLogin(needs, call))) as never
   },
 
   async neonSocket(_input, call) {

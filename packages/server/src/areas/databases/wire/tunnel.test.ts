@@ -49,15 +49,30 @@ test("neon() works with the printed connection string alone", async t => {
     await assert.rejects(neon(wrong)`SELECT 1`, /password authentication failed/)
 
   await sql`CREATE ROLE clerk LOGIN PASSWORD 'of-a-clerk'`
-  const clerk = neon(changed(uri, url => {
-    url.username = url.username.replace("owner", "clerk")
-    url.password = "of-a-clerk"
-  }))
+  const clerk = neon(
+    changed(uri, url => {
+      url.username = url.username.replace("owner", "clerk")
+      url.password = "of-a-clerk"
+    }),
+  )
   assert.deepEqual(await clerk`SELECT current_user::text AS name`, [{ name: "clerk" }])
   await assert.rejects(clerk`SELECT * FROM t`, { code: "42501" })
   const { organizationId: tenant_id } = await p.tenant("acme")
   const logged = await svc.sql.listQueryLogs({ tenant_id, database_id: id })
   assert.ok(logged.some(({ user, source }) => user === "clerk" && source === "http"))
+})
+
+test("neon() with a key as its token, whose request is text/plain, is answered at the API's own address", async t => {
+  const { p, uri } = await start(t)
+  neonConfig.fetchEndpoint = () => `${p.url}/api/v1/sql`
+  const { secret } = await p.key("acme", ["database:query"])
+  assert.deepEqual(await neon(uri, { authToken: secret })`SELECT 1 AS one`, [{ one: 1 }])
+  const other = await p.request("/v1/kv/set", {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "text/plain" },
+    body: "{}",
+  })
+  assert.notEqual(other.status, 200)
 })
 
 test("Pool and Client work over a WebSocket, pipelined or not, and a wrong password is told", async t => {
