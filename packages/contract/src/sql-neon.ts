@@ -20,7 +20,8 @@ export const neonSpecs = {
     summary: "Run SQL in the form of Neon's serverless driver",
     description:
       "For `neon()` of `@neondatabase/serverless`. The header `Neon-Connection-String` holds the connection string of a " +
-      "branch, whose role and password are checked by its database; a changed password counts within a minute. Requests " +
+      "branch, whose role and password are checked by its database; a changed password counts within a minute. Once it was let " +
+      "in, its requests count against the limit of its organization, before against that of its address. Requests " +
       "with a key in `Authorization` belong at `/api/v1/sql`.",
     scope: "public",
     effect: "by-statement",
@@ -32,6 +33,7 @@ export const neonSpecs = {
       queries: T.Optional(T.Array(NeonQuery, { maxItems: SQL_BATCH_MAX, description: "One transaction" })),
     }),
     textAsJson: true,
+    limit: "handler",
     bodyBytesMax: 16 * MIB,
     replies: { 200: T.Union([NeonResult, T.Object({ results: T.Array(NeonResult) })]) },
     faults: ["invalid_sql", "query_timeout", "missing_parameter", "rate_limited", "service_unavailable"],

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
+import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
@@ -122,7 +123,8 @@ export const databasesArea = defineArea({
       createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
     )
     const sessions: SessionPools = opened.use(createSessionPools({ engine, directory, compute, log }))
-    const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log }))
+    const tenants = createTenants(database.db, changes)
+    const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log, tenants }))
     const making = createMaking({ database, changes, engine, box, platformEvents })
     const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
     const swap = createSwap({

@@ -1,6 +1,7 @@
 /** Signed URLs and public buckets. */
 import type { areas, Input } from "@svc/contract"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
+import type { Tenants } from "../../core/organizations/tenants.ts"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
@@ -14,7 +15,6 @@ import { type Grant, parseToken, pathOf, readGrant, signGrant } from "./rules/si
 import { mayWrite, type Signers } from "./signers.ts"
 import type { SigningKeys } from "./signing-keys.ts"
 import { bucketStore } from "./store/buckets.ts"
-import type { Tenants } from "./tenants.ts"
 
 type Operations = typeof areas.storage.specs
 type Signed = Input<Operations["getSigned"]>

@@ -130,8 +130,12 @@ const neonWorkOfKey = (
 /** Who brings a connection string alone, and may what its role may. */
 const neonWorkOfLogin = async (needs: SqlHandlerNeeds, call: AccountCall): Promise<Work> => {
   const connectionString = call.header("neon-connection-string")
-  if (connectionString === undefined) throw fault("missing_parameter", { field: "Neon-Connection-String" })
+  if (connectionString === undefined) {
+    call.countRequest(null)
+    throw fault("missing_parameter", { field: "Neon-Connection-String" })
+  }
   const { logins, queryLog } = needs
+  call.countRequest((await logins.payerOf(connectionString)) ?? null)
   const login = await logins.find(connectionString)
   const execution = { ...executionOf(call, { max_rows: SQL_ROWS_MAX }), readOnly: false as const }
   const journal = createJournal(queryLog, call, login.branch, { readOnly: false, user: login.user })

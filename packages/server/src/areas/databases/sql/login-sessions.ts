@@ -3,8 +3,11 @@
  * the database when a connection is opened, and connections are shared by requests that bring the same.
  */
 import { createHash } from "node:crypto"
+import { LRUCache } from "lru-cache"
 import pg from "pg"
-import { type Fault, fault } from "../../../kernel/fault.ts"
+import type { Tenants } from "../../../core/organizations/tenants.ts"
+import type { OrganizationFacts } from "../../../kernel/call.ts"
+import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import { asOptions, type Endpoint } from "../../../ports/engine/port.ts"
 import type { Compute } from "../compute.ts"
@@ -30,6 +33,7 @@ const PLACES_MAX = 10_000
 const TOO_MANY_CONNECTIONS = "53300"
 
 export interface Login {
+  readonly connectionString: string
   readonly branch: ReadyBranch
   readonly target: Target
   readonly user: string
@@ -38,6 +42,8 @@ export interface Login {
 }
 
 export interface LoginSessions extends AsyncDisposable {
+  /** Whose request it is: of a connection string that its database let in and has not refused since. */
+  payerOf(connectionString: string): Promise<OrganizationFacts | undefined>
   /** The branch that a connection string is for. Refuses what names none as PostgreSQL refuses a wrong password. */
   find(connectionString: string): Promise<Login>
   of(login: Login): Sessions
@@ -103,36 +109,12 @@ const connect = async (pool: pg.Pool): Promise<pg.PoolClient> => {
   }
 }
 
-export const createLoginSessions = (needs: {
-  readonly directory: Directory
-  readonly compute: Compute
-  readonly log: Logger
-}): LoginSessions => {
-  const { directory, compute, log } = needs
-  const pools = new Map<string, pg.Pool>()
+const digest = (text: string): string => createHash("sha256").update(text).digest("base64")
+
+const createBranchFinder = (directory: Directory) => {
   /** Where branches belong, which never changes: whether they are there still, the directory's cache says. */
   const places = new Map<string, Target>()
-
-  const end = async (key: string) => {
-    const pool = pools.get(key)
-    pools.delete(key)
-    await pool?.end().catch(error => log.warn({ err: error }, "a pool did not close"))
-  }
-
-  const poolOf = (login: Login, endpoint: Endpoint): pg.Pool => {
-    const { branch, user, password, database } = login
-    const secret = createHash("sha256").update([user, password, database].join("\0")).digest("base64")
-    const key = `${branch.volume.id}:${secret}`
-    const known = pools.get(key) ?? openPool(login, endpoint)
-    // The newest last, so that the first is the one that was not used for longest.
-    pools.delete(key)
-    pools.set(key, known)
-    const [oldest] = pools.keys()
-    if (pools.size > POOLS_MAX && oldest !== undefined) void end(oldest)
-    return known
-  }
-
-  const branchOf = async (branchId: string): Promise<ReadyBranch | undefined> => {
+  return async (branchId: string): Promise<ReadyBranch | undefined> => {
     const place = places.get(branchId)
     if (place) return directory.find(place)
     const found = await directory.findById(branchId)
@@ -142,8 +124,51 @@ export const createLoginSessions = (needs: {
     }
     return found
   }
+}
+
+export const createLoginSessions = (needs: {
+  readonly directory: Directory
+  readonly compute: Compute
+  readonly log: Logger
+  readonly tenants: Tenants
+}): LoginSessions => {
+  const { compute, log, tenants } = needs
+  const pools = new Map<string, pg.Pool>()
+  const branchOf = createBranchFinder(needs.directory)
+  /** Digests of connection strings to their projects; bounded as pools are, which take longer to be opened. */
+  const proven = new LRUCache<string, string>({ max: POOLS_MAX * 10 })
+
+  const end = async (key: string) => {
+    const pool = pools.get(key)
+    pools.delete(key)
+    await pool?.end().catch(error => log.warn({ err: error }, "a pool did not close"))
+  }
+
+  const keyOf = ({ branch, user, password, database }: Login): string =>
+    `${branch.volume.id}:${digest([user, password, database].join("\0"))}`
+
+  const forget = (login: Login) => {
+    proven.delete(digest(login.connectionString))
+    void end(keyOf(login))
+  }
+
+  const poolOf = (login: Login, endpoint: Endpoint): pg.Pool => {
+    const key = keyOf(login)
+    const known = pools.get(key) ?? openPool(login, endpoint)
+    // The newest last, so that the first is the one that was not used for longest.
+    pools.delete(key)
+    pools.set(key, known)
+    const [oldest] = pools.keys()
+    if (pools.size > POOLS_MAX && oldest !== undefined) void end(oldest)
+    return known
+  }
 
   return {
+    async payerOf(connectionString) {
+      const projectId = proven.get(digest(connectionString))
+      return projectId === undefined ? undefined : (await tenants.find(projectId))?.organization
+    },
+
     async find(connectionString) {
       const { at, password } = parse(connectionString)
       const branch = await branchOf(at.branchId)
@@ -153,13 +178,19 @@ export const createLoginSessions = (needs: {
       }
       // Types of another database have numbers of their own.
       const volume = { ...branch.volume, id: `${branch.volume.id}/${at.database}` }
-      return { branch, target: { ...branch, volume }, user: at.user, database: at.database, password }
+      const target = { ...branch, volume }
+      return { connectionString, branch, target, user: at.user, database: at.database, password }
     },
 
     of: login => ({
       async use(_target, _role, work, { signal, cleaned = false } = {}) {
         using lease = await served(() => compute.acquire(login.branch, signal))
-        const client = await connect(poolOf(login, lease.endpoint))
+        const client = await connect(poolOf(login, lease.endpoint)).catch(error => {
+          // What was refused keeps no place from others.
+          if (isFault(error, "invalid_sql")) forget(login)
+          throw error
+        })
+        proven.set(digest(login.connectionString), login.branch.projectId)
         try {
           const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
           if (!cleaned) await discardAll(client)

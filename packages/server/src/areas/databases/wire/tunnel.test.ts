@@ -109,3 +109,23 @@ test("where TLS is required of all others, a WebSocket is a way in of its own", 
   assert.deepEqual((await client.query("SELECT 1 AS one")).rows, [{ one: 1 }])
   await client.end()
 })
+
+test("a connection string that its database let in counts against its organization's limit, and a wrong one does not", async t => {
+  const { p, uri } = await start(t, { SVC_RATE_LIMIT: "plan" })
+  const limitOf = async (connectionString: string): Promise<[number, number]> => {
+    // The answer is in the form of the driver, and no API reply.
+    const response = await fetch(`${p.url}/sql`, {
+      method: "POST",
+      headers: { "neon-connection-string": connectionString },
+      body: JSON.stringify({ query: "SELECT 1", params: [] }),
+    })
+    return [response.status, Number(response.headers.get("x-ratelimit-limit"))]
+  }
+  const wrong = changed(uri, url => (url.password = "wrong"))
+  const [, ofAddresses] = await limitOf(wrong)
+  assert.deepEqual(await limitOf(uri), [200, ofAddresses])
+  const [status, ofPlan] = await limitOf(uri)
+  assert.equal(status, 200)
+  assert.notEqual(ofPlan, ofAddresses)
+  assert.deepEqual(await limitOf(wrong), [400, ofAddresses])
+})

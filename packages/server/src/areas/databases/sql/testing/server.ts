@@ -39,7 +39,13 @@ export const serveSql = async (
     [Symbol.asyncDispose]: async () => undefined,
   }
   const targets = { of: async () => rig.target }
-  const logins = { find: notHere, of: notHere, close: notHere, [Symbol.asyncDispose]: async () => undefined }
+  const logins = {
+    payerOf: notHere,
+    find: notHere,
+    of: notHere,
+    close: notHere,
+    [Symbol.asyncDispose]: async () => undefined,
+  }
   const operations = sqlHandlers({ ...rig, targets, queryLog, logins, tunnel: notHere })
   const server = createServer(async (request, response) => {
     const leaving = new AbortController()

@@ -1,4 +1,4 @@
-/** Who stands behind a project, for callers who bring no key: public readers, and those with a signed URL. */
+/** Who stands behind a project, for callers who bring no key: public readers, those with a signed URL, and logins of databases. */
 import type { PlanName } from "@svc/contract"
 import { plans } from "@svc/contract"
 import type { OrganizationFacts } from "../../kernel/call.ts"
@@ -6,13 +6,17 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { isUuid } from "../../kernel/id.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
-import type { Place } from "./object-store.ts"
 
 const CACHED_MAX = 10_000
 
+export interface Tenant {
+  readonly organization: OrganizationFacts
+  readonly projectId: string
+}
+
 export interface Tenants {
   /** Undefined when the project, or its organization, is not there or was deleted. */
-  find(projectId: string): Promise<Place | undefined>
+  find(projectId: string): Promise<Tenant | undefined>
 }
 
 const toOrganization = (row: {
@@ -27,7 +31,7 @@ const toOrganization = (row: {
 }
 
 export const createTenants = (db: Db, changes: Changes): Tenants => {
-  const known = createPushedCache<Place | undefined>({
+  const known = createPushedCache<Tenant | undefined>({
     changes,
     topics: { project: "one", organization: "all" },
     async read(projectId) {
