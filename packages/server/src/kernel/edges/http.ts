@@ -103,7 +103,11 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     const sent = { ...NO_STORE, "x-request-id": requestId, ...headers, ...extra }
     if (!render) return send(request, response, status, body, sent)
     const rendered = render(body as RefusalBody, request)
-    const named = { ...sent, "content-type": rendered.type, "x-error-code": known.publicCode }
+    const named = {
+      ...sent,
+      "content-type": rendered.type,
+      "x-error-code": known.publicCode,
+    }
     sendWhole(request, response, rendered.status ?? status, rendered.text, named)
   }
 
@@ -112,6 +116,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     const headers: Record<string, string> = result.headers
     headers["x-request-id"] = result.requestId
     if (result.reply.headers) Object.assign(headers, result.reply.headers)
+    if (operation.envelope === "s3") headers["x-amz-request-id"] = result.requestId
     if (isCrossOrigin(operation)) Object.assign(headers, CROSS_ORIGIN)
     // To S3's clients the header is part of the object.
     if (operation.envelope !== "s3") headers["cache-control"] ??= NO_STORE["cache-control"]

@@ -4,24 +4,33 @@ import { readBody } from "./body.ts"
 import { type S3Code, s3Fault } from "./errors.ts"
 import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"
 import { checkSupported } from "./headers.ts"
-import { givenOf, ownerOf, type S3Handler, type S3Request, xml } from "./request.ts"
+import { countOf, givenOf, ownerOf, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, text } from "./xml.ts"
 import { parseXml } from "./xml-body.ts"
 
+/** By name. A page's token is the name of its last bucket. */
 export const listBuckets: S3Handler = async request => {
   const { store, place, query } = request
   const prefix = givenOf(query, "prefix") ?? ""
+  const max = countOf(query, "max-buckets", BUCKETS_LISTED_MAX)
+  if (max === 0) throw s3Fault("InvalidArgument", "max-buckets must be at least 1")
+  const after = Buffer.from(givenOf(query, "continuation-token") ?? "", "base64url").toString()
   const { rows } = await store.listBuckets(place, { limit: BUCKETS_LISTED_MAX, offset: 0 })
+  const left = rows.filter(({ name }) => name.startsWith(prefix) && name > after)
+  const page = left.slice(0, max)
+  const last = page.at(-1)
   return xml("ListAllMyBucketsResult", [
     element("Owner", ownerOf(request)),
     element(
       "Buckets",
-      rows
-        .filter(({ name }) => name.startsWith(prefix))
-        .map(({ name, createdAt }) =>
-          element("Bucket", [text("Name", name), text("CreationDate", createdAt.toISOString())]),
-        ),
+      page.map(({ name, createdAt }) =>
+        element("Bucket", [text("Name", name), text("CreationDate", createdAt.toISOString())]),
+      ),
     ),
+    ...(last && left.length > page.length
+      ? [text("ContinuationToken", Buffer.from(last.name).toString("base64url"))]
+      : []),
+    ...(prefix === "" ? [] : [text("Prefix", prefix)]),
   ])
 }
 
@@ -83,6 +92,14 @@ const aclOf = (request: S3Request): readonly string[] => {
 }
 
 export const getAcl = of("AccessControlPolicy", aclOf)
+
+/** `private` is how buckets are made. What else there is to set is not here, and neither is a list of grants. */
+export const putAcl: S3Handler = async ({ call, store, place, bucket }) => {
+  checkSupported(call)
+  const { isPublic } = await store.findBucket(place, bucket)
+  if (call.header("x-amz-acl") !== "private" || isPublic) throw s3Fault("NotImplemented")
+  return { status: 200, body: undefined }
+}
 
 export const getObjectAcl: S3Handler = async request => {
   await request.store.find(request.place, request.bucket, request.key)

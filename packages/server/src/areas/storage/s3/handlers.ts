@@ -81,7 +81,7 @@ const tables = {
     },
     otherwise: listObjects,
   },
-  putBucket: { rows: refused(...settings), otherwise: buckets.createBucket },
+  putBucket: { rows: { ...refused(...settings), acl: buckets.putAcl }, otherwise: buckets.createBucket },
   deleteBucket: {
     rows: Object.fromEntries(settings.map(field => [field, buckets.clearSetting])),
     otherwise: buckets.deleteBucket,
