@@ -1,6 +1,7 @@
 /** `DeleteObjects`: up to a thousand keys in one request. */
 import { isFault } from "../../../kernel/fault.ts"
 import { readBody } from "./body.ts"
+import { type DeleteConditions, readDeleteConditions, removeIf } from "./conditional-delete.ts"
 import { s3Fault } from "./errors.ts"
 import { checkKey } from "./headers.ts"
 import { type S3Handler, type S3Request, unquoted, xml } from "./request.ts"
@@ -12,8 +13,17 @@ const KEYS_MAX = 1000
 interface Named {
   readonly key: string
   readonly version: string | undefined
-  /** Deleted only while it has this ETag. */
-  readonly etag: string | undefined
+  /** Deleted only while these hold. */
+  readonly conditions: DeleteConditions | undefined
+}
+
+const readConditions = (object: Parameters<typeof textOf>[0]): DeleteConditions | undefined => {
+  const etag = textOf(object, "ETag")
+  const conditions = {
+    ...(etag !== undefined && { ifMatch: [unquoted(etag)] }),
+    ...readDeleteConditions(textOf(object, "Size"), textOf(object, "LastModifiedTime")),
+  }
+  return Object.keys(conditions).length === 0 ? undefined : conditions
 }
 
 const readKeys = async (
@@ -24,12 +34,7 @@ const readKeys = async (
     const key = textOf(object, "Key")
     if (key === undefined || key === "") throw s3Fault("MalformedXML", "an object has no key")
     checkKey(key)
-    const etag = textOf(object, "ETag")
-    return {
-      key,
-      version: textOf(object, "VersionId"),
-      etag: etag === undefined ? undefined : unquoted(etag),
-    }
+    return { key, version: textOf(object, "VersionId"), conditions: readConditions(object) }
   })
   if (named.length === 0 || named.length > KEYS_MAX)
     throw s3Fault("MalformedXML", `it names from 1 to ${KEYS_MAX} objects`)
@@ -41,9 +46,9 @@ const deleted = ({ key }: Named): string => element("Deleted", [text("Key", key)
 const failed = ({ key }: Named, code: string, message: string): string =>
   element("Error", [text("Key", key), text("Code", code), text("Message", message)])
 
-const removeIf = async ({ store, place, bucket }: S3Request, named: Named, etag: string): Promise<string> => {
+const removeOne = async (request: S3Request, named: Named, conditions: DeleteConditions): Promise<string> => {
   try {
-    await store.remove(place, bucket, [named.key], { ifMatch: [etag] })
+    await removeIf(request, named.key, conditions)
     return deleted(named)
   } catch (error) {
     if (!isFault(error, "precondition_failed")) throw error
@@ -56,7 +61,7 @@ export const deleteObjects: S3Handler = async request => {
   const { named, isQuiet } = await readKeys(await readBody(call))
   const isOther = ({ version }: Named) => version !== undefined && version !== "" && version !== "null"
   const present = named.filter(object => !isOther(object))
-  const free = present.filter(({ etag }) => etag === undefined)
+  const free = present.filter(({ conditions }) => conditions === undefined)
   await store.remove(
     place,
     bucket,
@@ -67,6 +72,6 @@ export const deleteObjects: S3Handler = async request => {
     ...named.filter(isOther).map(object => failed(object, "NoSuchVersion", "the version does not exist")),
   ]
   for (const object of present)
-    if (object.etag !== undefined) outcomes.push(await removeIf(request, object, object.etag))
+    if (object.conditions) outcomes.push(await removeOne(request, object, object.conditions))
   return xml("DeleteResult", isQuiet ? outcomes.filter(outcome => outcome.startsWith("<Error>")) : outcomes)
 }

@@ -1,11 +1,12 @@
 /** Reading, writing and deleting single objects. */
 import type { Reply } from "@svc/contract"
-import { fault } from "../../../kernel/fault.ts"
+import { fault, isFault } from "../../../kernel/fault.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
 import { ISOLATION } from "../download.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
 import { parseRange } from "../rules/ranges.ts"
+import { readDeleteConditions, removeIf } from "./conditional-delete.ts"
 import { s3Fault } from "./errors.ts"
 import {
   checkKey,
@@ -92,11 +93,17 @@ export const putObject: S3Handler = async ({ call, store, place, bucket, key }) 
   checkKey(key)
   checkSupported(call)
   const conditions = parseConditions(call.header)
-  const object = await store.put(place, {
-    ...{ bucket, key, ...openPayload(call), ...readAttributes(call) },
-    ...(conditions && { conditions }),
-    ...{ signal: call.signal, now: call.now },
-  })
+  const object = await store
+    .put(place, {
+      ...{ bucket, key, ...openPayload(call), ...readAttributes(call) },
+      ...(conditions && { conditions }),
+      ...{ signal: call.signal, now: call.now },
+    })
+    .catch(async error => {
+      // What matches nothing because nothing is there is 404 in S3.
+      if (conditions?.ifMatch && isFault(error, "precondition_failed")) await store.find(place, bucket, key)
+      throw error
+    })
   call.meter("ingress_bytes", object.size)
   return {
     status: 200,
@@ -108,7 +115,12 @@ export const putObject: S3Handler = async ({ call, store, place, bucket, key }) 
 export const deleteObject: S3Handler = async ({ call, store, place, bucket, key, query }) => {
   checkVersion(query)
   checkKey(key)
-  await store.remove(place, bucket, [key], parseConditions(call.header))
+  const size = call.header("x-amz-if-match-size")
+  const modified = call.header("x-amz-if-match-last-modified-time")
+  await removeIf({ store, place, bucket }, key, {
+    ...parseConditions(call.header),
+    ...readDeleteConditions(size, modified),
+  })
   return { status: 204, body: undefined }
 }
 

@@ -188,7 +188,7 @@ runCases("conditions hold as in S3", {
   test_put_object_ifmatch_failed: overwrites(() => ({ IfMatch: '"ABCORZ"' }), 412, "PreconditionFailed"),
   test_put_object_ifmatch_overwrite_existed_good: overwrites(() => ({ IfMatch: "*" })),
   test_put_object_ifmatch_nonexisted_failed: async world =>
-    refused(put(world, await world.bucketOf(), { Body: "x", IfMatch: "*" }), 412, "PreconditionFailed"),
+    refused(put(world, await world.bucketOf(), { Body: "x", IfMatch: "*" }), 404, "NoSuchKey"),
   test_put_object_ifnonmatch_good: overwrites(() => ({ IfNoneMatch: "ABCORZ" })),
   test_put_object_ifnonmatch_failed: overwrites(IfNoneMatch => ({ IfNoneMatch }), 412, "PreconditionFailed"),
   test_put_object_ifnonmatch_nonexisted_good: overwrites(
