@@ -183,7 +183,8 @@ export const adminPassword = async (): Promise<string> =>
 /** Throws unless every page, index and balance is right. Returns the numbers of the transfers that are there. */
 export const auditBank = async (port: EnginePort, { ref }: Subject): Promise<ReadonlySet<number>> => {
   const { host: socketDir } = await port.wake(ref)
-  return asAdmin({ socketDir, password: await adminPassword() }, async client => {
+  const tenant = { database: DATABASE_NAME, version: ref.pgVersion }
+  return asAdmin({ socketDir, password: await adminPassword(), tenant }, async client => {
     const { rows: sums } = await client.query("SELECT sum(balance)::int AS sum FROM public.accounts")
     assert.equal(sums[0].sum, ACCOUNTS * OPENING_BALANCE, "money was made or lost")
     await client.query("SET search_path = public, pg_catalog")
