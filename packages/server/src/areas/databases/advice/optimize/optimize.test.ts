@@ -40,6 +40,11 @@ const CASES: ReadonlyArray<readonly [string, readonly unknown[], RegExp]> = [
     /customers USING btree \(\(lower\(email\)\)\)/,
   ],
   [
+    "SELECT u.id FROM customers AS u WHERE lower(u.email) = 'person500@example.com'",
+    [],
+    /customers USING btree \(\(lower\(email\)\)\)/,
+  ],
+  [
     "SELECT id FROM customers WHERE name LIKE '%c4ca4238a0b923820dcc509a6f75849b%'",
     [],
     /customers USING gin \(name gin_trgm_ops\)/,
@@ -247,7 +252,18 @@ test("rewrites are proposed for what an index cannot mend", async t => {
     await of("SELECT * FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.id = 5"),
     ["select_star"],
   )
+  for (const cartesian of [
+    "SELECT o.id FROM orders o, customers c WHERE o.customer_id = 5 LIMIT 5",
+    "SELECT o.id FROM orders o JOIN customers c ON o.total > 1 LIMIT 5",
+    "SELECT o.id FROM orders o CROSS JOIN customers c LIMIT 5",
+  ]) {
+    assert.deepEqual(await of(cartesian), ["cartesian_join"], cartesian)
+  }
   for (const quiet of [
+    "SELECT o.id FROM orders o, customers c WHERE c.id = o.customer_id AND o.id = 5",
+    "SELECT total FROM orders, customers WHERE email = 'a' AND customer_id = customers.id LIMIT 5",
+    "SELECT o.id FROM orders o CROSS JOIN (VALUES (1), (2)) AS v LIMIT 5",
+    "SELECT o.id FROM orders o, customers c WHERE o.id = 5 AND c.id = 7",
     "SELECT id FROM orders WHERE customer_id NOT IN (1, 2) LIMIT 5",
     "SELECT id FROM orders WHERE placed_at >= '2026-01-05' AND placed_at < '2026-01-06'",
     "SELECT id FROM orders WHERE customer_id = 5 ORDER BY id LIMIT 5 OFFSET 20",

@@ -1,4 +1,5 @@
 /** Ways to write a statement that PostgreSQL can run faster, or that mean what was meant. */
+import { cartesianJoin } from "./cartesian.ts"
 import { type PlanNode, planNodes } from "./explain.ts"
 import type { Relations } from "./relations.ts"
 import { as, isNode, listOf, type Node, stringsOf, walk } from "./syntax.ts"
@@ -163,6 +164,7 @@ const implicitCast: Rule = async ({ tree, blocks, relations, plan }) => {
 }
 
 const rules: readonly Rule[] = [
+  cartesianJoin,
   notInSubquery,
   hiddenFromIndex,
   implicitCast,

@@ -253,12 +253,33 @@ const withoutOpenParentheses = (text: string): string => {
   return excess > 0 && text.endsWith(")") ? withoutOpenParentheses(text.slice(0, -1).trimEnd()) : text
 }
 
+const QUALIFIER = /^(?:"(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_$]*)\s*\.\s*/u
+
+/** `lower(u.email)` as an index of the table has it: `lower(email)`. An index knows no alias. */
+const withoutQualifiers = (text: Buffer, from: number, expression: unknown): string => {
+  const columns: { readonly at: number; readonly qualifiers: number }[] = []
+  walk(expression, (type, node) => {
+    if (type === "ColumnRef" && typeof node.location === "number")
+      columns.push({ at: node.location - from, qualifiers: listOf(node.fields).length - 1 })
+  })
+  // From the end, so that the places of those before stay right.
+  return columns
+    .sort((a, b) => b.at - a.at)
+    .reduce((left, { at, qualifiers }) => {
+      let rest = left.subarray(at).toString("utf8")
+      for (let count = 0; count < qualifiers; count += 1) rest = rest.replace(QUALIFIER, "")
+      return Buffer.concat([left.subarray(0, at), Buffer.from(rest)])
+    }, text)
+    .toString("utf8")
+}
+
 /** The source text of an expression: from where it begins to where its comparison goes on. */
 const sourceText = (source: Buffer, comparison: Node, side: unknown): string | undefined => {
   const from = firstLocation(side)
   const operatorAt = typeof comparison.location === "number" ? comparison.location : -1
   if (!Number.isFinite(from) || operatorAt <= from) return undefined
-  const text = withoutOpenParentheses(source.subarray(from, operatorAt).toString("utf8").trim())
+  const unqualified = withoutQualifiers(source.subarray(from, operatorAt), from, side)
+  const text = withoutOpenParentheses(unqualified.trim())
   return text.length > 0 && text.length <= 500 ? text : undefined
 }
 
