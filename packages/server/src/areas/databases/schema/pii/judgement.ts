@@ -19,6 +19,10 @@ export interface ColumnFacts {
   readonly keyed?: ReadonlyMap<string, readonly string[]> | undefined
 }
 
+interface ShortenedFacts extends ColumnFacts {
+  readonly short: readonly string[] | undefined
+}
+
 /** Fewer values than this say nothing against a name. */
 const CONTRADICTING_MIN = 3
 const CONTRADICTING_SHARE = 0.2
@@ -29,6 +33,10 @@ const PLAUSIBLE = 0.25
 const WITHIN_COUNT_MIN = 2
 const WITHIN_SHARE_MIN = 0.03
 const WITHIN_CONFIDENCE = 0.55
+const ONCE_CONFIDENCE = 0.5
+const TEXT_CHARS_MIN = 12
+/** Longer values are texts: they are searched, and not held to be one value. */
+const VALUE_CHARS_MAX = 200
 const DENIED = 0.2
 const NAME_MIN = 0.02
 
@@ -87,11 +95,12 @@ const withValues = (
 const within = (recognizer: Recognizer, values: readonly string[]): number => {
   const { within: find } = recognizer
   if (!find) return 0
-  const texts = values.filter(value => value.length > 20 && value.includes(" "))
+  const texts = values.filter(value => value.length > TEXT_CHARS_MIN && value.includes(" "))
   if (texts.length === 0) return 0
   const found = matchesOf(texts, value => !recognizer.matches(value) && find(value))
   const share = found.count / values.length
-  if (found.distinct < WITHIN_COUNT_MIN || share < WITHIN_SHARE_MIN) return 0
+  const isRare = found.distinct < WITHIN_COUNT_MIN || share < WITHIN_SHARE_MIN
+  if (isRare) return recognizer.withinOnce && found.count > 0 ? ONCE_CONFIDENCE : 0
   return WITHIN_CONFIDENCE + 0.35 * Math.min(1, share)
 }
 
@@ -113,12 +122,13 @@ const applies = (recognizer: Recognizer, { family }: CandidateColumn): boolean =
 
 const judgeEntity = (
   entity: EntityType,
-  facts: ColumnFacts,
+  facts: ShortenedFacts,
   name: number,
   words: readonly string[],
 ): Judgement | undefined => {
   const { column } = facts
-  const values = facts.values ?? (column.family === "enum" ? column.enums : [])
+  const texts = facts.values ?? (column.family === "enum" ? column.enums : [])
+  const values = facts.short ?? texts
   const recognizer = recognizers[entity]
   const type = typeScore(entity, column)
   const usable = recognizer && (applies(recognizer, column) || column.family === "enum")
@@ -127,7 +137,7 @@ const judgeEntity = (
   const matches = asked ? matchesOf(values, recognizer.matches) : NONE
   const named = recognizer ? withValues(name, recognizer, values, matches) : name
   const alone = usable ? fromValues(recognizer, matches, words) : 0
-  const inside = usable && column.family === "text" ? within(recognizer, values) : 0
+  const inside = usable && column.family === "text" ? within(recognizer, texts) : 0
   const confidence = 1 - (1 - named) * (1 - alone) * (1 - type) * (1 - inside)
   if (confidence < NAME_MIN) return undefined
   const { share } = matches
@@ -151,7 +161,8 @@ const best = (judgements: readonly Judgement[]): Judgement | undefined =>
     undefined,
   )
 
-const judgePlain = (facts: ColumnFacts): Judgement[] => {
+const judgePlain = (whole: ColumnFacts): Judgement[] => {
+  const facts = { ...whole, short: whole.values?.map(value => value.slice(0, VALUE_CHARS_MAX)) }
   const { column, table } = facts
   const words = wordsOf(column.name)
   const names = scoreName(column.name, table, column.family)

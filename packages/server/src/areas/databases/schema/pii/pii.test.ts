@@ -69,3 +69,47 @@ test("most personal columns are found, and hardly any other", async t => {
   assert.ok(recall >= RECALL_MIN, `recall ${recall}`)
   assert.ok(right >= RIGHT_ENTITY_MIN, `right entity ${right}`)
 })
+
+/** A text and what it holds; those that hold nothing have digits and signs that look alike. */
+const TEXTS: readonly (readonly [string, "EMAIL_ADDRESS" | "PHONE_NUMBER" | null])[] = [
+  ["Spoke with the buyer, she prefers mail to ada.byron@example.org from now on", "EMAIL_ADDRESS"],
+  ["mail: o'neil@example.com", "EMAIL_ADDRESS"],
+  ["Forwarded by <jan@sub.example.co.uk>, waiting for an answer", "EMAIL_ADDRESS"],
+  [`${"The parcel was returned twice. ".repeat(12)}Write to max@example.de`, "EMAIL_ADDRESS"],
+  ["call me at +49 171 2345678 after five", "PHONE_NUMBER"],
+  ["Customer asked us to ring (415) 555-2671 tomorrow", "PHONE_NUMBER"],
+  ["tel. 415-555-2671, ask for the manager", "PHONE_NUMBER"],
+  ["Bitte telefonisch melden, Handy 0171 2345678", "PHONE_NUMBER"],
+  ["reach him on 020 7946 0958 during office hours", "PHONE_NUMBER"],
+  ["my mobile is 06 12 34 56 78 now", "PHONE_NUMBER"],
+  ["Order 415-555-2671 was shipped on 2024-05-16", null],
+  ["Batch 0171 2345678 failed the quality check", null],
+  ["Clone git@github.com:acme/tools.git and run the setup", null],
+  ["Installed left-pad@1.3.0 and react@18.2.0 from the registry", null],
+  ["Version 10.12.144.20 replaces 10.11.2.1 on all hosts", null],
+  ["Paid 1 200 300 on 12.05.2024, invoice 2024-0012345", null],
+  ["ISBN 978-3-16-148410-0, second edition of the book", null],
+  ["see https://example.com/@team/posts/20240516 for more", null],
+  ["Call the function twice, it returned 1048576 and 2097152", null],
+  ["Ticket 00491712345678 was closed without an answer", null],
+]
+
+test("e-mail addresses and phone numbers are found inside texts, also a single one, and nothing that looks alike", async t => {
+  const cluster = await startCluster(t, 17)
+  const owner = asOwner(cluster)
+  const read = reading(t, cluster)
+  for (const [index, [text]] of TEXTS.entries()) {
+    const rows = Array.from({ length: 60 }, (_, row) =>
+      row === 17 ? text : `The delivery came late again, row ${row}.`,
+    )
+    await owner.query(`CREATE TABLE t${index} (remark text)`)
+    await owner.query(`INSERT INTO t${index} SELECT unnest($1::text[])`, [rows])
+  }
+  const report = await read.pii()
+  const found = TEXTS.map((_, index) => report.columns.filter(({ table }) => table === `t${index}`))
+  const wrong = TEXTS.flatMap(([text, expected], index) => {
+    const entities = found[index]?.map(({ entity_type }) => entity_type) ?? []
+    return entities.join() === (expected ?? "") ? [] : [`${text}: ${entities.join()}`]
+  })
+  assert.deepEqual(wrong, [])
+})

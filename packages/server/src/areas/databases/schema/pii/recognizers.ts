@@ -35,6 +35,8 @@ export interface Recognizer {
   readonly digits?: true
   /** Finds the entity inside a longer text. */
   readonly within?: (value: string) => boolean
+  /** One text that holds it is enough: nothing else looks like it. */
+  readonly withinOnce?: true
   /** Words of a column's name with which values of this look are something else, as `version` for 1.2.3.4. */
   readonly notNamed?: ReadonlySet<string>
 }
@@ -48,7 +50,7 @@ const BRANDS = named(
 
 const EMAIL =
   /^[^\s@<>()",:;[\]\\]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.)+\p{L}{2,24}$/u
-const EMAIL_WITHIN = /[\w.+-]{1,64}@(?:[a-z0-9-]{1,63}\.)+[a-z]{2,24}/i
+const EMAIL_WITHIN = /(?<![\w.+/:-])(?!git@)[\w.+-]{1,64}@(?:[a-z0-9-]{1,63}\.)+[a-z]{2,24}(?![\w-]|[/:]\w)/i
 
 /** International with `+` or `00`; North American; or national with a leading zero and groups. Never digits alone. */
 const INTERNATIONAL_PHONE = /^(?:\+|00)[1-9][\d\s().\-/]{6,22}\d(?:\s?(?:x|ext\.?)\s?\d{1,6})?$/
@@ -68,6 +70,20 @@ const isPhone = (value: string): boolean => {
 
 const PHONE_WITHIN =
   /(?<![\w.])(?:\+[1-9]\d{0,2}[\s.-]?(?:\(\d{1,4}\)[\s.-]?)?\d{2,4}(?:[\s.-]?\d{2,4}){2,4}|\([2-9]\d{2}\)\s?[2-9]\d{2}-\d{4})(?!\w)/
+
+/** Without country code a group of digits is a phone number only where the words before it say so. */
+const LOCAL_PHONE_WITHIN =
+  /(?<![\w./-])(?:(?:1[\s.-])?[2-9]\d{2}[\s.-][2-9]\d{2}[\s.-]\d{4}|\(?0[1-9]\d{1,4}\)?[\s/-]?\d{3,8}(?:[\s-]\d{2,8}){0,3}|0[1-9](?:[\s.]\d{2}){4}|00[1-9]\d{0,2}[\s-]?\d{2,4}(?:[\s-]?\d{2,4}){2,3})(?![\w-])/g
+const PHONE_WORDS =
+  /(?:\b(?:tele)?phone|\btel|\bcall(?:ed|ing)?|\bmobile|\bcell|\bfax|\bring|\bwhatsapp|\bsms|\btext|\breach|\bcontact|\bdial|telefon|\bhandy|\bmobil|\brufnummer|\banruf|\bt[eé]l[eé]phone|\btel[eé]fono)\b[^\n]{0,40}$/i
+const WORDS_BEFORE_CHARS = 60
+
+const isPhoneWithin = (value: string): boolean =>
+  PHONE_WITHIN.test(value) ||
+  [...value.matchAll(LOCAL_PHONE_WITHIN)].some(
+    ({ 0: found, index }) =>
+      digitCount(found) >= 8 && PHONE_WORDS.test(value.slice(Math.max(0, index - WORDS_BEFORE_CHARS), index)),
+  )
 
 const CARD = /^\d{4}(?:[ -]?\d{2,7}){2,5}$|^\d{13,19}$/
 const isCard = (value: string): boolean => CARD.test(value) && isCardNumber(value.replaceAll(/[ -]/g, ""))
@@ -182,12 +198,16 @@ const VAT =
   /^(?:ATU\d{8}|DE\d{9}|FR[A-Z\d]{2}\d{9}|ES[A-Z\d]\d{7}[A-Z\d]|IT\d{11}|NL\d{9}B\d{2}|BE[01]\d{9}|PL\d{10}|GB\d{9}|SE\d{12}|DK\d{8}|PT\d{9}|IE\d[A-Z\d]\d{5}[A-Z]{1,2})$/
 
 export const recognizers: Readonly<Partial<Record<EntityType, Recognizer>>> = {
-  EMAIL_ADDRESS: pattern(value => EMAIL.test(value), 0.96, { within: value => EMAIL_WITHIN.test(value) }),
+  EMAIL_ADDRESS: pattern(value => EMAIL.test(value), 0.96, {
+    within: value => EMAIL_WITHIN.test(value),
+    withinOnce: true,
+  }),
   PHONE_NUMBER: pattern(isPhone, 0.85, {
     shareMin: 0.6,
     notNamed: named("order invoice sku part serial reference tracking isbn article version"),
     plausible: value => LOOSE_PHONE.test(value) && digitCount(value) >= 6 && digitCount(value) <= 15,
-    within: value => PHONE_WITHIN.test(value),
+    within: isPhoneWithin,
+    withinOnce: true,
   }),
   CREDIT_CARD: { ...checked(isCard, 0.03, 0.95), matches: isCard, shareMin: 0.6, within: isCardWithin },
   IBAN_CODE: {

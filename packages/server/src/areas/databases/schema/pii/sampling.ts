@@ -38,6 +38,8 @@ const PAGE_BYTES = 8192
 const ROWS_MAX = 120
 const CELLS_MAX = 6_000
 const CELL_CHARS_MAX = 200
+/** A text may name somebody further on. */
+const TEXT_CHARS_MAX = 1_000
 /** Larger values are files or documents, and would have to be fetched from elsewhere on disk. */
 const CELL_BYTES_MAX = 8192
 const ELEMENTS_MAX = 8
@@ -136,6 +138,7 @@ const cell = (column: CandidateColumn): string => {
     const joined = `array_to_string((${name})[1:${ELEMENTS_MAX}], chr(31))`
     return guarded(`left(${joined}, ${CELL_CHARS_MAX * 2})`)
   }
+  if (column.family === "text") return guarded(`left(${name}::text, ${TEXT_CHARS_MAX})`)
   if (column.family !== "json") return guarded(`left(${name}::text, ${CELL_CHARS_MAX})`)
   const prefix = column.base === "jsonb" ? "jsonb" : "json"
   const object = `CASE WHEN ${prefix}_typeof(${name}) = 'object' THEN ${name} END`
