@@ -34,6 +34,7 @@ export const connect = async (
     baseUrl: url,
     project: globals.project ?? (terminal.env.SVC_PROJECT || undefined),
     approvals: globals.wait ? "wait" : "throw",
+    numbers: "exact",
     retries,
   })
   return { url, hasKey: apiKey !== undefined, svc }

@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from "node:fs"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { Operation } from "@svc/contract"
-import type { RequestBody, ServerSentEvent } from "@svc/sdk"
+import { parseExact, type RequestBody, type ServerSentEvent } from "@svc/sdk"
 import { checkRequired, type Globals, STANDARD_INPUT, takeFields } from "./arguments.ts"
 import { commandOf, fieldsOf } from "./commands.ts"
 import { confirmDestroying } from "./confirm.ts"
@@ -60,7 +60,7 @@ const readMarked = async (
 const readWhole = async (text: string, operation: Operation, { stdin }: Terminal): Promise<object> => {
   const json = text === "-" ? await readInput(stdin) : text
   try {
-    const value: unknown = JSON.parse(json)
+    const value = parseExact(json)
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return operation.bodyAs === undefined ? value : { [operation.bodyAs]: value }
   } catch {

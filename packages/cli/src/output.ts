@@ -1,4 +1,5 @@
 /** Replies as people read them: tables, key and value lines; and as programs do: the exact JSON. */
+import { isExactNumber } from "@svc/sdk"
 import type { Writer } from "./terminal.ts"
 
 const GAP = "  "
@@ -8,7 +9,7 @@ const CELL_WIDTH_MIN = 8
 type Fields = Readonly<Record<string, unknown>>
 
 const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value)
 
 /** Stored text must not steer the terminal of whoever looks at it. */
 export const printable = (text: string): string =>

@@ -1,4 +1,5 @@
 /** One word of the command line as the value its field's schema asks for. */
+import { parseExact } from "@svc/sdk"
 import { alternatives, isNullable, isTextOrList, listSchema, type Schema } from "./schema.ts"
 import { UsageError } from "./terminal.ts"
 
@@ -50,7 +51,7 @@ const parseUnion = (text: string, schema: Schema, label: string): unknown => {
 
 const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     return undefined
   }

@@ -10,6 +10,14 @@ export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000
 
 export const Nullable = <S extends TSchema>(schema: S) => T.Union([schema, T.Null()])
 
+/** Marks a number in a request that keeps its digits, as values of no declared type do. */
+export const EXACT_NUMBERS = "x-svc-exact"
+
+/** A whole number of any size. Clients in JavaScript send those above 2^53 as `bigint`. */
+export const ExactInteger = T.Unsafe<number | bigint | { readonly rawJSON: string }>(
+  T.Integer({ [EXACT_NUMBERS]: true }),
+)
+
 /** A closed set of words; an `enum` in JSON Schema, a union in TypeScript. */
 export const OneOf = <const Values extends readonly string[]>(values: Values) =>
   T.Unsafe<Values[number]>(T.String({ enum: [...values] }))

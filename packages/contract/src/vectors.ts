@@ -1,5 +1,5 @@
 import { area, MIB, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import { ExactInteger, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 export const VECTOR_METRICS = ["cosine", "dot", "euclidean"] as const
 export const VECTOR_INDEX_TYPES = ["auto", "hnsw", "flat"] as const
@@ -28,7 +28,7 @@ export const VectorCollectionName = T.String({
 
 const Collection = { ...Tenant, name: VectorCollectionName }
 
-const VectorId = T.Union([T.String({ minLength: 1, maxLength: VECTOR_ID_BYTES_MAX }), T.Integer()], {
+const VectorId = T.Union([T.String({ minLength: 1, maxLength: VECTOR_ID_BYTES_MAX }), ExactInteger], {
   description: "A text of at most 128 bytes; a whole number stands for its decimal text",
 })
 

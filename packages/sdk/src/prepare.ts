@@ -1,3 +1,4 @@
+import { writeNumbers } from "./numbers.ts"
 import type { Route } from "./route.ts"
 import type { Settings } from "./settings.ts"
 import type { CallOptions, RequestBody } from "./surface.ts"
@@ -51,10 +52,10 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
 /** Fields beside the one that is the whole body have no place to travel in. */
 const jsonBody = ({ method, path, bodyAs }: Route, rest: ReadonlyMap<string, unknown>): string => {
   const fields = Object.fromEntries(rest)
-  if (bodyAs === undefined) return JSON.stringify(fields)
+  if (bodyAs === undefined) return writeNumbers(fields)
   const surplus = Object.keys(fields).find(name => name !== bodyAs)
   if (surplus !== undefined) throw new TypeError(`${method} ${path} has no field ${surplus}`)
-  return JSON.stringify(fields[bodyAs] ?? {})
+  return writeNumbers(fields[bodyAs] ?? {})
 }
 
 const fillPath = (route: Route, rest: Map<string, unknown>): string =>
@@ -81,7 +82,7 @@ const takeQuery = (route: Route, rest: Map<string, unknown>): string => {
 }
 
 const queryText = (value: unknown): string =>
-  typeof value === "object" ? JSON.stringify(value) : String(value)
+  typeof value === "object" ? writeNumbers(value) : String(value)
 
 const headersOf = (
   settings: Settings,

@@ -1,4 +1,5 @@
 import { type FieldError, SvcError } from "./errors.ts"
+import { type NumberMode, parseNumbers } from "./numbers.ts"
 import { readRetryAfter } from "./retry.ts"
 import type { Route } from "./route.ts"
 import { readEvents } from "./sse.ts"
@@ -17,12 +18,12 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
-export const readAnswer = async (response: Response, route: Route): Promise<Answer> => {
+export const readAnswer = async (response: Response, route: Route, mode: NumberMode): Promise<Answer> => {
   const { status, headers } = response
   if (response.ok && streams(response, route)) return { status, headers, body: response }
   const text = await response.text()
   const json = headers.get("content-type")?.includes("json")
-  return { status, headers, body: text === "" ? undefined : json ? parseJson(text) : text }
+  return { status, headers, body: text === "" ? undefined : json ? parseJson(text, mode) : text }
 }
 
 /** An operation that can stream may still answer with JSON, as AI routes do without `stream: true`. */
@@ -31,9 +32,9 @@ const streams = ({ headers, status, body }: Response, { reply, method }: Route):
   return reply === "sse" ? (headers.get("content-type")?.startsWith("text/event-stream") ?? false) : true
 }
 
-const parseJson = (text: string): unknown => {
+const parseJson = (text: string, mode: NumberMode): unknown => {
   try {
-    return JSON.parse(text)
+    return parseNumbers(text, mode)
   } catch {
     return text
   }

@@ -1,3 +1,4 @@
+import type { NumberMode } from "./numbers.ts"
 import type { RateLimited } from "./surface.ts"
 
 export const DEFAULT_BASE_URL = "http://127.0.0.1:4800"
@@ -21,6 +22,12 @@ export interface SvcOptions {
   readonly retries?: number | undefined
   /** What a call does when a person must approve it: throw `ApprovalPending` (default), or wait for the decision. */
   readonly approvals?: "throw" | "wait" | undefined
+  /**
+   * What a number in a reply becomes that a JavaScript number would write differently. `bigint` (default): integers
+   * above 2^53 are bigints, all else is the nearest number. `exact`: the object of `JSON.rawJSON`, for programs that
+   * pass values on without computing with them.
+   */
+  readonly numbers?: NumberMode | undefined
   /** Called on every 429, before any wait. */
   readonly onRateLimit?: ((limited: RateLimited) => void) | undefined
   readonly sleep?: Sleep | undefined
@@ -48,6 +55,7 @@ export const readSettings = (options: SvcOptions) => ({
   timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
   retries: options.retries ?? RETRIES,
   approvals: options.approvals ?? "throw",
+  numbers: options.numbers ?? ("bigint" as const),
   onRateLimit: options.onRateLimit,
   sleep: options.sleep ?? timerSleep,
 })

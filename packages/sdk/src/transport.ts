@@ -15,7 +15,7 @@ export const createTransport = (settings: Settings) => {
       const signals = signal ? AbortSignal.any([signal, timer.signal]) : timer.signal
       const response = await settings.fetch(url, { ...init, signal: signals })
       rateLimit = readRateLimit(response.headers) ?? rateLimit
-      return await readAnswer(response, route)
+      return await readAnswer(response, route, settings.numbers)
     } catch (cause) {
       signal?.throwIfAborted()
       timer.signal.throwIfAborted()

@@ -1,5 +1,5 @@
 /** `svc events publish` and `tail`: the operations of these names, with topics by name and less to type. */
-import type { ServerSentEvent, Svc } from "@svc/sdk"
+import { parseExact, type ServerSentEvent, type Svc } from "@svc/sdk"
 import type { Flags, Globals, OwnFlags } from "../arguments.ts"
 import { connectWithKey } from "../connect.ts"
 import { printable, printJson, printReply } from "../output.ts"
@@ -41,7 +41,7 @@ const findTopic = async (svc: Svc, name: string): Promise<string> => {
 const parseData = async ({ data }: Globals, { stdin }: Terminal): Promise<unknown> => {
   if (data === undefined) return undefined
   try {
-    return JSON.parse(data === "-" ? await readInput(stdin) : data)
+    return parseExact(data === "-" ? await readInput(stdin) : data)
   } catch (error) {
     if (error instanceof SyntaxError) throw new UsageError("--data must be JSON", "events publish")
     throw error

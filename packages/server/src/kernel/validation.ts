@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
 import type { InvalidField } from "./fault.ts"
 import { isUuid } from "./id.ts"
+import { type OwnPlaces, ownPlacesOf, restoreOwn } from "./own-places.ts"
 
 type Schema = Record<string, unknown>
 
@@ -69,17 +70,24 @@ export interface Validator {
   readonly takesFields: boolean
   /** Checks and completes (defaults) the value in place. Says what is wrong, or undefined. */
   check(value: unknown): InvalidField[] | undefined
+  /** Puts back the digits of `exact` where a value is the caller's own, changing `checked` in place. */
+  restore(checked: unknown, exact: unknown): unknown
 }
 
 const validator = (ajv: Ajv, part: string, schema: TObject): Validator => {
   // Compiled on first use: an idle operation costs neither start time nor memory.
   let compiled: ValidateFunction | undefined
+  let own: OwnPlaces | undefined
   return {
     takesFields: Object.keys(schema.properties).length > 0,
     check(value) {
       compiled ??= ajv.compile(close(schema) as Schema)
       if (compiled(value)) return undefined
       return (compiled.errors ?? []).map(error => ({ location: where(part, error), message: why(error) }))
+    },
+    restore(checked, exact) {
+      own ??= ownPlacesOf(schema)
+      return restoreOwn(own, checked, exact)
     },
   }
 }

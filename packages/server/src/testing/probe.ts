@@ -17,8 +17,12 @@ export const probe = area(
       scope: "kv:write",
       effect: "destroy",
       risk: "high",
-      body: T.Object({ text: T.String(), fail: T.Optional(T.Boolean()) }),
-      replies: { 200: Echo },
+      body: T.Object({
+        text: T.String(),
+        fail: T.Optional(T.Boolean()),
+        value: T.Optional(T.Unknown()),
+      }),
+      replies: { 200: T.Object({ text: T.String(), value: T.Optional(T.Unknown()) }) },
       faults: ["conflict"],
     },
     inProject: {
@@ -105,10 +109,10 @@ export const probe = area(
 /** What the handlers did, in order: a test sees effects without looking into the database. */
 export const createProbeArea = (effects: string[], wait: () => Promise<void> = async () => undefined) => {
   const handlers = implement(probe, () => ({
-    async danger({ text, fail }) {
+    async danger({ text, fail, value }) {
       if (fail) throw fault("conflict")
       effects.push(text)
-      return { text }
+      return { text, ...(value !== undefined && { value }) }
     },
     inProject: (_input, { owner }) => ({ owner }),
     tenant: ({ tenant_id }) => ({ text: tenant_id }),

@@ -1,5 +1,6 @@
 import type { CronTargetOf } from "@svc/contract"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import { parseJson } from "../../kernel/exact-json.ts"
 import type { ScheduleRow } from "./store.ts"
 
 export interface SealedTarget {
@@ -17,4 +18,5 @@ export const sealTarget = (box: SecretBox, row: Row, sealed: SealedTarget): Prom
 export const openTarget = async (
   box: SecretBox,
   row: Row & Pick<ScheduleRow, "target">,
-): Promise<SealedTarget> => JSON.parse(await box.open(row.organization_id, contextOf(row), row.target))
+): Promise<SealedTarget> =>
+  parseJson(await box.open(row.organization_id, contextOf(row), row.target)) as SealedTarget

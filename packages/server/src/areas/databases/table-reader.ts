@@ -1,4 +1,5 @@
 import type pg from "pg"
+import { parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { TablePage, TableQuery, TableReader } from "../../services.ts"
 import type { Directory } from "./directory.ts"
@@ -48,7 +49,7 @@ const readPage = async (client: pg.PoolClient, query: TableQuery): Promise<Table
     rows: rows.map(row => ({
       key: key.map((_, n) => row[`k${n}`] ?? ""),
       values: Object.fromEntries(
-        query.columns.map((name, n) => [name, JSON.parse(row[`v${n}`] ?? "null")] as const),
+        query.columns.map((name, n) => [name, parseJson(row[`v${n}`] ?? "null")] as const),
       ),
     })),
   }

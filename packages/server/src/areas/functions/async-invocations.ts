@@ -1,6 +1,7 @@
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
+import { parseJson } from "../../kernel/exact-json.ts"
 import { type Fault, isFault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Job, Outcome as JobOutcome, Jobs } from "../../kernel/jobs/jobs.ts"
@@ -57,7 +58,7 @@ export const createAsyncInvocations = (needs: {
     await store.update(invocation, { status: "running", attempt: job.attempt, function_version })
     const outcome = await invoker.run(
       {
-        ...{ row, trigger: "invoke", frame: { t: "invoke", event: JSON.parse(payload) } },
+        ...{ row, trigger: "invoke", frame: { t: "invoke", event: parseJson(payload) } },
         ...{ payloadBytes: invocation.payload_bytes, requestId: invocation.request_id },
       },
       invocation.id,

@@ -1,3 +1,4 @@
+import { parseJson } from "../../kernel/exact-json.ts"
 import { isFault } from "../../kernel/fault.ts"
 import type { FunctionCaller, FunctionOf } from "../../services.ts"
 import type { Directory } from "./directory.ts"
@@ -5,7 +6,7 @@ import type { Invoker } from "./invoker.ts"
 
 const parse = (body: string): unknown => {
   try {
-    return JSON.parse(body)
+    return parseJson(body)
   } catch {
     return body
   }

@@ -3,6 +3,7 @@ import { type IncomingMessage, request as openRequest } from "node:http"
 import { setTimeout as delay } from "node:timers/promises"
 import { FUNCTION_RESPONSE_BYTES_MAX } from "@svc/contract"
 import type { Image } from "../../core/images/images.ts"
+import { parseJson } from "../../kernel/exact-json.ts"
 import { PortError } from "../../ports/port-error.ts"
 import type { Frame, FunctionError } from "./frames.ts"
 import { type Harness, type HarnessListener, slower } from "./harness.ts"
@@ -88,7 +89,7 @@ const readWhole = async (response: IncomingMessage): Promise<Buffer | undefined>
 
 const resultOf = (text: string): unknown => {
   try {
-    return text === "" ? null : JSON.parse(text)
+    return text === "" ? null : parseJson(text)
   } catch {
     return text
   }

@@ -1,5 +1,6 @@
 /** What a harness says, read with suspicion: the code it runs may write to the same place. */
 import { FUNCTION_RESPONSE_BYTES_MAX, type FunctionLogStream } from "@svc/contract"
+import { isRawNumber, parseJson, toDoubles } from "../../kernel/exact-json.ts"
 
 export interface FunctionError {
   readonly type: string
@@ -65,11 +66,15 @@ const toError = (value: unknown): FunctionError => {
   }
 }
 
-const peakOf = (kilobytes: unknown): number =>
-  typeof kilobytes === "number" && kilobytes > 0 && kilobytes < 2 ** 40 ? Math.ceil(kilobytes / 1024) : 0
+/** Zero unless it is a number above it and below the limit. */
+const within = (value: unknown, limit: number): number => {
+  const number = isRawNumber(value) ? Number(value.rawJSON) : value
+  return typeof number === "number" && number > 0 && number < limit ? number : 0
+}
 
-const cpuOf = (milliseconds: unknown): number =>
-  typeof milliseconds === "number" && milliseconds > 0 && milliseconds < 2 ** 40 ? milliseconds : 0
+const peakOf = (kilobytes: unknown): number => Math.ceil(within(kilobytes, 2 ** 40) / 1024)
+
+const cpuOf = (milliseconds: unknown): number => within(milliseconds, 2 ** 40)
 
 const idOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
@@ -77,13 +82,14 @@ const logOf = ({ i, s, at, m }: Record<string, unknown>): Frame => ({
   kind: "log",
   invocationId: idOf(i),
   stream: s === "stderr" || s === "platform" ? s : "stdout",
-  atMs: typeof at === "number" && at > 0 && at < YEAR_9999_MS ? at : 0,
+  atMs: within(at, YEAR_9999_MS),
   message: textOf(m, MESSAGE_LENGTH_MAX),
 })
 
 const doneOf = (value: Record<string, unknown>, invocationId: string, bytes: number): Frame => {
   const error = value.error === undefined ? null : toError(value.error)
-  const { result = null, reply } = value
+  const { result = null } = value
+  const reply = toDoubles(value.reply)
   return {
     ...{ kind: "done", invocationId, error, result, reply, isFinal: value.final === true, bytes },
     ...{ peakMb: peakOf(value.kb), cpuMs: cpuOf(value.cpu) },
@@ -94,7 +100,7 @@ const doneOf = (value: Record<string, unknown>, invocationId: string, bytes: num
 export const readFrame = (line: Buffer, nonce: string | undefined): Frame | undefined => {
   let value: unknown
   try {
-    value = JSON.parse(line.toString())
+    value = parseJson(line.toString())
   } catch {
     return undefined
   }
@@ -113,7 +119,7 @@ export const readFrame = (line: Buffer, nonce: string | undefined): Frame | unde
   if (invocationId === null) return undefined
   switch (value.t) {
     case "head":
-      return { kind: "head", invocationId, reply: value.reply }
+      return { kind: "head", invocationId, reply: toDoubles(value.reply) }
     case "chunk":
       return { kind: "chunk", invocationId, bytes: Buffer.from(String(value.b), "base64") }
     case "done":

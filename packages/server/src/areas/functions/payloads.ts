@@ -1,4 +1,5 @@
 import type { FunctionLogStream, FunctionStatus, FunctionTrigger, InvocationStatus } from "@svc/contract"
+import { parseJson } from "../../kernel/exact-json.ts"
 import type { FunctionError } from "./frames.ts"
 import type { InvocationRow, LogRow } from "./invocation-store.ts"
 import type { DeployedRow, VersionRow } from "./store.ts"
@@ -88,7 +89,7 @@ export const toInvocation = (row: InvocationRow) => ({
   cold_start: row.cold_start,
   payload_bytes: row.payload_bytes,
   response_bytes: row.response_bytes,
-  result: row.result === null ? null : JSON.parse(row.result),
+  result: row.result === null ? null : parseJson(row.result),
   error: row.error as FunctionError | null,
   request_id: row.request_id,
 })

@@ -1,4 +1,5 @@
 import { areas, type Input, KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX, type Output } from "@svc/contract"
+import { parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type {
@@ -54,7 +55,7 @@ const toWritten = ({ stored, version, expiresAt }: KvWritten): Written => ({
 })
 
 const toFound = (entry: KvEntry | undefined, now: Date): Found => ({
-  value: entry ? JSON.parse(entry.value) : null,
+  value: entry ? parseJson(entry.value) : null,
   version: entry?.version ?? null,
   ttl_seconds: entry?.expiresAt ? Math.ceil((entry.expiresAt - now.getTime()) / 1000) : null,
 })

@@ -7,6 +7,7 @@ import {
   SEARCH_METADATA_BYTES_MAX,
 } from "@svc/contract"
 import { canonicalJson } from "../../kernel/canonical-json.ts"
+import { isRawNumber } from "../../kernel/exact-json.ts"
 import type { SearchDocument, Weight } from "../../ports/search/port.ts"
 import type { SourceRecord } from "./store.ts"
 
@@ -43,13 +44,14 @@ const cleaned = (text: string): string => text.toWellFormed().replaceAll(/[\0\uE
 const cleanedDeep = (value: unknown): unknown => {
   if (typeof value === "string") return cleaned(value)
   if (Array.isArray(value)) return value.map(cleanedDeep)
-  if (typeof value !== "object" || value === null) return value
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [cleaned(name), cleanedDeep(inner)]))
 }
 
 const textOf = (value: unknown): string => {
   if (typeof value === "string") return cleaned(value)
   if (typeof value === "number" || typeof value === "boolean") return String(value)
+  if (isRawNumber(value)) return value.rawJSON
   if (Array.isArray(value)) return value.map(textOf).join(" ")
   return ""
 }

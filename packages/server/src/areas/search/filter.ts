@@ -1,4 +1,5 @@
 /** The grammar of `filter`: `{"color":"red","tag":["a","b"],"year":{"gte":2020}}`. */
+import { isRawNumber, parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { FilterCondition, Scalar } from "../../ports/search/port.ts"
 
@@ -12,7 +13,9 @@ const refuse = (reason: string): never => {
 }
 
 const isScalar = (value: unknown): value is Scalar =>
-  ["string", "number", "boolean"].includes(typeof value) && value !== Number.POSITIVE_INFINITY
+  isRawNumber(value)
+    ? Number.isFinite(Number(value.rawJSON))
+    : ["string", "number", "boolean"].includes(typeof value)
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\0")
 
@@ -24,11 +27,14 @@ export const pathOf = (name: string): string[] => {
   return path
 }
 
+const isNumber = (value: unknown): boolean =>
+  typeof value === "number" || (isRawNumber(value) && isScalar(value))
+
 const range = (path: readonly string[], bounds: Record<string, unknown>): FilterCondition => {
   const entries = Object.entries(bounds)
   const fits = entries.every(
     ([name, bound]) =>
-      BOUNDS.has(name) && (typeof bound === "number" || (typeof bound === "string" && isStorable(bound))),
+      BOUNDS.has(name) && (isNumber(bound) || (typeof bound === "string" && isStorable(bound))),
   )
   if (entries.length === 0 || !fits) refuse("a range of filter has gt, gte, lt or lte with a number or text")
   return { path, range: bounds }
@@ -36,7 +42,7 @@ const range = (path: readonly string[], bounds: Record<string, unknown>): Filter
 
 const condition = ([name, value]: [string, unknown]): FilterCondition => {
   const path = pathOf(name)
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
+  if (typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value))
     return range(path, value as Record<string, unknown>)
   const anyOf = Array.isArray(value) ? value : [value]
   const fits = anyOf.every(one => isScalar(one) && (typeof one !== "string" || isStorable(one)))
@@ -49,7 +55,7 @@ export const parseFilter = (text: string | undefined): FilterCondition[] => {
   if (text === undefined || text === "") return []
   let filter: unknown
   try {
-    filter = JSON.parse(text)
+    filter = parseJson(text)
   } catch {
     refuse("filter is not JSON")
   }

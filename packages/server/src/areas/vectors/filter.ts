@@ -1,7 +1,9 @@
 /** Reads filters in Qdrant's grammar, and the short form `{field: value}`. What it cannot read is named by its place. */
 import { VECTOR_ID_BYTES_MAX } from "@svc/contract"
+import { isRawNumber, type RawNumber, toDoubles } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 import { type Bound, type Condition, type Scalar, timeOf } from "../../ports/vectors/port.ts"
+import { textOfId } from "./values.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -21,7 +23,7 @@ const refuse = (location: string, message: string): never => {
 }
 
 const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
 const isScalar = (value: unknown): value is Scalar =>
   typeof value === "string" ||
@@ -130,7 +132,7 @@ const readField = (fields: Fields, place: string): Condition => {
 
 const readIds = (value: unknown, place: string): Condition => {
   const ids = list(value, place).map((id, n) => {
-    const text = Number.isSafeInteger(id) ? String(id) : id
+    const text = Number.isSafeInteger(id) || isRawNumber(id) ? textOfId(id as number | RawNumber) : id
     if (typeof text === "string" && Buffer.byteLength(text) <= VECTOR_ID_BYTES_MAX) return text
     return refuse(`${place}[${n}]`, `must be an id of at most ${VECTOR_ID_BYTES_MAX} bytes`)
   })
@@ -161,8 +163,17 @@ const readFlat = (fields: Fields, place: string): Condition => {
   return { kind: "all", of }
 }
 
+/** Ids are compared digit by digit; other numbers as the doubles that an index holds. */
+const withDoubles = (value: unknown, key?: string): unknown => {
+  if (isRawNumber(value)) return key === "has_id" ? value : toDoubles(value)
+  if (Array.isArray(value)) return value.map(item => withDoubles(item, key))
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withDoubles(inner, name)]))
+}
+
 /** The condition of a filter in a request; throws `validation_failed` that names what is wrong with it. */
-export const readFilter = (filter: Fields): Condition => {
+export const readFilter = (given: Fields): Condition => {
+  const filter = withDoubles(given) as Fields
   let conditions = 0
 
   const readCondition = (value: unknown, place: string, depth: number): Condition => {

@@ -1,6 +1,7 @@
 /** What may be a vector, an id or metadata, and how vectors lie in a row. */
 import { endianness } from "node:os"
 import { VECTOR_ID_BYTES_MAX, VECTOR_METADATA_BYTES_MAX, VECTORS_MAX } from "@svc/contract"
+import type { RawNumber } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 
 /** Of a collection, what its vectors must fit. */
@@ -18,8 +19,20 @@ export interface WrittenVector {
 
 const invalid = (reason: string) => fault("invalid_parameter", { reason })
 
-export const idOf = (given: string | number): string => {
-  const id = String(given)
+/** A caller in this process may write a whole number as a bigint. */
+type GivenId = string | number | bigint | RawNumber
+
+const INTEGER = /^-?\d+$/
+
+/** A whole number as its decimal text, however it was written. */
+export const textOfId = (given: GivenId): string => {
+  if (typeof given === "string") return given
+  const text = typeof given === "object" ? given.rawJSON : String(given)
+  return String(INTEGER.test(text) ? BigInt(text) : BigInt(Number(text)))
+}
+
+export const idOf = (given: GivenId): string => {
+  const id = textOfId(given)
   if (Buffer.byteLength(id) > VECTOR_ID_BYTES_MAX)
     throw invalid(`an id has at most ${VECTOR_ID_BYTES_MAX} bytes`)
   return id
@@ -46,7 +59,7 @@ export const vectorOf = (
   return vector
 }
 
-type GivenVector = { id: string | number; values: number[]; metadata?: Record<string, unknown> }
+type GivenVector = { id: GivenId; values: number[]; metadata?: Record<string, unknown> }
 
 export const checkBatchSize = ({ length }: readonly GivenVector[]): void => {
   if (length > VECTORS_MAX) throw fault("batch_too_large", { limit: VECTORS_MAX })

@@ -3,6 +3,7 @@ import { type areas, type Output, type Reply, reply } from "@svc/contract"
 import { canonicalJson } from "../../kernel/canonical-json.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
+import { parseJson } from "../../kernel/exact-json.ts"
 import type { Exchange } from "../../kernel/exchange.ts"
 import { Fault, fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
@@ -57,7 +58,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
             status: row.result_status,
             body:
               row.result_body &&
-              JSON.parse(await box.open(row.organization_id, resultContext(row.id), row.result_body)),
+              parseJson(await box.open(row.organization_id, resultContext(row.id), row.result_body)),
           },
   })
 
@@ -128,7 +129,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
   /** Everything is checked again: the key may have been revoked or narrowed since it asked. */
   const carryOut = async (row: ApprovalRow, call: InProcessCaller, nowMs: number): Promise<Reply> => {
     const sealed = await box.open(row.organization_id, requestContext(row.id), row.sealed_request)
-    const { operation, input } = JSON.parse(sealed) as { operation: string; input: Record<string, unknown> }
+    const { operation, input } = parseJson(sealed) as { operation: string; input: Record<string, unknown> }
     const principal = await keyring.byId(row.key_id, nowMs)
     const project = row.project_id
       ? ((await projects.find(row.organization_id, row.project_id)) ?? null)

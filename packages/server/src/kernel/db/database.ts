@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, type Transaction } from "kysely"
 import pg from "pg"
+import { parseJson } from "../exact-json.ts"
 import type { Tables } from "./tables.gen.ts"
 
 /** The pool, or a transaction on it: stores take either. */
@@ -14,16 +15,19 @@ export interface Database extends AsyncDisposable {
 
 const INT8 = 20
 const DATE = 1082
+const JSON_TYPES: ReadonlySet<number> = new Set([114, 3802])
 const STATEMENT_TIMEOUT_MS = 30_000
 
 /**
  * Our 64-bit columns are counters and byte sizes below 2^53, so a number holds them exactly. A date is a day of the
- * calendar and stays text: as a Date it would be midnight in the server's time zone.
+ * calendar and stays text: as a Date it would be midnight in the server's time zone. Numbers in JSON keep their
+ * digits, because much of it is the callers' own.
  */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) => {
     if (format === "binary") return pg.types.getTypeParser(oid, format)
     if (oid === INT8) return Number
+    if (JSON_TYPES.has(oid)) return parseJson
     return oid === DATE ? String : pg.types.getTypeParser(oid, "text")
   },
 }

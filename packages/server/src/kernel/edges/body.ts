@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Clock } from "../clock.ts"
+import { parseJson } from "../exact-json.ts"
 import { type Fault, fault } from "../fault.ts"
 
 /** A body that stops arriving holds a connection; a client that is alive sends something within this time. */
@@ -138,7 +139,7 @@ const parse = (body: Buffer): unknown => {
   try {
     const text = body.toString()
     // A byte order mark is no part of the text.
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+    return parseJson(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch {
     throw fault("invalid_json")
   }

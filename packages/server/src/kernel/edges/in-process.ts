@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { Readable } from "node:stream"
 import type { Operation } from "@svc/contract"
 import type { Principal, ProjectFacts } from "../call.ts"
+import { cloneJson } from "../exact-json.ts"
 import type { Incoming } from "../exchange.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Answer, Pipeline } from "../pipeline.ts"
@@ -72,7 +73,7 @@ export const createInProcessCaller = (
       header: name => headers[name],
       headerNames: () => Object.keys(headers),
       // A copy: validation completes and renames fields in place.
-      json: async () => structuredClone(jsonOf(operation, request.input)),
+      json: async () => cloneJson(jsonOf(operation, request.input)),
       stream: () => Readable.from([]),
       signal: () => request.signal ?? new AbortController().signal,
       principal: request.principal,

@@ -38,7 +38,8 @@ const DESCRIPTION = `One HTTP and JSON API for a whole cloud, and one bearer key
 
 Send the key as \`Authorization: Bearer svc_…\`. A reply is \`{data, request_id}\`, a list adds \`total\`, \`limit\` and
 \`offset\`; a refusal is \`{code, error, docs_url, request_id}\`, and its \`docs_url\` says what to do. Every reply has the
-header \`x-request-id\`. Fields that an operation does not declare are refused.`
+header \`x-request-id\`. Fields that an operation does not declare are refused. Numbers in values of your own come back digit
+by digit.`
 
 const securitySchemes = {
   bearerKey: {

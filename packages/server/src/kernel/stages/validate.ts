@@ -1,4 +1,5 @@
 import type { Operation } from "@svc/contract"
+import { isRawNumber, toDoubles } from "../exact-json.ts"
 import type { Exchange, Stage } from "../exchange.ts"
 import { fault, type InvalidField, isFault } from "../fault.ts"
 import { createValidators, type OperationValidators, type Validator } from "../validation.ts"
@@ -7,17 +8,24 @@ import { checkTenant } from "./authorize.ts"
 const DEPTH_MAX = 64
 
 /**
- * Deep nesting can exhaust the stack of whatever walks the value later. A number like 1e400 is read as infinite, which
- * JSON cannot say again: it would be stored as null.
+ * Whether the value has numbers that keep their digits. Deep nesting can exhaust the stack of whatever walks the value
+ * later, and a number like 1e400 is infinite to whoever computes with it.
  */
-const checkShape = (value: unknown, levelsLeft: number): void => {
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    refuse([{ location: "body", message: "must not contain numbers beyond the range of a double" }])
+const checkShape = (value: unknown, levelsLeft: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (isRawNumber(value)) {
+    if (Number.isFinite(Number(value.rawJSON))) return true
+    return refuse([{ location: "body", message: "must not contain numbers beyond the range of a double" }])
   }
-  if (typeof value !== "object" || value === null) return
   if (levelsLeft === 0) throw fault("json_too_deep", { limit: DEPTH_MAX })
-  if (Array.isArray(value)) for (const part of value) checkShape(part, levelsLeft - 1)
-  else for (const key in value) checkShape((value as Record<string, unknown>)[key], levelsLeft - 1)
+  let isExact = false
+  if (Array.isArray(value)) {
+    for (const part of value) isExact = checkShape(part, levelsLeft - 1) || isExact
+  } else {
+    for (const key in value)
+      isExact = checkShape((value as Record<string, unknown>)[key], levelsLeft - 1) || isExact
+  }
+  return isExact
 }
 
 /** PostgreSQL's text and jsonb hold neither a null character nor half of a surrogate pair. */
@@ -59,11 +67,23 @@ const checkBody = (operation: Operation, validator: Validator, body: unknown): R
   }
   const fields = body as Record<string, unknown>
   if (operation.aliases) unalias(fields, operation.aliases)
-  checkShape(fields, DEPTH_MAX)
+  if (checkShape(fields, DEPTH_MAX)) return checkExact(operation, validator, fields)
   check(validator, fields)
   // Areas that keep bytes say so.
   if (!operation.allowsNul) checkStorable("body", fields)
   return fields
+}
+
+/** A body with numbers that keep their digits: it is checked as doubles, and what is the caller's own stays as it came. */
+const checkExact = (
+  operation: Operation,
+  validator: Validator,
+  exact: Record<string, unknown>,
+): Record<string, unknown> => {
+  const fields = toDoubles(exact) as Record<string, unknown>
+  check(validator, fields)
+  if (!operation.allowsNul) checkStorable("body", fields)
+  return validator.restore(fields, exact) as Record<string, unknown>
 }
 
 const isEmpty = (values: object): boolean => {

@@ -1,3 +1,5 @@
+import type { RawNumber } from "../../kernel/exact-json.ts"
+
 /**
  * Full-text search over documents, apart for every owner.
  *
@@ -64,8 +66,8 @@ export type Scalar = string | number | boolean
 export type FilterCondition = {
   readonly path: readonly string[]
 } & (
-  | { readonly anyOf: readonly Scalar[] }
-  | { readonly range: Readonly<Partial<Record<"gt" | "gte" | "lt" | "lte", number | string>>> }
+  | { readonly anyOf: readonly (Scalar | RawNumber)[] }
+  | { readonly range: Readonly<Partial<Record<"gt" | "gte" | "lt" | "lte", number | string | RawNumber>>> }
 )
 
 export interface SearchQuery {

@@ -1,6 +1,7 @@
 /** What the OIDs of types mean, and how values become JSON. */
 import { LRUCache } from "lru-cache"
 import type pg from "pg"
+import { exactNumber, parseJson } from "../../../kernel/exact-json.ts"
 import { type ArrayValue, parseArray } from "./array-text.ts"
 
 export interface TypeInfo {
@@ -108,12 +109,13 @@ const asIs: Convert = text => text
 
 const toNumber: Convert = text => {
   const value = Number(text)
+  if (Object.is(value, -0)) return exactNumber(text)
   return Number.isFinite(value) ? value : text
 }
 
 const toJson: Convert = text => {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

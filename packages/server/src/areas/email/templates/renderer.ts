@@ -1,5 +1,6 @@
 /** Threads that run templates, started on first use, ended when nobody needs them, replaced when one is broken. */
 import { Worker } from "node:worker_threads"
+import { toTexts } from "../../../kernel/exact-json.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { READY, type ResultOf, type TemplateAnswer, type TemplateTask } from "./messages.ts"
 
@@ -29,6 +30,10 @@ interface Thread {
   current: Waiting | undefined
   deadline: NodeJS.Timeout | undefined
 }
+
+/** Numbers that keep their digits are printed as texts: no other form of them reaches a thread. */
+const withTexts = (task: TemplateTask): TemplateTask =>
+  task.kind === "render" ? { ...task, data: toTexts(task.data) as typeof task.data } : task
 
 export const createRenderer = (): Renderer => {
   const threads = new Set<Thread>()
@@ -111,7 +116,7 @@ export const createRenderer = (): Renderer => {
       if (waiting.length >= WAITING_MAX)
         throw fault("rate_limited", undefined, { headers: { "retry-after": "1" } })
       const answer = await new Promise<TemplateAnswer>(settle => {
-        waiting.push({ tenantId, task, settle })
+        waiting.push({ tenantId, task: withTexts(task), settle })
         dispatch()
       })
       if ("problem" in answer)

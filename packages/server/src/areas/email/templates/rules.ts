@@ -1,4 +1,5 @@
 /** Variables of a template: what it needs, and what stands in where `data` has nothing. */
+import { isRawNumber } from "../../../kernel/exact-json.ts"
 
 export const variableTypes = ["string", "number", "boolean", "array", "object"] as const
 
@@ -14,11 +15,14 @@ export type TemplateData = Readonly<Record<string, unknown>>
 const isGiven = (data: TemplateData, name: string): boolean =>
   Object.hasOwn(data, name) && data[name] !== null && data[name] !== undefined
 
-const typeOf = (value: unknown): string => (Array.isArray(value) ? "array" : typeof value)
+const typeOf = (value: unknown): string => {
+  if (isRawNumber(value)) return "number"
+  return Array.isArray(value) ? "array" : typeof value
+}
 
 /** A number or a boolean reads well where a text is expected. */
 const fits = (value: unknown, type: Variable["type"]): boolean =>
-  type === "string" ? typeof value !== "object" : typeOf(value) === type
+  type === "string" ? !["object", "array"].includes(typeOf(value)) : typeOf(value) === type
 
 /** Names of required variables that have neither a value nor a default. */
 export const missingVariables = (variables: readonly Variable[], data: TemplateData): string[] =>

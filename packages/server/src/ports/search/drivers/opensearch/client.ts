@@ -1,7 +1,8 @@
+import { parseJson } from "../../../../kernel/exact-json.ts"
 import { PortError } from "../../../port-error.ts"
 
 export interface Client {
-  /** Throws a PortError unless the answer is a 2xx; `missing` for 404. */
+  /** Throws a PortError unless the answer is a 2xx; `missing` for 404. Numbers in the answer keep their digits. */
   send<Answer>(method: "GET" | "PUT" | "POST", path: string, body?: unknown): Promise<Answer>
 }
 
@@ -36,7 +37,7 @@ export const createClient = ({ url, user, password, timeoutMs = TIMEOUT_MS }: Cl
           ...(body === undefined ? {} : { body: isLines ? body : JSON.stringify(body) }),
         })
         const text = await response.text()
-        if (response.ok) return JSON.parse(text) as Answer
+        if (response.ok) return parseJson(text) as Answer
         throw new PortError(
           kindOf(response.status),
           `OpenSearch answered ${response.status}: ${text.slice(0, REASON_LENGTH_MAX)}`,

@@ -3,6 +3,7 @@
  * routed by owner, and every search filters by owner. Words are matched by OpenSearch's analyzers; when nothing is found,
  * it is asked again with fuzziness.
  */
+import { toDoubles } from "../../../../kernel/exact-json.ts"
 import { PortError } from "../../../port-error.ts"
 import { markedHtml } from "../../html.ts"
 import type { FacetValue, SearchPort, SearchQuery, SearchResult } from "../../port.ts"
@@ -63,18 +64,24 @@ const snippetOf = ({ highlight = {}, _source }: Found): string => {
   return markedHtml(fragments?.join(" … ") ?? _source.body.slice(0, SNIPPET_LENGTH).toWellFormed())
 }
 
-const toResult = (
-  { hits, aggregations = {} }: Answer,
-  { facets, facetValuesMax }: SearchQuery,
-): SearchResult => ({
-  hits: hits.hits.map(found => {
+/** Only the metadata's numbers keep their digits. */
+const toResult = (answer: Answer, { facets, facetValuesMax }: SearchQuery): SearchResult => ({
+  hits: answer.hits.hits.map(found => {
     const { source, id, title, url, metadata } = found._source
-    return { sourceId: source, id, title, url, metadata, score: found._score ?? 0, snippet: snippetOf(found) }
+    return {
+      sourceId: source,
+      id,
+      title,
+      url,
+      metadata,
+      score: Number(toDoubles(found._score) ?? 0),
+      snippet: snippetOf(found),
+    }
   }),
-  total: hits.total.value,
+  total: answer.hits.total.value,
   facets: facets.map((_, n) => {
-    const facet = aggregations[`facet${n}`]
-    return facet ? facetValues(facet, facetValuesMax) : []
+    const facet = answer.aggregations?.[`facet${n}`]
+    return facet ? facetValues(toDoubles(facet) as Facet, facetValuesMax) : []
   }),
 })
 

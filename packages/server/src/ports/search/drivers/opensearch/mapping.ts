@@ -1,5 +1,6 @@
 /** How documents are kept in OpenSearch. */
 import { createHash } from "node:crypto"
+import { toDoubles } from "../../../../kernel/exact-json.ts"
 import type { SearchDocument } from "../../port.ts"
 
 /** OpenSearch's built-in language analyzers that have a configuration of the same name in PostgreSQL. */
@@ -82,7 +83,7 @@ export const toStored = (owner: string, document: SearchDocument) => {
     ...{ body: document.body, metadata: document.metadata, boost: document.boost },
     updated_at: document.updatedAt.toISOString(),
     words: `${document.title} ${document.body}`,
-    facts: distinct(factsOf(document.metadata, [])),
+    facts: distinct(factsOf(toDoubles(document.metadata), [])),
     ...Object.fromEntries(
       weights.map(weight => [
         `w${weight}_${analyzer}`,

@@ -1,4 +1,6 @@
 /** A query of the port as a search of OpenSearch. */
+
+import { toDoubles } from "../../../../kernel/exact-json.ts"
 import { MARK_END, MARK_START } from "../../html.ts"
 import type { FilterCondition, Scalar, SearchQuery } from "../../port.ts"
 import type { QueryTerm } from "../../terms.ts"
@@ -51,12 +53,15 @@ const nested = (path: readonly string[], condition: Clause): Clause => ({
 
 const matchFilter = (condition: FilterCondition): Clause => {
   if ("anyOf" in condition) {
-    const terms = condition.anyOf.map(value => ({ term: { [valueField(value)]: value } }))
+    const values = toDoubles(condition.anyOf) as Scalar[]
+    const terms = values.map(value => ({ term: { [valueField(value)]: value } }))
     return nested(condition.path, { bool: { should: terms, minimum_should_match: 1 } })
   }
-  const bounds = Object.entries(condition.range).map(([name, bound]) => ({
-    range: { [valueField(bound)]: { [name]: bound } },
-  }))
+  const bounds = Object.entries(toDoubles(condition.range) as Record<string, Scalar>).map(
+    ([name, bound]) => ({
+      range: { [valueField(bound)]: { [name]: bound } },
+    }),
+  )
   return nested(condition.path, { bool: { filter: bounds } })
 }
 

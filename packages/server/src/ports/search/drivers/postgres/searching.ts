@@ -34,9 +34,9 @@ const condition = (filter: FilterCondition, bind: Bind): string => {
     return `${value} @> ANY(${bind(filter.anyOf.map(one => JSON.stringify(one)))}::jsonb[])`
   const bounds = Object.entries(filter.range).map(([name, bound]) => {
     const operator = OPERATORS[name as keyof typeof OPERATORS]
-    return typeof bound === "number"
-      ? `jsonb_typeof(v) = 'number' AND v ${operator} ${bind(JSON.stringify(bound))}::jsonb`
-      : `jsonb_typeof(v) = 'string' AND (v #>> '{}') COLLATE "C" ${operator} ${bind(bound)}`
+    return typeof bound === "string"
+      ? `jsonb_typeof(v) = 'string' AND (v #>> '{}') COLLATE "C" ${operator} ${bind(bound)}`
+      : `jsonb_typeof(v) = 'number' AND v ${operator} ${bind(JSON.stringify(bound))}::jsonb`
   })
   return `EXISTS (SELECT FROM ${elementsOf(value)} AS v WHERE ${bounds.join(" AND ")})`
 }
