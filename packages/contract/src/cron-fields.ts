@@ -1,7 +1,7 @@
 /** What schedules and their executions look like. */
 import { type Static, T } from "./dsl.ts"
 import { EventType } from "./events-fields.ts"
-import { Id, Name, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
 /** Of one organization. */
 export const CRON_SCHEDULES_MAX = 20_000
@@ -40,7 +40,7 @@ export const CronTarget = T.Union([
       url: T.String({ minLength: 1, maxLength: 2048, description: "Must lead to a public address" }),
       method: T.Optional(OneOf(methods)),
       headers: T.Optional(
-        T.Record(T.String(), T.String({ maxLength: 8192 }), {
+        Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 8192 }), {
           description:
             "Kept encrypted. Values of headers that look like credentials are shown as `***`, and `***` keeps them",
         }),

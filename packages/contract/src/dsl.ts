@@ -95,8 +95,11 @@ export interface OperationSpec {
   readonly action?: string
   /** Pages of any origin may call it; it takes no cookie. The public routes of end-user auth always are. */
   readonly crossOrigin?: true
-  /** Strings may hold null characters; PostgreSQL's text cannot, so only areas that keep bytes say this. */
-  readonly allowsNul?: true
+  /**
+   * Fields of the body whose strings may hold null characters, because they are kept as bytes or as JSON. PostgreSQL's text,
+   * names of files and variables of a process cannot hold them.
+   */
+  readonly nulFields?: readonly string[]
   /** Not a row of the specification. */
   readonly beyond?: true
   /** A valid input: shown in the documentation, sent by the derived tests. */

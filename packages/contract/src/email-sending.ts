@@ -13,10 +13,10 @@ import {
   Template,
   Variable,
 } from "./email-fields.ts"
-import { Id, Nullable, Page, pageQuery, Time } from "./types.ts"
+import { Dictionary, Id, Nullable, Page, pageQuery, Time } from "./types.ts"
 
 const ById = T.Object({ id: Id })
-const Headers = T.Record(T.String({ maxLength: 76 }), T.String({ maxLength: 998 }), {
+const Headers = Dictionary(T.String({ maxLength: 76 }), T.String({ maxLength: 998 }), {
   maxProperties: 20,
   description: "Headers of your own: `X-…`, `References`, `In-Reply-To`, `Auto-Submitted`, `Precedence`",
 })
@@ -51,7 +51,7 @@ const templateBody = {
   variables: T.Optional(T.Array(Variable, { maxItems: 100 })),
 }
 
-const Data = T.Record(T.String({ maxLength: 64 }), T.Unknown(), {
+const Data = Dictionary(T.String({ maxLength: 64 }), T.Unknown(), {
   maxProperties: 200,
   description: "What the template's variables stand for",
 })

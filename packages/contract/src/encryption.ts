@@ -1,5 +1,5 @@
 import { area, MIB, T, type TSchema } from "./dsl.ts"
-import { Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import { Dictionary, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 /** Bytes of one plaintext. */
 export const ENCRYPTION_PLAINTEXT_BYTES_MAX = MIB
@@ -14,7 +14,7 @@ const BASE64_LENGTH_MAX = Math.ceil(ENCRYPTION_PLAINTEXT_BYTES_MAX / 3) * 4
 /** A plaintext of 1 MiB may come with every character escaped, and a batch is larger than its plaintexts. */
 const BODY_BYTES_MAX = 8 * MIB
 
-const Context = T.Record(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 1024 }), {
+const Context = Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 1024 }), {
   maxProperties: CONTEXT_FIELDS_MAX,
   description:
     "What the text belongs to, as `{ invoice: 42 }` in strings. It is not part of the ciphertext and not secret; " +
@@ -75,7 +75,7 @@ export const encryption = area(
   {
     encrypt: {
       id: "encryptData",
-      allowsNul: true,
+      nulFields: ["plaintext", "context", "items"],
       http: "POST /api/v1/encryption/encrypt",
       summary: "Encrypt a text with the tenant's key",
       description:
@@ -92,7 +92,7 @@ export const encryption = area(
     },
     decrypt: {
       id: "decryptData",
-      allowsNul: true,
+      nulFields: ["context", "items"],
       http: "POST /api/v1/encryption/decrypt",
       summary: "Decrypt what was encrypted with the tenant's key",
       description:
@@ -110,7 +110,7 @@ export const encryption = area(
     rewrap: {
       beyond: true,
       id: "rewrapData",
-      allowsNul: true,
+      nulFields: ["context", "items"],
       http: "POST /api/v1/encryption/rewrap",
       summary: "Encrypt a ciphertext anew with the newest version of the key",
       description: `The plaintext is not shown, and the context stays. ${MANY} ${READS}`,

@@ -2,7 +2,7 @@
 import { deliveryFields } from "./deliveries-fields.ts"
 import { T } from "./dsl.ts"
 import { workloadLimits } from "./plans.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, Id, Nullable, OneOf, Time } from "./types.ts"
 
 /** Bytes of an event's data as JSON text. */
 export const EVENT_DATA_BYTES_MAX = 262_144
@@ -103,7 +103,7 @@ export const subscriptionFields = {
       ),
       function_name: T.Optional(T.String({ minLength: 1, maxLength: 255, description: "Of a function" })),
       headers: T.Optional(
-        T.Record(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 4_096 }), {
+        Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 4_096 }), {
           maxProperties: 20,
           description:
             "Of a webhook: sent beside our own. Never shown again; left out in a change, they stay. A function is " +

@@ -1,7 +1,7 @@
 /** What functions, their versions, invocations and logs look like. */
 import { MIB, T } from "./dsl.ts"
 import { workloadLimits } from "./plans.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, Id, Nullable, OneOf, Time } from "./types.ts"
 
 const { timeout_seconds, memory_mb, vcpus, payload_bytes } = workloadLimits.function
 
@@ -85,7 +85,7 @@ export const deployFields = {
   ),
   code_zip: T.Optional(T.String({ maxLength: ZIP_BASE64_MAX, description: "A zip archive in base64" })),
   files: T.Optional(
-    T.Record(T.String({ pattern: FilePath }), T.String({ maxLength: 4 * MIB }), {
+    Dictionary(T.String({ pattern: FilePath }), T.String({ maxLength: 4 * MIB }), {
       description: 'Text by path, such as `{"index.js": "…", "lib/a.js": "…"}`',
     }),
   ),
@@ -120,7 +120,7 @@ export const deployFields = {
     T.Number({ minimum: 0.05, maximum: vcpus.max, description: `${vcpus.default} when left out` }),
   ),
   env: T.Optional(
-    T.Record(T.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), T.String({ maxLength: 32_768 }), {
+    Dictionary(T.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), T.String({ maxLength: 32_768 }), {
       maxProperties: 200,
       description: "Kept encrypted and never shown again; only the names are",
     }),
@@ -144,7 +144,9 @@ export const deployFields = {
   public: T.Optional(T.Boolean({ description: "Whether its URL answers without a key" })),
   description: T.Optional(T.String({ maxLength: 500 })),
   labels: T.Optional(
-    T.Record(T.String({ pattern: "^.{1,63}$" }), T.String({ maxLength: 255 }), { maxProperties: 50 }),
+    Dictionary(T.String({ minLength: 1, maxLength: 63 }), T.String({ maxLength: 255 }), {
+      maxProperties: 50,
+    }),
   ),
 }
 

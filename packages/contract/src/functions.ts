@@ -71,7 +71,7 @@ export const functions = area(
       body: T.Object({ name: FunctionName, ...deployFields }),
       aliases: deployAliases,
       bodyBytesMax: FUNCTION_DEPLOY_BYTES_MAX,
-      allowsNul: true,
+      nulFields: ["code", "files"],
       replies: { 201: FunctionRecord },
       faults: DEPLOY_FAULTS,
       example: {
@@ -101,7 +101,7 @@ export const functions = area(
       body: T.Object({ name: T.Optional(FunctionName), ...deployFields }),
       aliases: deployAliases,
       bodyBytesMax: FUNCTION_DEPLOY_BYTES_MAX,
-      allowsNul: true,
+      nulFields: ["code", "files"],
       replies: { 200: FunctionRecord },
       faults: ["function_not_found", ...DEPLOY_FAULTS],
       example: { memory_mb: 256 },
@@ -146,7 +146,7 @@ export const functions = area(
       bodyAs: "payload",
       bodyBytesMax: FUNCTION_PAYLOAD_BYTES_MAX,
       tooLarge: "function_payload_too_large",
-      allowsNul: true,
+      nulFields: ["payload"],
       replies: { 200: Invoked, 202: Queued },
       faults: [
         "function_not_found",

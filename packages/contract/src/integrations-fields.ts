@@ -1,6 +1,6 @@
 /** Shapes of the integrations area. */
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const gitProviders = ["github", "gitlab", "bitbucket", "gitea"] as const
 export const integrationStatuses = ["pending", "active", "paused", "error"] as const
@@ -32,7 +32,9 @@ const PathFilter = T.Object({
 const Build = T.Object({
   dockerfile_path: T.Optional(T.String({ minLength: 1, maxLength: 255 })),
   build_args: T.Optional(
-    T.Record(T.String({ maxLength: 128 }), T.String({ maxLength: 4096 }), { maxProperties: BUILD_ARGS_MAX }),
+    Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 4096 }), {
+      maxProperties: BUILD_ARGS_MAX,
+    }),
   ),
 })
 
@@ -171,7 +173,7 @@ const PERMISSIONS_MAX = 64
 export const TokenBody = T.Object({
   repository_ids: T.Optional(T.Array(InstallationId, { minItems: 1, maxItems: 500, uniqueItems: true })),
   permissions: T.Optional(
-    T.Record(T.String({ maxLength: 64 }), OneOf(["read", "write", "admin"]), {
+    Dictionary(T.String({ minLength: 1, maxLength: 64 }), OneOf(["read", "write", "admin"]), {
       maxProperties: PERMISSIONS_MAX,
       description: "GitHub's names, such as `contents`",
     }),

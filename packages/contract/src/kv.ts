@@ -62,7 +62,7 @@ export const kv = area(
   {
     set: {
       id: "kvSet",
-      allowsNul: true,
+      nulFields: ["key", "value"],
       http: "POST /v1/kv/set",
       summary: "Store a value under a key",
       scope: "kv:write",
@@ -79,7 +79,7 @@ export const kv = area(
     },
     get: {
       id: "kvGet",
-      allowsNul: true,
+      nulFields: ["key"],
       http: "POST /v1/kv/get",
       summary: "Read the value under a key",
       scope: "kv:read",
@@ -92,7 +92,7 @@ export const kv = area(
     },
     exists: {
       id: "kvExists",
-      allowsNul: true,
+      nulFields: ["key"],
       http: "POST /v1/kv/exists",
       summary: "Tell whether a key holds a value",
       scope: "kv:read",
@@ -105,7 +105,7 @@ export const kv = area(
     },
     del: {
       id: "kvDel",
-      allowsNul: true,
+      nulFields: ["key", "keys"],
       http: "POST /v1/kv/del",
       summary: "Delete one key or several",
       scope: "kv:write",
@@ -131,7 +131,7 @@ export const kv = area(
     },
     keys: {
       id: "kvKeys",
-      allowsNul: true,
+      nulFields: ["pattern"],
       http: "POST /v1/kv/keys",
       summary: "List keys by glob pattern",
       description:
@@ -151,7 +151,7 @@ export const kv = area(
     },
     batch: {
       id: "kvBatch",
-      allowsNul: true,
+      nulFields: ["ops"],
       http: "POST /v1/kv/batch",
       summary: "Run several operations as one",
       description:

@@ -1,5 +1,5 @@
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import { Dictionary, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 
 export const NOTIFICATION_RECIPIENTS_MAX = 100
 /** Bytes of `data` as JSON text. */
@@ -229,7 +229,10 @@ const channelSwitches = {
 }
 const Switches = T.Object(channelSwitches, { additionalProperties: false })
 const ByLabel = (description: string) =>
-  T.Record(T.String(), T.Union([T.Boolean(), Switches]), { maxProperties: 200, description })
+  Dictionary(T.String({ maxLength: 128 }), T.Union([T.Boolean(), Switches]), {
+    maxProperties: 200,
+    description,
+  })
 
 const WallTime = T.String({ minLength: 5, maxLength: 5, description: "`22:00`" })
 

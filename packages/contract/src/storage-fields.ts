@@ -1,6 +1,6 @@
 /** What storage's requests and replies are made of. */
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Page, Time } from "./types.ts"
+import { Dictionary, Id, Nullable, OneOf, Page, Time } from "./types.ts"
 
 /** Bytes of a key in UTF-8; the handler counts bytes, the schema bounds characters. S3's limit. */
 export const OBJECT_KEY_BYTES_MAX = 1024
@@ -56,9 +56,13 @@ export const HttpMetadata = T.Object(
   { description: "Headers that are sent with the object" },
 )
 
-export const CustomMetadata = T.Record(T.String(), T.String(), {
-  description: "At most 2 KiB, names and values together; names are lower-case",
-})
+export const CustomMetadata = Dictionary(
+  T.String({ minLength: 1, maxLength: 2048 }),
+  T.String({ maxLength: 2048 }),
+  {
+    description: "At most 2 KiB, names and values together; names are lower-case",
+  },
+)
 
 export const ChecksumAlgorithm = OneOf(["crc32", "crc32c", "crc64nvme", "sha1", "sha256"])
 export const ChecksumType = OneOf(["full_object", "composite"])

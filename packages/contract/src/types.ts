@@ -1,5 +1,5 @@
 /** Shared schemas: the words that every area uses the same way. */
-import { T, type TSchema } from "./dsl.ts"
+import { type Static, T, type TSchema } from "./dsl.ts"
 
 export const Id = T.String({ format: "uuid", description: "UUID" })
 export const Time = T.String({ format: "date-time", description: "RFC 3339 time in UTC" })
@@ -9,6 +9,19 @@ export const Email = T.String({ format: "email", maxLength: 254 })
 export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000-\\u001f\\u007f]+$" })
 
 export const Nullable = <S extends TSchema>(schema: S) => T.Union([schema, T.Null()])
+
+/** An object whose names are data, as labels and variables: `name` bounds them, and every name has to fit. */
+export const Dictionary = <S extends TSchema>(
+  name: TSchema,
+  value: S,
+  options: { readonly description?: string; readonly maxProperties?: number } = {},
+) =>
+  T.Unsafe<Record<string, Static<S>>>({
+    type: "object",
+    propertyNames: name,
+    additionalProperties: value,
+    ...options,
+  })
 
 /** Marks a number in a request that keeps its digits, as values of no declared type do. */
 export const EXACT_NUMBERS = "x-svc-exact"

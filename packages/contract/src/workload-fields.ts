@@ -1,6 +1,6 @@
 /** What requests and replies about sandboxes and computers have in common. */
 import { MIB, T } from "./dsl.ts"
-import { OneOf, Time } from "./types.ts"
+import { Dictionary, OneOf, Time } from "./types.ts"
 
 export const EXEC_TIMEOUT_SECONDS_DEFAULT = 60
 const EXEC_TIMEOUT_SECONDS_MAX = 3_600
@@ -29,12 +29,16 @@ export const AbsoluteGuestPath = T.String({
   description: "Absolute",
 })
 
-export const Env = T.Record(T.String(), T.String(), {
+const VariableName = T.String({ minLength: 1, maxLength: 256 })
+
+export const Env = Dictionary(VariableName, T.String(), {
   description:
     "At most 128 variables and 64 KiB. Kept encrypted: replies tell the names only, in `env_names`",
 })
 export const EnvNames = T.Array(T.String())
-export const Labels = T.Record(T.String(), T.String({ maxLength: 256 }), { description: "At most 64" })
+export const Labels = Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 256 }), {
+  description: "At most 64",
+})
 
 export const Vcpus = T.Number({ exclusiveMinimum: 0, maximum: 1024, multipleOf: 0.25 })
 export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304 })
@@ -81,7 +85,7 @@ export const commandFields = {
   ),
   args: T.Optional(T.Array(T.String({ maxLength: 131_072 }), { maxItems: 1024 })),
   cwd: T.Optional(AbsoluteGuestPath),
-  env: T.Optional(T.Record(T.String(), T.String())),
+  env: T.Optional(Dictionary(VariableName, T.String())),
   user: T.Optional(GuestUser),
   stdin: T.Optional(
     T.String({ maxLength: MIB, description: "What the command reads; nothing when left out" }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { area, T } from "@svc/contract"
+import { area, Dictionary, T } from "@svc/contract"
 import { createValidators } from "./validation.ts"
 
 const { operations } = area(
@@ -26,6 +26,8 @@ const { operations } = area(
         ),
         open: T.Optional(T.Object({ known: T.Integer() }, { additionalProperties: true })),
         record: T.Optional(T.Record(T.String(), T.Integer())),
+        pattern: T.Optional(T.Record(T.String({ pattern: "^x" }), T.Integer())),
+        names: T.Optional(Dictionary(T.String({ minLength: 1, maxLength: 3 }), T.Integer())),
         count: T.Optional(T.Integer({ default: 3 })),
       }),
       replies: { 200: T.Object({}) },
@@ -90,6 +92,16 @@ test("a field that is not declared is refused at every depth, and named", () => 
 
 test("an object that opens itself takes any field", () => {
   assert.equal(wrong({ open: { known: 1, other: 2 }, record: { anything: 1 } }), undefined)
+})
+
+test("an object whose names are data takes names that fit, whatever characters they have", () => {
+  assert.equal(wrong({ record: { "": 1, "a\nb": 2 }, pattern: { x1: 1 }, names: { abc: 1 } }), undefined)
+  assert.deepEqual(wrong({ record: { "a\nb": "x" } }), ["body.record.a\nb: must be integer"])
+  assert.deepEqual(wrong({ pattern: { y: 1 } }), ["body.pattern.y: is not a field of this request"])
+  for (const name of ["", "abcd", "x".repeat(1_000_000)])
+    assert.deepEqual(wrong({ names: { [name]: 1 } }), [
+      `body.names.${name}: is not a name that this field takes`.replace(/x{500,}/, "x".repeat(189)),
+    ])
 })
 
 test("a name that the caller made long is cut", () => {

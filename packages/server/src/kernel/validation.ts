@@ -7,12 +7,20 @@ import { type OwnPlaces, ownPlacesOf, restoreOwn } from "./own-places.ts"
 
 type Schema = Record<string, unknown>
 
+/** How TypeBox writes that every name will do; but names may have line breaks, which `.` does not match. */
+const ANY_NAME = "^.*$"
+
 /** Unknown fields are refused at every depth, unless a schema opens itself. */
 export const close = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== "object" || schema === null) return schema
   const closed: Schema = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, close(value)]))
-  if (closed.type === "object" && closed.properties && closed.additionalProperties === undefined) {
+  if (closed.type !== "object" || closed.additionalProperties !== undefined) return closed
+  const { [ANY_NAME]: any, ...patterns } = (closed.patternProperties ?? {}) as Schema
+  if (any !== undefined) {
+    delete closed.patternProperties
+    closed.additionalProperties = any
+  } else if (closed.properties || Object.keys(patterns).length > 0) {
     closed.additionalProperties = false
   }
   return closed
@@ -50,7 +58,7 @@ const LOCATION_LENGTH_MAX = 200
 const where = (part: string, error: ErrorObject): string => {
   const path = error.instancePath.split("/").slice(1)
   const extra: Record<string, unknown> = error.params
-  const field = extra.additionalProperty ?? extra.missingProperty
+  const field = extra.additionalProperty ?? extra.missingProperty ?? extra.propertyName
   const steps = path.map(step => step.replaceAll("~1", "/").replaceAll("~0", "~"))
   return [part, ...steps, ...(typeof field === "string" ? [field] : [])]
     .join(".")
@@ -60,6 +68,7 @@ const where = (part: string, error: ErrorObject): string => {
 const why = (error: ErrorObject): string => {
   if (error.keyword === "additionalProperties") return "is not a field of this request"
   if (error.keyword === "required") return "is required"
+  if (error.keyword === "propertyNames") return "is not a name that this field takes"
   if (error.keyword === "enum")
     return `must be one of ${(error.params.allowedValues as unknown[]).join(", ")}`
   return error.message ?? "is not valid"
@@ -83,7 +92,9 @@ const validator = (ajv: Ajv, part: string, schema: TObject): Validator => {
     check(value) {
       compiled ??= ajv.compile(close(schema) as Schema)
       if (compiled(value)) return undefined
-      return (compiled.errors ?? []).map(error => ({ location: where(part, error), message: why(error) }))
+      // What is wrong with a name comes before the error that tells the name.
+      const errors = (compiled.errors ?? []).filter(error => error.propertyName === undefined)
+      return errors.map(error => ({ location: where(part, error), message: why(error) }))
     },
     restore(checked, exact) {
       own ??= ownPlacesOf(schema)

@@ -7,6 +7,8 @@ interface Schema {
   readonly enum?: readonly unknown[]
   readonly anyOf?: readonly Schema[]
   readonly properties?: Readonly<Record<string, Schema>>
+  readonly propertyNames?: Schema
+  readonly additionalProperties?: Schema | boolean
   readonly required?: readonly string[]
   readonly items?: Schema
   readonly format?: string
@@ -209,10 +211,22 @@ const validArray = ({
   return uniqueItems ? fc.uniqueArray(valid(items), bounds) : fc.array(valid(items), bounds)
 }
 
-const validObject = ({ properties = {}, required = [] }: Schema): Arbitrary<Record<string, unknown>> =>
-  fc.record(Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valid(schema)])), {
-    requiredKeys: [...required],
+/** An object whose names are data. */
+const validDictionary = (names: Schema, values: Schema): Arbitrary<Record<string, unknown>> =>
+  fc.dictionary(valid({ type: "string", ...names }) as Arbitrary<string>, valid(values), {
+    maxKeys: ITEMS_MAX,
   })
+
+const validObject = (schema: Schema): Arbitrary<Record<string, unknown>> => {
+  const { properties = {}, required = [], propertyNames = {}, additionalProperties } = schema
+  if (typeof additionalProperties === "object") return validDictionary(propertyNames, additionalProperties)
+  return fc.record(
+    Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, valid(schema)])),
+    {
+      requiredKeys: [...required],
+    },
+  )
+}
 
 /** A value that the schema admits. */
 export const valid = (schema: Schema): Arbitrary<unknown> => {
@@ -247,12 +261,18 @@ const boundaries = (schema: Schema): unknown[] => {
 /** A value on the edge of the schema, one that is wrong inside, or one that has nothing to do with it. */
 const hostile = (schema: Schema): Arbitrary<unknown> => {
   const edges = boundaries(schema)
-  const inner = (schema.anyOf ?? [schema]).flatMap(({ items, properties }) => [
+  const inner = (schema.anyOf ?? [schema]).flatMap(({ items, properties, additionalProperties }) => [
+    ...(typeof additionalProperties === "object" ? [hostileDictionary(additionalProperties)] : []),
     ...(items ? [fc.array(fc.oneof(hostile(items), valid(items)), { maxLength: ITEMS_MAX })] : []),
     ...(properties ? [hostileFields({ properties })] : []),
   ])
   return fc.oneof(garbage, valid(schema), ...(edges.length > 0 ? [fc.constantFrom(...edges)] : []), ...inner)
 }
+
+const hostileDictionary = (values: Schema): Arbitrary<unknown> =>
+  fc.dictionary(fc.constantFrom(...extraNames, "A"), fc.oneof(hostile(values), valid(values)), {
+    maxKeys: ITEMS_MAX,
+  })
 
 const ABSENT = Symbol("absent")
 

@@ -110,6 +110,32 @@ test("an upload is begun, asked after, continued and given up", async t => {
   assert.equal(await text("empty"), "")
 })
 
+test("bytes past the end of an upload are refused, and none is dropped in silence", async t => {
+  const { begin, patch, tus, metadata, p, authorization, svc, bucket } = await tusWorld(t)
+  const path = await begin("a", 4)
+  assert.deepEqual((await patch(path, 0, Buffer.from("abcde"))).code, "payload_too_large")
+  assert.equal((await tus("HEAD", path)).offset, 0)
+  assert.equal((await patch(path, 0, Buffer.from("abcd"))).status, 204)
+  const late = await patch(path, 4, Buffer.from("e"))
+  assert.deepEqual([late.status, late.code], [413, "payload_too_large"])
+  assert.equal((await patch(path, 4, Buffer.alloc(0))).status, 204)
+
+  // Without a length, as it is sent in chunks.
+  const unknown = await p.request(path, {
+    method: "PATCH",
+    headers: {
+      ...{ authorization, "tus-resumable": "1.0.0", "upload-offset": "4" },
+      "content-type": "application/offset+octet-stream",
+    },
+    body: new Blob(["e"]).stream(),
+    duplex: "half",
+  } as RequestInit)
+  assert.equal(unknown.status, 413)
+  const empty = { ...metadata("b"), "upload-length": "0", "content-type": "application/offset+octet-stream" }
+  assert.equal((await tus("POST", UPLOADS, empty, "x")).status, 413)
+  assert.equal(await (await svc.storage.getObject({ bucket, key: "a" })).text(), "abcd")
+})
+
 test("an upload of unknown length ends when its length is told", async t => {
   const { tus, metadata, patch, text } = await tusWorld(t)
   const begun = await tus("POST", UPLOADS, { ...metadata("a"), "upload-defer-length": "1" })

@@ -18,6 +18,8 @@ export interface Sending {
   readonly uploadId: string
   readonly source: AsyncIterable<Uint8Array>
   readonly offset: number
+  /** Of the body; undefined where its sender does not say. */
+  readonly sizeBytes?: number | undefined
   readonly now: Date
   /** Of all the bytes in this request; those of a request that fails it are not kept. */
   readonly checksum?: Digests | undefined
@@ -68,6 +70,21 @@ async function* take(
 const checkOffset = (upload: UploadRow, offset: number) => {
   if (upload.received_bytes !== offset)
     throw fault("conflict", { reason: `the upload is at byte ${upload.received_bytes}` })
+}
+
+const pastTheEnd = (upload: UploadRow, offset: number) =>
+  fault("payload_too_large", { bytes: (upload.length_bytes ?? offset) - offset })
+
+/** Bytes past the end belong to no object: whoever sends them is told, before they are read where that can be. */
+const checkFits = (upload: UploadRow, { offset, sizeBytes = 0 }: Sending) => {
+  if (upload.length_bytes !== null && offset + sizeBytes > upload.length_bytes)
+    throw pastTheEnd(upload, offset)
+}
+
+/** Throws when anything comes, to an upload that has all its bytes. */
+const checkEnds = async (upload: UploadRow, chunks: AsyncIterator<Uint8Array>, offset: number) => {
+  for (let next = await chunks.next(); !next.done; next = await chunks.next())
+    if (next.value.length > 0) throw pastTheEnd(upload, offset)
 }
 
 interface Running {
@@ -210,7 +227,11 @@ export const createResumable = (needs: ObjectStoreNeeds): ResumableUploads => {
       running.set(uploadId, { stop, ended })
       try {
         const upload = await learnLength(place, found, sending.lateLength)
-        if (upload.completed) return upload
+        checkFits(upload, sending)
+        if (upload.completed) {
+          await checkEnds(upload, chunks, offset)
+          return upload
+        }
         return await complete(place, await receiveAll(place, upload, chunks, sending), now)
       } finally {
         running.delete(uploadId)

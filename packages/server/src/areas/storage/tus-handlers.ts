@@ -6,6 +6,7 @@ import { placeOf } from "./payloads.ts"
 import type { ResumableUploads } from "./resumable.ts"
 import {
   checkVersion,
+  readBodySize,
   readLateLength,
   readLength,
   readOffset,
@@ -44,6 +45,7 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
   const send = async (call: Call, uploadId: string, offset: number): Promise<UploadRow> => {
     const upload = await resumable.send(placeOf(call), {
       ...{ uploadId, offset, source: call.stream, now: call.now },
+      sizeBytes: readBodySize(call.header),
       checksum: readUploadChecksum(call.header),
       lateLength: call.operation.method === "PATCH" ? readLateLength(call.header) : undefined,
     })
@@ -61,7 +63,7 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
         ...{ lengthBytes, metadataText: text, now: call.now },
       })
       call.setHeader("location", `/v1/storage/uploads/${created.id}`)
-      const upload = isUpload(call) && lengthBytes !== 0 ? await send(call, created.id, 0) : created
+      const upload = isUpload(call) ? await send(call, created.id, 0) : created
       describe(call, upload)
       return { upload_id: upload.id, offset: upload.received_bytes }
     },

@@ -41,6 +41,14 @@ const checkStorable = (location: string, value: unknown) => {
   refuse([{ location, message: "must not contain null characters or halves of surrogate pairs" }])
 }
 
+/** Halves of surrogate pairs are left to whoever keeps bytes: they have words of their own for them. */
+const checkTexts = ({ nulFields }: Operation, fields: Readonly<Record<string, unknown>>) => {
+  if (!nulFields) return checkStorable("body", fields)
+  for (const name in fields) {
+    if (!nulFields.includes(name)) checkStorable(`body.${name}`, fields[name])
+  }
+}
+
 const refuse = (errors: readonly InvalidField[]): never => {
   throw fault("validation_failed", undefined, { errors })
 }
@@ -69,8 +77,7 @@ const checkBody = (operation: Operation, validator: Validator, body: unknown): R
   if (operation.aliases) unalias(fields, operation.aliases)
   if (checkShape(fields, DEPTH_MAX)) return checkExact(operation, validator, fields)
   check(validator, fields)
-  // Areas that keep bytes say so.
-  if (!operation.allowsNul) checkStorable("body", fields)
+  checkTexts(operation, fields)
   return fields
 }
 
@@ -82,7 +89,7 @@ const checkExact = (
 ): Record<string, unknown> => {
   const fields = toDoubles(exact) as Record<string, unknown>
   check(validator, fields)
-  if (!operation.allowsNul) checkStorable("body", fields)
+  checkTexts(operation, fields)
   return validator.restore(fields, exact) as Record<string, unknown>
 }
 

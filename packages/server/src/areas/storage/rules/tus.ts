@@ -38,6 +38,9 @@ export const readOffset = (header: ReadHeader): number => {
   return offset
 }
 
+/** Undefined for a body whose sender does not know how long it is. */
+export const readBodySize = (header: ReadHeader): number | undefined => readNumber(header, "content-length")
+
 /** Null: it is told later. */
 export const readLength = (header: ReadHeader, bytesMax: number): number | null => {
   const length = readNumber(header, "upload-length")

@@ -26,6 +26,8 @@ const readSource = ({ call }: S3Request): Source => {
     throw s3Fault("InvalidArgument", "x-amz-copy-source is not escaped as a path")
   }
   const [, bucket = "", key = ""] = /^\/?([^/]+)\/(.+)$/s.exec(decoded) ?? []
+  // A key may hold anything else; no text of PostgreSQL holds this.
+  if (decoded.includes("\0")) throw s3Fault("InvalidArgument", "x-amz-copy-source has a null character")
   if (key === "") throw s3Fault("InvalidArgument", "x-amz-copy-source is not of the form bucket/key")
   return { bucket, key }
 }

@@ -59,6 +59,15 @@ test("a header that changes what a request does must be signed", async t => {
   await refused(world.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "stolen" })), 404)
 })
 
+test("the source of a copy has no null character", async t => {
+  const { world, bucket } = await objectIn(t)
+  for (const source of [`${bucket}/k%00`, `${bucket}%00/k`]) {
+    const headers = { "content-length": "0", "x-amz-copy-source": source }
+    const put = { method: "PUT", target: `/s3/${bucket}/copy`, headers }
+    assert.deepEqual(await codeOf(world, put), [400, "InvalidArgument"])
+  }
+})
+
 test("another body than was signed is refused, and nothing of it is stored", async t => {
   const { world, bucket, target } = await objectIn(t)
   const plan = { method: "PUT", target, body: "genuine" }
