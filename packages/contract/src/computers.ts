@@ -306,7 +306,12 @@ export const computers = area(
       effect: "write",
       idempotent: "naturally",
       params: T.Object({ name: ComputerName }),
-      body: T.Object(createFields),
+      body: T.Object({
+        ...createFields,
+        name: T.Optional(
+          T.Unsafe<string>(T.String({ maxLength: 64, description: "The same as in the path, if given" })),
+        ),
+      }),
       aliases: shapeAliases,
       replies: { 200: Computer, 201: Computer },
       faults: CREATE_FAULTS,

@@ -390,7 +390,7 @@ export const sandboxes = area(
       summary: "Snapshots are not available: always 501",
       scope: "sandboxes:write",
       effect: "write",
-      params: One,
+      params: T.Object({ id: T.String() }),
       replies: {},
       faults: ["snapshots_unavailable"],
     },

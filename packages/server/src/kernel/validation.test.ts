@@ -117,6 +117,12 @@ test("fields of the query arrive as text and leave as what they are", () => {
   assert.deepEqual(wrong({ limit: ["1", "2"] }, query), ["query.limit: must be integer"])
 })
 
+test("numbers of the path and the query are decimal", () => {
+  for (const limit of ["5", ["5"]]) assert.equal(wrong({ limit }, query), undefined, String(limit))
+  for (const limit of ["0x5", "5e0", " 5", "5 ", "+5", "05", "5.0", "", "-0", "0b1", "٥", "5_0", "1e1"])
+    assert.deepEqual(wrong({ limit }, query), ["query.limit: must be integer"], limit)
+})
+
 test("fields of the body are taken as they are, and completed", () => {
   assert.deepEqual(wrong({ count: "3" }), ["body.count: must be integer"])
   const given = {}

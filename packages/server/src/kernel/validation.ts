@@ -1,4 +1,4 @@
-import type { Operation, TObject } from "@svc/contract"
+import { type FaultCode, faults, type Operation, type TObject } from "@svc/contract"
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
 import type { InvalidField } from "./fault.ts"
@@ -103,16 +103,79 @@ const validator = (ajv: Ajv, part: string, schema: TObject): Validator => {
   }
 }
 
+/** A part of the path that is an id, and the code that says that there is nothing of that id. */
+interface PathId {
+  readonly name: string
+  readonly missing: FaultCode
+}
+
 export interface OperationValidators {
   readonly params: Validator | undefined
+  /** An id that cannot be one answers like one that does not exist. */
+  readonly ids: readonly PathId[]
   readonly query: Validator
   readonly body: Validator | undefined
 }
 
+/** The 404s of an operation are in the order of its path: first the code of `id`, then that of `branch_id`. */
+const pathIds = ({ params, faults: codes = [] }: Operation): PathId[] => {
+  const missing = codes.filter(code => faults[code].status === 404)
+  return Object.entries(params?.properties ?? {})
+    .filter(([name]) => name !== "tenant_id")
+    .flatMap(([name, schema], at) => {
+      const code = missing[at]
+      return (schema as Schema).format === "uuid" && code !== undefined ? [{ name, missing: code }] : []
+    })
+}
+
+/** Ajv would also take `0x10`, `1e2` and text with spaces around it for a number. */
+const DECIMAL = { integer: /^(?:0|-?[1-9]\d*)$/, number: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ } as const
+
+type NumberType = keyof typeof DECIMAL
+
+const numberType = (schema: unknown): NumberType | undefined => {
+  const { type, items } = (schema ?? {}) as Schema
+  if (type === "array") return numberType(items)
+  return type === "integer" || type === "number" ? type : undefined
+}
+
+/** For path and query: numbers are decimal. */
+const textValidator = (part: string, schema: TObject): Validator => {
+  const inner = validator(forText, part, schema)
+  const numbers = Object.entries(schema.properties).flatMap(([name, field]) => {
+    const type = numberType(field)
+    return type ? [{ name, type }] : []
+  })
+  if (numbers.length === 0) return inner
+  return {
+    ...inner,
+    check(value) {
+      const values = value as Readonly<Record<string, unknown>>
+      const wrong = numbers.find(({ name, type }) =>
+        [values[name]].flat().some(text => typeof text === "string" && !DECIMAL[type].test(text)),
+      )
+      if (!wrong) return inner.check(value)
+      const message = wrong.type === "integer" ? "must be integer" : "must be number"
+      return [{ location: `${part}.${wrong.name}`, message }]
+    },
+  }
+}
+
+/** Whether the operation reads JSON where it declares no body: one that is sent must then be empty. */
+const refusesBody = ({ method, content, envelope }: Operation): boolean =>
+  method !== "GET" && method !== "HEAD" && (content?.request ?? "json") === "json" && envelope !== "s3"
+
 const NOTHING = { type: "object", properties: {} } as unknown as TObject
 
-export const createValidators = (operation: Operation): OperationValidators => ({
-  params: operation.params && validator(forText, "path", operation.params),
-  query: validator(forText, "query", operation.query ?? NOTHING),
-  body: operation.body && validator(forJson, "body", operation.body),
-})
+const bodyOf = (operation: Operation): TObject | undefined =>
+  operation.body ?? (refusesBody(operation) ? NOTHING : undefined)
+
+export const createValidators = (operation: Operation): OperationValidators => {
+  const body = bodyOf(operation)
+  return {
+    params: operation.params && textValidator("path", operation.params),
+    ids: pathIds(operation),
+    query: textValidator("query", operation.query ?? NOTHING),
+    body: body && validator(forJson, "body", body),
+  }
+}

@@ -1,7 +1,15 @@
 /** What holds for every operation because of its declaration. A new operation is covered by existing. */
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
-import { allOperations, isOurs, mutates, type Operation, type Scope, scopeNames } from "@svc/contract"
+import {
+  allOperations,
+  isOurs,
+  mutates,
+  type Operation,
+  type Scope,
+  scopeNames,
+  wireCode,
+} from "@svc/contract"
 import type { OperationName } from "@svc/sdk"
 import { sql } from "kysely"
 import { newSecret } from "../core/keys/secret.ts"
@@ -146,6 +154,30 @@ test("a read-only key changes nothing", async () => {
       says(refused, "key is read-only — only SELECT, SHOW, and EXPLAIN are allowed")
     },
   )
+})
+
+test("an id that cannot be one answers like one that does not exist", async () => {
+  const { secret } = await p.key("acme", everyScope)
+  const session = await p.session("acme")
+  const { organizationId } = await p.tenant("acme")
+  const isId = (schema: unknown) => (schema as { format?: string }).format === "uuid"
+  const named = ({ params }: Operation) =>
+    Object.entries(params?.properties ?? {}).filter(([name, schema]) => name !== "tenant_id" && isId(schema))
+  // Whoever sends what cannot be verified is told nothing about ids.
+  const known = allOperations.filter(op => named(op).length > 0 && op.name !== "integrations.receive")
+  assert.ok(known.length > 100)
+  await each(known, async operation => {
+    for (const [name] of named(operation)) {
+      const path = operation.path.replace(`{${name}}`, "not-an-id")
+      const headers = operation.scope === "session" || operation.area === "account" ? session : bearer(secret)
+      const refused = await knock({ ...operation, path }, headers, organizationId)
+      assert.deepEqual([refused.status, name], [404, name])
+      assert.ok(
+        operation.faults?.some(code => wireCode(code) === refused.code),
+        refused.code ?? "",
+      )
+    }
+  })
 })
 
 test("an operation that needs a project refuses a key of the whole organization that names none", async () => {

@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { type Fault, fault } from "../fault.ts"
 import { refusal, requestIdFor } from "../pipeline.ts"
 
@@ -10,8 +11,26 @@ const LINGER_MS = 2000
 const replyUnderWay = (socket: Socket): ServerResponse | undefined =>
   (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 
+interface Refusal {
+  readonly known: Fault
+  readonly status: number
+  readonly phrase: string
+}
+
+/** Answers where there is no response to write to, and ends the connection. */
+export const answerOnSocket = (socket: Duplex, baseUrl: string, { known, status, phrase }: Refusal): void => {
+  const requestId = requestIdFor(undefined)
+  const body = JSON.stringify(refusal(known, baseUrl, requestId).body)
+  socket.end(
+    `HTTP/1.1 ${status} ${phrase}\r\n` +
+      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
+      `cache-control: no-store\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
+  )
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+}
+
 /** What is wrong with bytes that the parser gave up on. */
-const brokenBecause = (code: string | undefined): { known: Fault; status: number; phrase: string } => {
+const brokenBecause = (code: string | undefined): Refusal => {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
     return { known: fault("request_timeout"), status: 408, phrase: "Request Timeout" }
   }
@@ -29,17 +48,8 @@ type BrokenRequestHandler = (error: NodeJS.ErrnoException, socket: Socket) => vo
 export const createBrokenRequestHandler = (baseUrl: string): BrokenRequestHandler => {
   const waiting = new WeakSet<Socket>()
 
-  const answer = (error: NodeJS.ErrnoException, socket: Socket) => {
-    const { known, status, phrase } = brokenBecause(error.code)
-    const requestId = requestIdFor(undefined)
-    const body = JSON.stringify(refusal(known, baseUrl, requestId).body)
-    socket.end(
-      `HTTP/1.1 ${status} ${phrase}\r\n` +
-        `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-        `cache-control: no-store\r\nx-request-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
-    )
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
-  }
+  const answer = (error: NodeJS.ErrnoException, socket: Socket) =>
+    answerOnSocket(socket, baseUrl, brokenBecause(error.code))
 
   const handle: BrokenRequestHandler = (error, socket) => {
     // Answered already; the timer ends it.

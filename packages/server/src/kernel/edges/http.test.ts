@@ -4,6 +4,7 @@ import { type TestContext, test } from "node:test"
 import { allOperations, type Operation } from "@svc/contract"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { exchange, openWire, requestBytes } from "../../testing/wire.ts"
+import { METHODS } from "./routes.ts"
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -101,7 +102,7 @@ test("a path that no operation has is 404 for every method", async t => {
   const wire = await openWire(t, url)
   const paths = ["/v1/nothing", "/v1/me/", "//v1/me", "/V1/me", "/v1/kv", "/v1/keys/a/b/c", "/v1/me%2f", "*"]
   for (const path of paths) {
-    for (const method of path === "*" ? ["OPTIONS"] : ["GET", "POST", "OPTIONS", "PURGE"]) {
+    for (const method of path === "*" ? ["OPTIONS"] : ["GET", "POST", "OPTIONS", "TRACE"]) {
       wire.send(requestBytes({ method, path, headers }))
       const reply = await wire.reply()
       assert.deepEqual([reply.status, codeOf(reply.body)], [404, "route_not_found"], `${method} ${path}`)
@@ -126,6 +127,58 @@ test("a method that a path does not have is 405 and told which it has", async t 
       [405, "method_not_allowed", allow],
     )
   }
+})
+
+test("a method that nothing has is 405 everywhere, without a credential, and its body is not read", async t => {
+  const { url } = await withKey(t)
+  for (const method of ["QUERY", "PROPFIND", "SEARCH", "LINK"]) {
+    for (const [path, allow] of [
+      ["/v1/kv/set", "OPTIONS, POST"],
+      ["/nothing", METHODS.join(", ")],
+      ["/health", METHODS.join(", ")],
+    ] as const) {
+      const wire = await openWire(t, url)
+      // The body that is announced never comes.
+      wire.send(requestBytes({ method, path, headers: { "content-length": "100" } }))
+      const reply = await wire.reply()
+      assert.deepEqual(
+        [reply.status, codeOf(reply.body), reply.headers.allow, reply.headers.connection],
+        [405, "method_not_allowed", allow, "close"],
+        `${method} ${path}`,
+      )
+    }
+  }
+  const wire = await openWire(t, url)
+  wire.send("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n")
+  assert.equal((await wire.reply()).status, 405)
+})
+
+test("a request line of another version than HTTP/1 is refused", async t => {
+  const { url, headers } = await withKey(t)
+  for (const version of ["2.0", "0.9"]) {
+    for (const path of ["/v1/me", "/health", "/nothing"]) {
+      const wire = await openWire(t, url)
+      const bytes = requestBytes({ path, headers }).toString().replace("HTTP/1.1", `HTTP/${version}`)
+      wire.send(bytes)
+      const reply = await wire.reply()
+      assert.deepEqual([reply.status, codeOf(reply.body)], [400, "invalid_request"], `${version} ${path}`)
+    }
+  }
+})
+
+test("an operation without a body refuses one that has fields, and takes an empty one", async t => {
+  const { p, headers } = await withKey(t)
+  const post = async (body: string | undefined, type = "application/json") => {
+    const response = await p.request("/v1/approvals/01890a5d-ac96-774b-bcce-b302099a8057/cancel", {
+      method: "POST",
+      headers: { ...headers, "content-type": type },
+      ...(body !== undefined && { body }),
+    })
+    return [response.status, ((await response.json()) as { code: string }).code]
+  }
+  for (const body of [undefined, "", "{}"]) assert.equal((await post(body))[0], 404, body)
+  assert.deepEqual(await post('{"comment":"x"}'), [400, "validation_failed"])
+  assert.deepEqual(await post("x=1", "application/x-www-form-urlencoded"), [415, "unsupported_media_type"])
 })
 
 test("a usable x-request-id is kept, on success and on every refusal; any other is replaced", async t => {
@@ -224,9 +277,9 @@ test("broken percent-encoding and endless path parameters are refused as such", 
   for (const broken of ["%", "%zz", "%c3%28", "%ed%a0%80", "%ff"]) {
     assert.deepEqual(await ask(`/v1/projects/${broken}`), [400, "uri_invalid"], broken)
   }
-  assert.deepEqual(await ask(`/v1/projects/${"a".repeat(4096)}`), [400, "validation_failed"])
+  assert.deepEqual(await ask(`/v1/projects/${"a".repeat(4096)}`), [404, "project_not_found"])
   assert.deepEqual(await ask(`/v1/projects/${"a".repeat(4097)}`), [400, "uri_invalid"])
-  assert.deepEqual(await ask("/v1/projects/%00"), [400, "validation_failed"])
+  assert.deepEqual(await ask("/v1/projects/%00"), [404, "project_not_found"])
   const { organizationId } = await p.tenant("acme")
   assert.deepEqual(await ask(`/v1/probe/${organizationId}%00/thing`), [403, "tenant_mismatch"])
 })

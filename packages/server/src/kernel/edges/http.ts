@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http"
-import { Readable } from "node:stream"
+import { type Duplex, Readable } from "node:stream"
 import { type Envelope, isList, type Operation, type Reply } from "@svc/contract"
 import Fastify, { type FastifyInstance } from "fastify"
 import { type Clock, systemClock } from "../clock.ts"
@@ -9,7 +9,7 @@ import type { Logger } from "../log.ts"
 import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
 import { createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
-import { createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
+import { answerOnSocket, createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
 import type { HostGate } from "./host-gate.ts"
 import { checkHeaders, HttpIncoming, type Routed } from "./incoming.ts"
 import type { Relay } from "./relay.ts"
@@ -27,10 +27,11 @@ import {
   createRoutes,
   isCrossOrigin,
   METHODS,
-  type Method,
+  methodNowhere,
   PARAM_LENGTH_MAX,
   type Refuse,
   type Routes,
+  routedMethod,
   type Write,
 } from "./routes.ts"
 import { createWebSocketEdge, type WebSocketEdge } from "./websockets.ts"
@@ -164,8 +165,12 @@ const KEEP_ALIVE_MS = 72_000
 const createHttpServer = (
   listener: RequestListener,
   sockets: WebSocketEdge,
-  { headersTimeoutMs = HEADERS_TIMEOUT_MS, gate = () => undefined, callerAddress }: OwnNeeds,
+  { headersTimeoutMs = HEADERS_TIMEOUT_MS, gate = () => undefined, callerAddress, baseUrl }: OwnNeeds,
 ): Server => {
+  const endConnect = (socket: Duplex) => {
+    const known = fault("method_not_allowed", { methods: METHODS.join(", ") })
+    answerOnSocket(socket, baseUrl, { known, status: 405, phrase: "Method Not Allowed" })
+  }
   const isGates = (request: IncomingMessage) => gate()?.claims(request) === true
   const options = {
     // Anybody else who asks to go on in another protocol is answered in this one.
@@ -182,11 +187,15 @@ const createHttpServer = (
   return createServer(options, listener)
     .on("checkContinue", listener)
     .on("checkExpectation", listener)
+    .on("connect", (_request, socket) => endConnect(socket))
     .on("upgrade", (request, socket, head) => {
       if (isGates(request)) gate()?.upgrade(request, socket, head, callerAddress(request))
       else sockets.upgrade(request, socket, head)
     })
 }
+
+/** The parser also takes a request line of HTTP/2.0 or 0.9, whose rules for the bytes that follow are others. */
+const notHttp1 = () => fault("invalid_request", { reason: "it is not HTTP/1.1" })
 
 /**
  * The server, with Fastify for the pages behind it. Operations go past Fastify: its request and reply objects and its
@@ -205,13 +214,15 @@ const createPagesApp = (
     return503OnClosing: false,
     serverFactory(pages) {
       const listener: RequestListener = (request, response) => {
+        if (request.httpVersionMajor !== 1) return refuse(request, response, notHttp1())
         const other = gate?.()
         if (other?.claims(request)) return other.serve(request, response, callerAddress(request))
         const target = reroute?.(request) ?? request.url ?? ""
         if (typeof target !== "string")
           return refuse(request, response, target.refusal, undefined, target.render)
-        const found = routes.find(request.method as Method, target)
-        if (!found) return pages(request, response)
+        const { method, isKnown } = routedMethod(request)
+        const found = routes.find(method, target)
+        if (!found) return isKnown ? pages(request, response) : methodNowhere(refuse, request, response)
         found.handler(request, response, found.params, found.store, found.searchParams)
       }
       return createHttpServer(listener, sockets, needs)

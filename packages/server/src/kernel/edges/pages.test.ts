@@ -1,6 +1,7 @@
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
+import { request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { type TestContext, test } from "node:test"
 import { allOperations, faultCodes, wireCodes } from "@svc/contract"
@@ -233,6 +234,30 @@ test("links stay below the path that an installation is reached at", async t => 
     const links = [...html.matchAll(/(?:href|src)="(\/[^"]*)"/g)].map(([, link = ""]) => link)
     assert.ok(links.length > 0, path)
     for (const link of links) assert.match(link, /^\/cloud\//, path)
+  }
+})
+
+test("metrics are not shown under a name that anybody may point to this machine", async t => {
+  const open = await serve(t)
+  const port = Number(new URL((await open("/health")).url).port)
+  // `fetch` has no say in the name.
+  const statusUnder = (host: string) =>
+    new Promise((resolve, reject) => {
+      const sent = request({ port, path: "/metrics", headers: { host } }, response => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      sent.on("error", reject).end()
+    })
+  for (const [host, status] of [
+    [`127.0.0.1:${port}`, 200],
+    [`localhost:${port}`, 200],
+    [`[::1]:${port}`, 200],
+    ["rebound.example", 401],
+    [`rebound.example:${port}`, 401],
+    ["localhost.example", 401],
+  ] as const) {
+    assert.equal(await statusUnder(host), status, host)
   }
 })
 

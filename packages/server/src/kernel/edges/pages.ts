@@ -1,5 +1,6 @@
 /** Pages beside the API, for people and machines: landing page, reference, errors, health and metrics. No key needed. */
 import { createHash, timingSafeEqual } from "node:crypto"
+import { isIP } from "node:net"
 import { faultMarkdown } from "@svc/contract"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import { METRICS_TYPE } from "../metrics.ts"
@@ -160,7 +161,19 @@ const LOOPBACK = parseCidrs(["127.0.0.0/8", "::1"])
 const FORWARDING_HEADERS = ["forwarded", "x-forwarded-for", "x-real-ip", "via"] as const
 const peerAddress = createClientAddress([])
 
-const isThisMachine = ({ raw }: FastifyRequest): boolean => {
+/**
+ * A page in this machine's browser reaches us under any name that its owner points here (DNS rebinding), and may read what
+ * it gets. Names that only lead here are no one else's.
+ */
+const isOwnName = (host: string | undefined, baseUrl: string): boolean => {
+  const url = `http://${host ?? ""}`
+  if (host === undefined || !URL.canParse(url)) return false
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, "")
+  return name === "localhost" || isIP(name) !== 0 || name === new URL(baseUrl).hostname
+}
+
+const isThisMachine = ({ raw }: FastifyRequest, baseUrl: string): boolean => {
+  if (!isOwnName(raw.headers.host, baseUrl)) return false
   if (FORWARDING_HEADERS.some(name => raw.headers[name] !== undefined)) return false
   const peer = peerAddress(raw)
   return LOOPBACK.check(peer, peer.includes(":") ? "ipv6" : "ipv4")
@@ -168,10 +181,10 @@ const isThisMachine = ({ raw }: FastifyRequest): boolean => {
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest()
 
-const addMetrics = (pages: FastifyInstance, { metrics, metricsToken }: PagesNeeds) => {
+const addMetrics = (pages: FastifyInstance, { metrics, metricsToken, baseUrl }: PagesNeeds) => {
   const expected = metricsToken === undefined ? undefined : digest(`Bearer ${metricsToken}`)
   const admits = (request: FastifyRequest): boolean =>
-    isThisMachine(request) ||
+    isThisMachine(request, baseUrl) ||
     (expected !== undefined && timingSafeEqual(digest(request.headers.authorization ?? ""), expected))
   pages.route({
     method: METHOD,

@@ -10,6 +10,19 @@ import { NO_STORE, type RenderError, requestIdOf, send } from "./reply.ts"
 
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
 export type Method = (typeof METHODS)[number]
+const KNOWN: ReadonlySet<string> = new Set(METHODS)
+/** No path has it, so it finds what answers for all methods that a path lacks. */
+const LACKING = "TRACE"
+
+/** The method to route by: the parser knows others too, `QUERY` and WebDAV's, which nothing here has. */
+export const routedMethod = ({ method = "" }: IncomingMessage): { method: Method; isKnown: boolean } =>
+  KNOWN.has(method) ? { method: method as Method, isKnown: true } : { method: LACKING, isKnown: false }
+
+/** The refusal of a method that nothing has, anywhere. */
+export const methodNowhere = (refuse: Refuse, request: IncomingMessage, response: ServerResponse): void => {
+  const allow = METHODS.join(", ")
+  refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow })
+}
 export const PARAM_LENGTH_MAX = 4096
 
 /** `/v1/keys/{id}/rotate` → `/v1/keys/:id/rotate`, which is how the router writes it. */

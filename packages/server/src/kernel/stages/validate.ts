@@ -1,7 +1,8 @@
-import type { Operation } from "@svc/contract"
+import type { FaultCode, Operation } from "@svc/contract"
 import { isRawNumber, toDoubles } from "../exact-json.ts"
 import type { Exchange, Stage } from "../exchange.ts"
 import { fault, type InvalidField, isFault } from "../fault.ts"
+import { isUuid } from "../id.ts"
 import { createValidators, type OperationValidators, type Validator } from "../validation.ts"
 import { checkTenant } from "./authorize.ts"
 
@@ -100,6 +101,24 @@ const isEmpty = (values: object): boolean => {
 
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({})
 
+const ID_SHOWN_MAX = 100
+
+const checkId = (id: unknown, missing: FaultCode) => {
+  if (typeof id !== "string" || isUuid(id)) return
+  throw fault(missing, { id: id.slice(0, ID_SHOWN_MAX) })
+}
+
+/** A field of the body that is named in the path too must say the same. */
+const checkNamedTwice = (
+  body: Readonly<Record<string, unknown>>,
+  params: Readonly<Record<string, unknown>>,
+) => {
+  for (const name in params) {
+    if (name in body && name !== "tenant_id" && body[name] !== params[name])
+      refuse([{ location: `body.${name}`, message: "is not the one in the path" }])
+  }
+}
+
 /** The path's or the query's values, checked and completed. Most operations have none, and pay nothing for it. */
 const checkOuter = (
   location: string,
@@ -117,6 +136,7 @@ const checkOuter = (
 export const validate: Stage = exchange => {
   const { operation, incoming } = exchange
   const validators = validatorsOf(operation)
+  for (const { name, missing } of validators.ids) checkId(incoming.params[name], missing)
   const params = checkOuter("path", validators.params, incoming.params)
   const query = checkOuter("query", validators.query, incoming.query)
   const outer = params === NOTHING && query === NOTHING ? NOTHING : { ...query, ...params }
@@ -135,6 +155,7 @@ const readBody = async (
   const fields = operation.bodyAs === undefined || sent === undefined ? sent : { [operation.bodyAs]: sent }
   const body = checkBody(operation, validator, fields === undefined ? {} : fields)
   if ("tenant_id" in body) checkTenant(exchange, body.tenant_id)
+  checkNamedTwice(body, exchange.incoming.params)
   exchange.input = outer === NOTHING ? body : Object.assign(body, outer)
 }
 
