@@ -9,14 +9,16 @@ import {
   DatabaseId,
   DatabaseName,
   HistoryRetention,
+  ISOLATION_TIERS,
   KeepPasswords,
   Lsn,
   NewBranch,
   NewDatabase,
+  PG_VERSIONS,
   SuspendTimeout,
 } from "./databases-fields.ts"
 import { area, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
+import { FIELD_FAULT, Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 const READ = ["database:read", "database:query"] as const
 const BRANCH_READ = ["database:branch", "database:read"] as const
@@ -26,6 +28,7 @@ const CREATE_FAULTS = [
   "unsupported_pg_version",
   "isolation_tier_unavailable",
   "name_taken",
+  "not_implemented",
   "service_unavailable",
 ] as const
 
@@ -61,9 +64,19 @@ export const databases = area(
       body: T.Object({
         name: DatabaseName,
         isolation: T.Optional(
-          T.String({ maxLength: 32, description: "shared, isolated (default) or dedicated" }),
+          T.String({
+            enum: [...ISOLATION_TIERS],
+            description: "`isolated` when left out",
+            [FIELD_FAULT]: "invalid_isolation_tier",
+          }),
         ),
-        pg_version: T.Optional(T.Integer({ description: "16 (default), 17 or 18; fixed from then on" })),
+        pg_version: T.Optional(
+          T.Integer({
+            enum: [...PG_VERSIONS],
+            description: "16 when left out; fixed from then on",
+            [FIELD_FAULT]: "unsupported_pg_version",
+          }),
+        ),
         suspend_timeout_seconds: T.Optional(SuspendTimeout),
         history_retention_seconds: T.Optional(HistoryRetention),
       }),

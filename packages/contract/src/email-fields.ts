@@ -42,7 +42,7 @@ export const Tag = T.Object(
 export const Attachment = T.Object(
   {
     filename: T.String({ minLength: 1, maxLength: 255, pattern: "^[^\\u0000-\\u001f\\u007f/\\\\]+$" }),
-    content: T.String({ description: "Base64", maxLength: (EMAIL_ATTACHMENT_BYTES_MAX / 3) * 4 + 4 }),
+    content: T.String({ description: "Base64", maxLength: Math.ceil(EMAIL_ATTACHMENT_BYTES_MAX / 3) * 4 }),
     content_type: T.Optional(
       T.String({ maxLength: 127, pattern: "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$" }),
     ),

@@ -227,7 +227,8 @@ const channelSwitches = {
   push: T.Optional(T.Boolean()),
   email: T.Optional(T.Boolean()),
 }
-const Switches = T.Object(channelSwitches, { additionalProperties: false })
+/** The title tells it from the object around it, for generators that name classes by place. */
+const Switches = T.Object(channelSwitches, { additionalProperties: false, title: "ChannelSwitches" })
 const ByLabel = (description: string) =>
   Dictionary(T.String({ maxLength: 128 }), T.Union([T.Boolean(), Switches]), {
     maxProperties: 200,

@@ -10,6 +10,9 @@ export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000
 
 export const Nullable = <S extends TSchema>(schema: S) => T.Union([schema, T.Null()])
 
+/** Marks a field whose wrong values are refused by a code of their own. */
+export const FIELD_FAULT = "x-svc-code"
+
 /** An object whose names are data, as labels and variables: `name` bounds them, and every name has to fit. */
 export const Dictionary = <S extends TSchema>(
   name: TSchema,

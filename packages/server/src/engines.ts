@@ -231,7 +231,7 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
     openBlobs(config.blob).then(blob => opened.use(blob)),
     openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),
     openWorkloads(start).then(runtime => opened.use(runtime)),
-    loadMasterKey(config.dataDir, config.masterKey),
+    loadMasterKey(config.dataDir, config.masterKey, config.masterKeyFile),
   ])
   const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
   const { databaseConnectionsMax: connectionsMax } = config

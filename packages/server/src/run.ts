@@ -15,6 +15,12 @@ const urls = ({ config }: Platform): string => `
 const curl = ({ config }: Platform, { api_key }: FirstRun): string =>
   `curl ${config.baseUrl}/v1/kv/set -H 'Authorization: Bearer ${api_key}' -H 'Content-Type: application/json' -d '{"key":"hello","value":"world"}'`
 
+/** A service's log is read by more people than its terminal. */
+const logged = (platform: Platform): string => `${urls(platform)}
+
+  Address, password and API key of the first person are kept in ${platform.config.dataDir}/first-run.json
+`
+
 const welcome = (platform: Platform, first: FirstRun): string => `${urls(platform)}
 
   Sign in with    ${first.email}  ${first.password}
@@ -56,7 +62,9 @@ export const run = async (env: Readonly<Record<string, string | undefined>>): Pr
 
   try {
     platform = await starting
-    say(platform.firstRun ? welcome(platform, platform.firstRun) : `${urls(platform)}\n`)
+    const { firstRun } = platform
+    const first = firstRun && (process.stdout.isTTY ? welcome(platform, firstRun) : logged(platform))
+    say(first ?? `${urls(platform)}\n`)
   } catch (error) {
     fail(error)
     process.exit()

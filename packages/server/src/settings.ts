@@ -84,6 +84,13 @@ export const settings = {
     secret: true,
     parse: optional,
   },
+  masterKeyFile: {
+    variable: "SVC_MASTER_KEY_FILE",
+    otherwise: "master.key in the data folder",
+    meaning:
+      "Where the master key lies, made on the first start. Name a place outside the data folder, or a backup of that folder holds the key beside what it protects.",
+    parse: optional,
+  },
   vaultAddress: {
     variable: "SVC_VAULT_ADDR",
     otherwise: "none: the master key wraps the keys of tenants",

@@ -29,6 +29,8 @@ export interface Incoming {
   stream(): Readable
   /** Made only when somebody asks: most calls are over before anybody could hang up. */
   signal(): AbortSignal
+  /** Whether its sender went away before all of its body had come. */
+  readonly isBroken?: boolean
   /** Whether another process of the platform can be asked instead; asked when this one had to refuse. */
   readonly canGoOn?: boolean
   /** Of a request that would go on as a WebSocket, to an operation that is one. */

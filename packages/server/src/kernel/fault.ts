@@ -6,6 +6,11 @@ export interface InvalidField {
   readonly message: string
 }
 
+/** A field that has a code of its own for values it does not take. */
+export interface RefusedField extends InvalidField {
+  readonly code?: FaultCode
+}
+
 /** Finds addresses of other processes of the platform, best first. */
 export type Elsewhere = () => Promise<readonly URL[]>
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { mutates, type Reply } from "@svc/contract"
+import { faultSpec, mutates, type Reply } from "@svc/contract"
 import type { Clock } from "./clock.ts"
 import type { Database } from "./db/database.ts"
 import { anonymous, type Exchange, type Incoming, none, type Stage } from "./exchange.ts"
@@ -56,6 +56,39 @@ const VALID_REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/
 export const requestIdFor = (given: string | undefined): string =>
   given !== undefined && VALID_REQUEST_ID.test(given) ? given : randomUUID()
 
+/** A caller that hung up while it sent gets no answer, and what broke for want of its bytes is no fault of ours. */
+const asFault = (error: unknown, { isBroken }: Incoming): Fault => {
+  const known = error instanceof Fault ? error : fault("internal_error", undefined, { internal: error })
+  return isBroken && known.status >= 500 ? fault("request_timeout") : known
+}
+
+/**
+ * Only what nobody foresaw is an error with a stack. That something is missing, busy or not reached is told without one, with
+ * its cause, for the operator.
+ */
+export const logRefusal = (log: Logger, known: Fault, request: Readonly<Record<string, string>>): void => {
+  if (known.status < 500) return
+  const { internal } = known.details
+  if (known.code === "internal_error") {
+    log.error({ ...request, err: internal }, known.code)
+    return
+  }
+  const reason = internal instanceof Error ? internal.message : internal
+  log.warn({ ...request, status: known.status, ...(reason !== undefined && { reason }) }, known.code)
+}
+
+/** Statuses after which clients repeat a request by themselves. */
+const REPEATED: ReadonlySet<number> = new Set([429, 500, 501, 502, 503, 504])
+
+/** Tells clients not to, where the same request cannot succeed however often it is sent. */
+const retryHeader = ({ code, status, details }: Fault): Readonly<Record<string, string>> =>
+  REPEATED.has(status) &&
+  code !== "internal_error" &&
+  !faultSpec(code).retryable &&
+  !details.headers?.["retry-after"]
+    ? { "x-should-retry": "false" }
+    : {}
+
 /** The wire form of a refusal. */
 export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply => ({
   status: error.status,
@@ -67,7 +100,7 @@ export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply
     ...(error.details.errors && { errors: error.details.errors }),
     ...error.details.body,
   },
-  ...(error.details.headers && { headers: error.details.headers }),
+  headers: { ...retryHeader(error), ...error.details.headers },
 })
 
 export const createPipeline = (needs: KernelNeeds): Pipeline => {
@@ -108,13 +141,8 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
   })
 
   const refuse = (exchange: Exchange, error: unknown): Reply => {
-    const known = error instanceof Fault ? error : fault("internal_error", undefined, { internal: error })
-    if (known.status >= 500) {
-      log.error(
-        { request_id: exchange.requestId, operation: exchange.operation.name, err: known.details.internal },
-        known.code,
-      )
-    }
+    const known = asFault(error, exchange.incoming)
+    logRefusal(log, known, { request_id: exchange.requestId, operation: exchange.operation.name })
     if (known.status === 403 && exchange.organization) {
       audit.count({ ...auditEntry(exchange, "failure", { code: known.publicCode }), action: "access_denied" })
     }

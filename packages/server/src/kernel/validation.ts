@@ -1,7 +1,7 @@
-import { type FaultCode, faults, type Operation, type TObject } from "@svc/contract"
+import { type FaultCode, FIELD_FAULT, faults, type Operation, type TObject } from "@svc/contract"
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
-import type { InvalidField } from "./fault.ts"
+import type { RefusedField } from "./fault.ts"
 import { isUuid } from "./id.ts"
 import { type OwnPlaces, ownPlacesOf, restoreOwn } from "./own-places.ts"
 
@@ -33,6 +33,8 @@ const options = {
   // Schemas are ours and fixed: no caller's text is ever compiled.
   validateSchema: false,
   addUsedSchema: false,
+  // An error comes with the schema that it is about.
+  verbose: true,
 } as const
 
 const TIME = /^(\d{4}-\d\d-(\d\d))T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/i
@@ -69,16 +71,22 @@ const why = (error: ErrorObject): string => {
   if (error.keyword === "additionalProperties") return "is not a field of this request"
   if (error.keyword === "required") return "is required"
   if (error.keyword === "propertyNames") return "is not a name that this field takes"
-  if (error.keyword === "enum")
-    return `must be one of ${(error.params.allowedValues as unknown[]).join(", ")}`
+  const allowed: unknown = error.parentSchema?.enum
+  if (Array.isArray(allowed)) return `must be one of ${allowed.join(", ")}`
   return error.message ?? "is not valid"
+}
+
+/** The code that a field has for values it does not take, where that is not `validation_failed`. */
+const codeOf = ({ parentSchema }: ErrorObject): { code?: FaultCode } => {
+  const code: unknown = parentSchema?.[FIELD_FAULT]
+  return typeof code === "string" && code in faults ? { code: code as FaultCode } : {}
 }
 
 export interface Validator {
   /** False when the schema has no field, so that nothing at all is valid as it is. */
   readonly takesFields: boolean
   /** Checks and completes (defaults) the value in place. Says what is wrong, or undefined. */
-  check(value: unknown): InvalidField[] | undefined
+  check(value: unknown): RefusedField[] | undefined
   /** Puts back the digits of `exact` where a value is the caller's own, changing `checked` in place. */
   restore(checked: unknown, exact: unknown): unknown
 }
@@ -94,7 +102,7 @@ const validator = (ajv: Ajv, part: string, schema: TObject): Validator => {
       if (compiled(value)) return undefined
       // What is wrong with a name comes before the error that tells the name.
       const errors = (compiled.errors ?? []).filter(error => error.propertyName === undefined)
-      return errors.map(error => ({ location: where(part, error), message: why(error) }))
+      return errors.map(error => ({ location: where(part, error), message: why(error), ...codeOf(error) }))
     },
     restore(checked, exact) {
       own ??= ownPlacesOf(schema)

@@ -46,10 +46,11 @@ test("names, versions and tiers that do not exist are refused, each by its own c
   for (const name of ["", "Orders", "1st", "a b", "x".repeat(64), "drop;table"]) {
     await assert.rejects(svc.databases.create({ name }), refused(400, "validation_failed"), name)
   }
-  await assert.rejects(svc.databases.create({ name: "a", pg_version: 15 }), (error: Error) => {
-    assert.match(error.message, /16, 17 or 18/)
-    return refused(400, "unsupported_pg_version")(error)
-  })
+  for (const pg_version of [15, 16.5, "16", null] as unknown as number[])
+    await assert.rejects(svc.databases.create({ name: "a", pg_version }), (error: Error) => {
+      assert.match(error.message, /16, 17 or 18/)
+      return refused(400, "unsupported_pg_version")(error)
+    })
   await assert.rejects(
     svc.databases.create({ name: "a", isolation: "cosy" }),
     refused(400, "invalid_isolation_tier"),

@@ -25,7 +25,7 @@ export const versionOf = (
   const version = PG_VERSIONS.find(known => known === asked)
   if (!version) throw fault("unsupported_pg_version")
   if (!versions.includes(version))
-    throw fault("service_unavailable", { reason: `PostgreSQL ${version} is not installed here` })
+    throw fault("not_implemented", { reason: `PostgreSQL ${version} is not installed here` })
   return version
 }
 

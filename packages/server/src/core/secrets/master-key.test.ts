@@ -23,6 +23,14 @@ test("a master key is made once, for its owner's eyes only, and is the same ever
   assert.deepEqual(await readdir(directory), ["master.key"])
 })
 
+test("a master key lies where the setting says, outside of what it protects", async t => {
+  const [directory, elsewhere] = [await temporaryDir(t), await temporaryDir(t)]
+  const file = join(elsewhere, "key")
+  const made = await loadMasterKey(directory, undefined, file)
+  assert.deepEqual(await loadMasterKey(directory, undefined, file), made)
+  assert.deepEqual([await readdir(directory), await readdir(elsewhere)], [[], ["key"]])
+})
+
 test("of several processes that start at once one makes the key and all have the same", async t => {
   for (let round = 0; round < 10; round++) {
     const directory = await temporaryDir(t)

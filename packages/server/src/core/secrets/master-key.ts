@@ -14,10 +14,14 @@ const parse = (text: string, source: string): Buffer => {
   )
 }
 
-/** The master key: the setting's, or the one in `master.key`, made on the first start and readable by its owner only. */
-export const loadMasterKey = async (dataDir: string, setting: string | undefined): Promise<Buffer> => {
+/** The master key: the setting's, or the one in its file, made on the first start and readable by its owner only. */
+export const loadMasterKey = async (
+  dataDir: string,
+  setting: string | undefined,
+  file?: string,
+): Promise<Buffer> => {
   if (setting !== undefined) return parse(setting, "SVC_MASTER_KEY")
-  const path = join(dataDir, "master.key")
+  const path = file ?? join(dataDir, "master.key")
   const read = () => readFile(path, "utf8").catch(() => undefined)
   const known = await read()
   if (known !== undefined) return parse(known, path)

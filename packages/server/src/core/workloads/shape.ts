@@ -33,7 +33,7 @@ export const checkShape = (
 /** Refuses where nothing runs workloads. */
 export const checkRuns = ({ driver, reasons }: RuntimeCapabilities): void => {
   if (driver === "none")
-    throw fault("service_unavailable", { reason: reasons[0] ?? "nothing runs workloads here" })
+    throw fault("not_implemented", { reason: reasons[0] ?? "nothing runs workloads here" })
 }
 
 /** Refuses to be weaker than what is demanded. */

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../clock.ts"
 import { type Fault, fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
-import { type Answer, type Pipeline, refusal } from "../pipeline.ts"
+import { type Answer, logRefusal, type Pipeline, refusal } from "../pipeline.ts"
 import { createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { answerOnSocket, createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
@@ -98,7 +98,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
   const refuse: Refuse = (request, response, error, extra, render) => {
     const known = isFault(error) ? error : fault("internal_error", undefined, { internal: error })
     const requestId = requestIdOf(request)
-    if (known.status >= 500) log.error({ request_id: requestId, err: error }, "http edge")
+    logRefusal(log, known, { request_id: requestId })
     if (response.headersSent) return void response.destroy()
     const { status, body, headers } = refusal(known, baseUrl, requestId)
     const sent = { ...NO_STORE, "x-request-id": requestId, ...headers, ...extra }

@@ -77,6 +77,11 @@ export class HttpIncoming implements Incoming {
     return this.#bodies.stream(this.#routed.request, this.#routed.response)
   }
 
+  get isBroken() {
+    const { request } = this.#routed
+    return request.destroyed && !request.complete
+  }
+
   /** Once, and with all of its body. */
   get canGoOn() {
     return !this.#isStreamed && this.#relay?.callerOf(this.#routed.request) === undefined

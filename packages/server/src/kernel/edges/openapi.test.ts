@@ -127,6 +127,12 @@ test("every operation of our own protocol is described, once, under its own oper
   assert.deepEqual(described.map(({ operationId }) => operationId).sort(), ours.map(({ id }) => id).sort())
 })
 
+test("lengths and counts are whole numbers", () => {
+  const counts = [...JSON.stringify(whole).matchAll(/"(?:min|max)(?:Length|Items|Properties)":([^,}]+)/g)]
+  assert.ok(counts.length > 100)
+  for (const [text, count] of counts) assert.ok(Number.isSafeInteger(Number(count)), text)
+})
+
 test("every reference leads somewhere, and nothing in the components is without a use", () => {
   const referred = new Set(
     [...JSON.stringify(whole).matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference),
@@ -150,8 +156,11 @@ test("an operation describes every status it can answer, and no refusal it canno
       assert.ok(listed.includes(status), `${operation.name} ${status}`)
     const own = [400, 429, 500, 503, ...(operation.scope === "public" ? [] : [401, 403])]
     for (const status of own) assert.ok(listed.includes(String(status)), `${operation.name} ${status}`)
-    assert.ok(listed.includes("default"), operation.name)
-    const known = impliedStatuses(operation)
+    // A default would make every status one that the document describes.
+    assert.ok(!listed.includes("default"), operation.name)
+    const bodies = ["GET", "HEAD"].includes(operation.method) ? [] : [408, 413, 415]
+    for (const status of [...bodies, 406, 431, 504]) assert.ok(listed.includes(String(status)), `${status}`)
+    const known = new Set<number>([...impliedStatuses(operation), 431])
     for (const status of listed.filter(status => Number(status) >= 400)) {
       assert.ok(
         known.has(Number(status)) || operation.faults?.some(code => faults[code].status === Number(status)),

@@ -12,7 +12,6 @@ import {
   PendingApproval,
   type Scope,
   statusPhrases,
-  transportFaults,
   wireCode,
 } from "@svc/contract"
 import { close } from "../validation.ts"
@@ -23,6 +22,7 @@ import {
   renderReplies,
   type SharedRefusals,
   sharedHeaders,
+  transportOf,
 } from "./openapi/replies.ts"
 import {
   createSchemaShelf,
@@ -131,7 +131,9 @@ const bodyUses = (operations: readonly Operation[]): SchemaUse[] =>
 
 /** One example for each code that some operation can answer; where texts share a code, that of its namesake. */
 const renderExamples = (operations: readonly Operation[], baseUrl: string): JsonSchema => {
-  const answered = new Set([...operations.flatMap(refusalsOf), ...transportFaults].map(wireCode))
+  const answered = new Set(
+    [...operations.flatMap(refusalsOf), ...operations.flatMap(transportOf)].map(wireCode),
+  )
   const codes = faultCodes.filter(code => answered.has(code))
   return Object.fromEntries(
     codes.map(code => [

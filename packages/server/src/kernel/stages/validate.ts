@@ -56,7 +56,9 @@ const refuse = (errors: readonly InvalidField[]): never => {
 
 const check = (validator: Validator, value: unknown) => {
   const errors = validator.check(value)
-  if (errors) refuse(errors)
+  if (!errors) return
+  const code = errors[0]?.code ?? "validation_failed"
+  throw fault(code, undefined, { errors: errors.map(({ location, message }) => ({ location, message })) })
 }
 
 /** Gives a field that came under another accepted name its own name. */

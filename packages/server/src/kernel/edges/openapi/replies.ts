@@ -152,11 +152,22 @@ export const refusalsOf = (operation: Operation): FaultCode[] =>
     code => faultSpec(code).status >= 400,
   )
 
-const transport: Omit<Refusal, "schema"> = {
-  description: "A refusal of the transport: 405, 406, 408, 413, 415 or 504",
-  status: 500,
-  codes: transportFaults,
-}
+/** What only a request that may have a body can get. */
+const OF_BODIES: ReadonlySet<FaultCode> = new Set([
+  "request_timeout",
+  "payload_too_large",
+  "unsupported_media_type",
+])
+
+/** The refusals of the transport. 405 answers methods that the document does not have. */
+export const transportOf = ({ method }: Operation): FaultCode[] =>
+  transportFaults.filter(
+    code =>
+      code !== "method_not_allowed" && !(OF_BODIES.has(code) && (method === "GET" || method === "HEAD")),
+  )
+
+/** The parser's own refusal, of headers that are larger than it reads. */
+const HEADERS_TOO_LARGE = 431
 
 /** The refusal replies that many operations have alike, by the name they get when an operation first has them. */
 export type SharedRefusals = Record<string, JsonSchema>
@@ -168,10 +179,10 @@ const place = (shared: SharedRefusals, refusal: Refusal): JsonSchema => {
   return { $ref: `#/components/responses/${name}` }
 }
 
-/** A refusal of one code is the same wherever it is answered; so are those of the credentials and of the transport. */
+/** A refusal of one code is the same wherever it is answered; so are those of the credentials. */
 const sharedName = ({ status, codes, schema }: Refusal): string | undefined => {
   const suffix = schema === "Error" ? "" : schema
-  if (codes === transportFaults) return `Transport${suffix}`
+  if (status === HEADERS_TOO_LARGE) return `HeadersTooLarge${suffix}`
   if (
     status === 401 &&
     codes.length === callerFaults.length &&
@@ -183,14 +194,21 @@ const sharedName = ({ status, codes, schema }: Refusal): string | undefined => {
 
 const renderRefusals = (operation: Operation, shared: SharedRefusals): [string, JsonSchema][] => {
   const schema = operation.envelope === "oci" ? "RegistryErrors" : "Error"
-  const byStatus = Map.groupBy(refusalsOf(operation), code => faultSpec(code).status)
+  const codes = new Set([...refusalsOf(operation), ...transportOf(operation)])
+  const byStatus = Map.groupBy(codes, code => faultSpec(code).status)
   const listed = [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([status, codes]): [string, JsonSchema] => [
       String(status),
       place(shared, { description: statusPhrases[status], status, codes, schema }),
     ])
-  return [...listed, ["default", place(shared, { ...transport, schema })]]
+  const tooLarge: Refusal = {
+    description: "Request Header Fields Too Large",
+    status: HEADERS_TOO_LARGE,
+    codes: ["invalid_request"],
+    schema,
+  }
+  return [...listed, [String(HEADERS_TOO_LARGE), place(shared, tooLarge)]]
 }
 
 export const renderReplies = (
