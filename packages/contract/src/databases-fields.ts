@@ -1,9 +1,21 @@
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { FIELD_FAULT, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const PG_VERSIONS = [16, 17, 18] as const
 export const PG_VERSION_DEFAULT = 16
 export const ISOLATION_TIERS = ["shared", "isolated", "dedicated"] as const
+
+export const ChosenTier = T.String({
+  enum: [...ISOLATION_TIERS],
+  description: "`isolated` when left out",
+  [FIELD_FAULT]: "invalid_isolation_tier",
+})
+
+export const ChosenVersion = T.Integer({
+  enum: [...PG_VERSIONS],
+  description: "16 when left out; fixed from then on",
+  [FIELD_FAULT]: "unsupported_pg_version",
+})
 export const SUSPEND_TIMEOUT_SECONDS_DEFAULT = 300
 export const HISTORY_RETENTION_SECONDS_DEFAULT = 86_400
 

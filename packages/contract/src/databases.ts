@@ -2,6 +2,8 @@ import {
   Branch,
   BranchId,
   BranchName,
+  ChosenTier,
+  ChosenVersion,
   ComputeState,
   ConnectionUri,
   Credentials,
@@ -9,16 +11,14 @@ import {
   DatabaseId,
   DatabaseName,
   HistoryRetention,
-  ISOLATION_TIERS,
   KeepPasswords,
   Lsn,
   NewBranch,
   NewDatabase,
-  PG_VERSIONS,
   SuspendTimeout,
 } from "./databases-fields.ts"
 import { area, T } from "./dsl.ts"
-import { FIELD_FAULT, Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
+import { Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 const READ = ["database:read", "database:query"] as const
 const BRANCH_READ = ["database:branch", "database:read"] as const
@@ -63,20 +63,8 @@ export const databases = area(
       effect: "write",
       body: T.Object({
         name: DatabaseName,
-        isolation: T.Optional(
-          T.String({
-            enum: [...ISOLATION_TIERS],
-            description: "`isolated` when left out",
-            [FIELD_FAULT]: "invalid_isolation_tier",
-          }),
-        ),
-        pg_version: T.Optional(
-          T.Integer({
-            enum: [...PG_VERSIONS],
-            description: "16 when left out; fixed from then on",
-            [FIELD_FAULT]: "unsupported_pg_version",
-          }),
-        ),
+        isolation: T.Optional(ChosenTier),
+        pg_version: T.Optional(ChosenVersion),
         suspend_timeout_seconds: T.Optional(SuspendTimeout),
         history_retention_seconds: T.Optional(HistoryRetention),
       }),
