@@ -138,7 +138,7 @@ test("an item is seen by its own project and by no other", async t => {
 
 test("a name is taken once in a project", async t => {
   const p = await platform(t)
-  const acme = await p.client("acme", "kv:write")
+  const acme = await p.client("acme", "kv:read", "kv:write")
   await acme.${camel}.create({ name: "first" })
 
   await assert.rejects(acme.${camel}.create({ name: "First" }), { code: "name_taken", status: 409 })

@@ -16,6 +16,7 @@ const target = {
 
 const REACH_FAULTS = [
   "database_not_found",
+  "database_not_provisioned",
   "branch_not_found",
   "rate_limited",
   "service_unavailable",

@@ -175,8 +175,13 @@ export const databases = area(
       id: "wakeDatabase",
       http: "POST /v1/databases/{id}/wake",
       summary: "Start a sleeping database ahead of its first query",
+      description:
+        "Queries wake a sleeping database by themselves, those of a read-only key too. This starts its server before there " +
+        "is one, which is more than reading: a read-only key may not.",
       scope: READ,
-      effect: "read",
+      effect: "write",
+      audit: "rollup",
+      idempotent: "naturally",
       beyond: true,
       params: DatabaseId,
       body: T.Object({ branch_id: T.Optional(Id) }),

@@ -68,6 +68,8 @@ const MANY =
   "`reference`: a result, or an `error` that leaves the others as they are."
 
 const READS = "It changes nothing, so a read-only key may do it, and no copy of the text is kept anywhere."
+const WRITES =
+  "The first use makes the key and every use is counted, so a read-only key may not do it. No copy of the text is kept."
 
 export const encryption = area(
   "encryption",
@@ -80,9 +82,11 @@ export const encryption = area(
       summary: "Encrypt a text with the tenant's key",
       description:
         "AES-256-GCM under the newest version of the organization's key, bound to the organization, the version and " +
-        `the context. ${MANY} ${READS}`,
+        `the context. ${MANY} ${WRITES}`,
       scope: "encryption:use",
-      effect: "read",
+      effect: "write",
+      audit: "rollup",
+      idempotent: "naturally",
       body: oneOrMany(toEncrypt),
       bodyBytesMax: BODY_BYTES_MAX,
       replies: { 200: oneOrManyOf(Encrypted) },
@@ -113,9 +117,11 @@ export const encryption = area(
       nulFields: ["context", "items"],
       http: "POST /api/v1/encryption/rewrap",
       summary: "Encrypt a ciphertext anew with the newest version of the key",
-      description: `The plaintext is not shown, and the context stays. ${MANY} ${READS}`,
+      description: `The plaintext is not shown, and the context stays. ${MANY} ${WRITES}`,
       scope: "encryption:use",
-      effect: "read",
+      effect: "write",
+      audit: "rollup",
+      idempotent: "naturally",
       body: oneOrMany(toDecrypt),
       bodyBytesMax: BODY_BYTES_MAX,
       replies: { 200: oneOrManyOf(Encrypted) },

@@ -129,7 +129,8 @@ export const events = area(
       summary: "Subscribe an endpoint or a function to a topic",
       description:
         "Deliveries are POSTs signed as Standard Webhooks 1.0.0 says. Whatever is no 2xx is repeated with growing " +
-        "delays, `max_retries` times after the first attempt; then it is `dead_lettered` and can be replayed.",
+        "delays, `max_retries` times after the first attempt; then it is `dead_lettered` and can be replayed. A " +
+        "subscription of a function takes `functions:invoke` besides.",
       scope: "events:manage",
       effect: "write",
       params: T.Object(TopicId),
@@ -137,6 +138,7 @@ export const events = area(
       replies: { 201: WithSecret },
       secrets: ["signing_secret"],
       faults: [
+        "missing_scope",
         "topic_not_found",
         "invalid_webhook_url",
         "missing_parameter",

@@ -47,9 +47,13 @@ export const functionUrlOperations = {
   httpGet: {
     ...keyed,
     ...read,
+    effect: "write",
+    audit: "rollup",
+    idempotent: "naturally",
     id: "requestFunctionGet",
     http: "GET /v1/functions/{id}/http/{path}",
     summary: "GET a function's URL",
+    description: `${shared.description} It runs the function's code, so a read-only key may not.`,
   },
   httpPost: {
     ...keyed,

@@ -4,6 +4,7 @@
  */
 import { type Access, isForgeable, isWebSocket, mutates, type Operation } from "./dsl.ts"
 import { type FaultCode, faults } from "./faults.ts"
+import { refusesReadOnly } from "./read-only.ts"
 
 /** Refusals of the transport, which have nothing to do with what an operation is. */
 export const transportFaults = [
@@ -55,7 +56,7 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(operation.scope === "session", operation.refusals.session),
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
-  ...when(mutates(operation), "key_read_only"),
+  ...when(refusesReadOnly(operation), "key_read_only"),
   ...when(isForgeable(operation), "csrf_failed"),
 ]
 

@@ -130,6 +130,7 @@ export {
 } from "./notifications-fields.ts"
 export * from "./plans.ts"
 export * from "./platform-events.ts"
+export * from "./read-only.ts"
 export {
   SANDBOX_FILE_BYTES_MAX,
   SANDBOX_IDLE_SECONDS_DEFAULT,

@@ -156,7 +156,7 @@ export const kv = area(
       summary: "Run several operations as one",
       description:
         "All or nothing: when the condition of one set does not hold, nothing is written, `committed` is false and " +
-        "`failed_index` names the operation. Reads see the writes before them in the list.",
+        "`failed_index` names the operation. Reads see the writes before them in the list, and take `kv:read` besides.",
       scope: "kv:write",
       effect: "write",
       beyond: true,
@@ -169,7 +169,13 @@ export const kv = area(
           results: T.Array(T.Union([Written, Found, T.Object({ deleted: T.Integer() })])),
         }),
       },
-      faults: ["invalid_parameter", "kv_key_too_large", "kv_value_too_large", "service_unavailable"],
+      faults: [
+        "missing_scope",
+        "invalid_parameter",
+        "kv_key_too_large",
+        "kv_value_too_large",
+        "service_unavailable",
+      ],
       meters: ["kv_writes"],
       example: {
         ops: [

@@ -199,8 +199,11 @@ export const notifications = area(
       id: "getWebPushKey",
       http: "GET /v1/notifications/web-push-key",
       summary: "Show the key that browsers subscribe with",
-      description: "`applicationServerKey` of `pushManager.subscribe`: the organization's VAPID public key.",
+      description:
+        "`applicationServerKey` of `pushManager.subscribe`: the organization's VAPID public key. The first call makes it, which a " +
+        "read-only key may not.",
       replies: { 200: T.Object({ public_key: T.String({ description: "65 bytes in base64url" }) }) },
+      faults: ["key_read_only"],
     },
     getPreferences: {
       ...READ,
@@ -234,6 +237,7 @@ export const notifications = area(
       http: "GET /v1/notifications/providers",
       summary: "Show which push services the organization is set up for",
       replies: { 200: Providers },
+      faults: ["key_read_only"],
     },
     updateProviders: {
       ...WRITE,

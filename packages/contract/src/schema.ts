@@ -10,7 +10,13 @@ const SEARCH_LIMIT_MAX = 1_000
 export const PII_CONFIDENCE_DEFAULT = 0.5
 
 const READ = ["database:read", "database:query"] as const
-const FAULTS = ["database_not_found", "branch_not_found", "query_timeout", "service_unavailable"] as const
+const FAULTS = [
+  "database_not_found",
+  "database_not_provisioned",
+  "branch_not_found",
+  "query_timeout",
+  "service_unavailable",
+] as const
 
 /** PostgreSQL cuts names after 63 bytes. */
 const Identifier = T.String({ minLength: 1, maxLength: 63 })

@@ -3,19 +3,19 @@
 const descriptions = {
   // Named by specification 5.3.
   "database:read": "Run SELECT, SHOW and EXPLAIN; read schemas, advice and query logs",
-  "database:query": "Run any SQL statement, writes included",
+  "database:query": "Run any SQL statement, writes included; includes database:read",
   "database:branch": "Create and manage database branches",
   "storage:read": "List buckets and read objects",
   "storage:write": "Create and delete buckets; write and delete objects",
-  "functions:deploy": "Create, redeploy and delete functions",
-  "functions:invoke": "Invoke functions",
-  "functions:logs": "Read the logs and invocations of functions",
+  "functions:deploy": "Create, redeploy and delete functions; list and read them",
+  "functions:invoke": "Invoke functions; list and read them",
+  "functions:logs": "Read the logs and invocations of functions; list and read them",
   "services:deploy": "Create, update, roll back and delete run services",
   "services:read": "List run services; read their instances, revisions and metrics",
   "services:logs": "Read the logs of run services",
-  "compute:deploy": "Create, restart, roll back and delete deployments",
-  "compute:scale": "Change the instance counts of deployments",
-  "compute:logs": "Read the logs of deployments",
+  "compute:deploy": "Create, restart, roll back and delete deployments; list and read them",
+  "compute:scale": "Change the instance counts of deployments; list and read them",
+  "compute:logs": "Read the logs of deployments; list and read them",
   "ai:infer": "Use models: chat, embeddings, images, speech, retrieval, research, text",
   "ai:models": "List the models that can be called",
   "kv:read": "Read entries and list keys",
@@ -47,7 +47,7 @@ const descriptions = {
   "encryption:rotate": "Rotate the tenant key",
   "functions:read": "List functions and read their configuration",
   "compute:read": "List deployments; read their instances and versions",
-  "events:manage": "Create, change and delete topics and subscriptions",
+  "events:manage": "Create, change and delete topics and subscriptions; reading them takes events:read",
   "search:write": "Create and change search sources; run an ingest",
   "cron:read": "List schedules and read their executions",
   "cron:write": "Create, change, delete and trigger schedules",
@@ -101,12 +101,11 @@ export const isScope = (name: string): name is Scope => Object.hasOwn(descriptio
 /** Every scope but the platform ones: what a full access key holds, fixed by the server (specification 5.2). */
 export const dataPlaneScopes: readonly Scope[] = scopeNames.filter(scope => !scopes[scope].platform)
 
-/** What a scope grants besides itself. One step is the whole closure: no implied scope implies another. */
+/** What a scope grants besides itself: scopes stand alone, but for the two that the specification gives more (5.3). */
 const impliedBy = (scope: Scope): readonly Scope[] => {
   if (scope === "admin:full") return scopeNames
   if (scope === "database:query") return ["database:read"]
-  const read = `${scopes[scope].service}:read`
-  return scopes[scope].action === "write" && isScope(read) ? [read] : []
+  return []
 }
 
 /** The scopes a holder of `granted` has in effect, implied ones included. */

@@ -281,12 +281,13 @@ export const search = area(
       http: "POST /v1/search/sources",
       summary: "Create a source, or change the one of this id or name",
       description:
-        "What is left out stays as it is, or takes its default on a new source. The type of a source never changes.",
+        "What is left out stays as it is, or takes its default on a new source. The type of a source never changes. " +
+        "A source of type `database` takes `database:read` besides, and one of type `storage` `storage:read`.",
       scope: "search:write",
       effect: "write",
       body: T.Object({ id: T.Optional(Id), ...sourceFields }),
       replies: { 200: Source },
-      faults: ["invalid_parameter", "resource_not_found", "name_taken"],
+      faults: ["missing_scope", "invalid_parameter", "resource_not_found", "name_taken"],
       example: { name: "handbook", type: "inline" },
     },
     getSource: {

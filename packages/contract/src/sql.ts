@@ -103,6 +103,7 @@ const LogEntry = T.Object({
 
 const REACH_FAULTS = [
   "database_not_found",
+  "database_not_provisioned",
   "branch_not_found",
   "rate_limited",
   "service_unavailable",
@@ -123,7 +124,8 @@ export const sql = area(
       summary: "Run one SQL statement",
       description:
         "Read-only keys, and keys with `database:read` alone, may SELECT, SHOW and EXPLAIN; such statements run as a role " +
-        "that can write nothing, in a read-only transaction that is rolled back. Row-level security applies to that role: " +
+        "that can write nothing, in a read-only transaction that is rolled back. They make no database: where the project has " +
+        "none yet, the answer is 404. Row-level security applies to that role: " +
         "rows it may not see are not shown. Nothing of a session (settings, temporary tables, locks, LISTEN) outlives the " +
         "request, and a transaction cannot stay open: use the batch. With `Accept: application/x-ndjson` rows are streamed, " +
         "one JSON text a line: `{columns}`, then each row, then `{row_count, command, truncated, meta}` or `{error}`; there " +

@@ -32,7 +32,7 @@ export const linkOperations = {
     description:
       "`PUT` takes `storage:write`. The URL admits what is named here and nothing else, until it expires or the key " +
       "that made it ends.",
-    scope: "storage:read",
+    scope: ["storage:read", "storage:write"],
     effect: "by-statement",
     body: PresignInput,
     replies: { 200: SignedUrl },

@@ -176,7 +176,9 @@ export const storage = area(
       id: "copyObject",
       http: "POST /v1/storage/copy",
       summary: "Copy an object without moving its bytes",
-      description: "Without metadata the object keeps the source's; with any, it has only what is given.",
+      description:
+        "Without metadata the object keeps the source's; with any, it has only what is given. It takes " +
+        "`storage:read` besides, because it reads the source.",
       scope: "storage:write",
       effect: "write",
       idempotent: "naturally",
@@ -184,21 +186,23 @@ export const storage = area(
       beyond: true,
       body: Transfer,
       replies: { 200: StoredObject },
-      faults: [...FIND_FAULTS, "precondition_failed", "plan_limit_reached"],
+      faults: ["missing_scope", ...FIND_FAULTS, "precondition_failed", "plan_limit_reached"],
       example: { source_bucket: "photos", source_key: "a.jpg", bucket: "photos", key: "b.jpg" },
     },
     moveObject: {
       id: "moveObject",
       http: "POST /v1/storage/move",
       summary: "Give an object another key or bucket",
-      description: "A copy, and then the removal of the source unless it was written meanwhile.",
+      description:
+        "A copy, and then the removal of the source unless it was written meanwhile. It takes " +
+        "`storage:read` besides.",
       scope: "storage:write",
       effect: "destroy",
       audit: "rollup",
       beyond: true,
       body: Transfer,
       replies: { 200: StoredObject },
-      faults: [...FIND_FAULTS, "precondition_failed", "plan_limit_reached"],
+      faults: ["missing_scope", ...FIND_FAULTS, "precondition_failed", "plan_limit_reached"],
       example: { source_bucket: "photos", source_key: "a.jpg", bucket: "photos", key: "b.jpg" },
     },
     usage: {

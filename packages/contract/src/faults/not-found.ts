@@ -60,6 +60,11 @@ export const notFoundFaults = {
     text: "database not found[: {id}][: {reason}]",
     help: "The project has no database with this id. A deleted one can be restored during its grace time; after that it is gone for good.",
   },
+  database_not_provisioned: {
+    status: 404,
+    text: "the project has no database yet; POST /v1/databases/provision makes one",
+    help: "The first statement of a caller that may write makes the project's default database. A read-only key, or one with `database:read` alone, makes none: call `POST /v1/databases/provision` with a key that has `database:manage`, or name another database by `database_id`.",
+  },
   branch_not_found: {
     status: 404,
     text: "branch not found[: {id}]",

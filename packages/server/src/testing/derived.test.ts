@@ -4,6 +4,7 @@ import { after, before, test } from "node:test"
 import {
   allOperations,
   isOurs,
+  isReplayed,
   mutates,
   type Operation,
   type Scope,
@@ -220,7 +221,7 @@ const eachSampled = (operations: readonly Operation[], check: (item: Sampled) =>
 
 test("a repeated Idempotency-Key is answered again without acting again, and without its secrets", async () => {
   const world = await worldOf("acme")
-  await eachSampled(mutations, async ({ operation, sample, name }) => {
+  await eachSampled(mutations.filter(isReplayed), async ({ operation, sample, name }) => {
     const caller = callerOf(world, operation)
     const input = (await sample(world)) as never
     const options = { idempotencyKey: `replay-${name}` }

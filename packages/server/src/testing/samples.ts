@@ -203,6 +203,11 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   },
   "databases.resetBranch": newBranch,
   "schema.table": newTable,
+  "encryption.encrypt": async () => ({ plaintext: "hello" }),
+  "encryption.rewrap": async ({ key }) => {
+    const made = await key.encryption.encrypt({ plaintext: "hello" })
+    return { ciphertext: "ciphertext" in made ? made.ciphertext : "" }
+  },
   "encryption.rotateKey": async () => ({}),
   "encryption.updateKey": async ({ key }) => {
     await key.encryption.encrypt({ plaintext: "for the first key" })

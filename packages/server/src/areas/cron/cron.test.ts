@@ -190,7 +190,7 @@ test("what cannot be is refused, with what the parser says", async t => {
 
 test("functions that are not there, and services until this installation has them, are refused", async t => {
   const { p } = await world(t)
-  const svc = await p.client("acme", "cron:write", "functions:invoke")
+  const svc = await p.client("acme", "cron:read", "cron:write", "functions:invoke")
   const missing = { status: 404, code: "function_not_found" }
   await assert.rejects(svc.cron.create({ name: "f", interval_seconds: 60, function_name: "f" }), missing)
   const { id } = await newSchedule(svc, "https://example.com/")
@@ -218,7 +218,7 @@ test("a zone in front of the expression is folded in, and the preview knows when
 test("a plan that is free has no runs within a minute", async t => {
   const { p } = await world(t)
   await p.tenant("free", "free")
-  const svc = await p.client("free", "cron:write")
+  const svc = await p.client("free", "cron:read", "cron:write")
   const target = { type: "http", url: "https://example.com/" } as const
   for (const fine of [{ cron: "*/5 * * * * *" }, { interval_seconds: 59 }]) {
     await assert.rejects(svc.cron.create({ name: uniqueName(), target, ...fine }), {

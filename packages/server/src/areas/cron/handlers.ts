@@ -1,12 +1,4 @@
-import {
-  acceptedMask,
-  admits,
-  areas,
-  CRON_SCHEDULES_MAX,
-  type CronTargetOf,
-  page,
-  pageOf,
-} from "@svc/contract"
+import { areas, CRON_SCHEDULES_MAX, type CronTargetOf, page, pageOf } from "@svc/contract"
 import { createSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
 import type { ScheduleTargets } from "../../core/schedule-targets.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
@@ -18,6 +10,7 @@ import { isUuid, newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import { CANCELLED_TOPIC, jobOf } from "./claim.ts"
 import { checkHttpTarget, originOf, unmasked } from "./http-target.ts"
 import { toExecution, toSchedule } from "./payloads.ts"
@@ -61,8 +54,7 @@ const checkTarget = async (
   const kind = scheduleTargets.find(target.type)
   if (!kind)
     throw fault("not_implemented", { reason: `nothing here runs targets of the type ${target.type}` })
-  if (!admits(call.principal.held, acceptedMask(kind.scope)))
-    throw fault("missing_scope", { scopes: kind.scope })
+  requireScope(call, kind.scope)
   await kind.check({ organizationId: call.organization.id, projectId: call.project?.id ?? null }, target)
 }
 

@@ -39,7 +39,7 @@ test("a schedule runs a statement on a database of its project, and tells how ma
   const [late] = await settled(svc, slow.id)
   assert.equal(late?.status, "timed_out")
 
-  const globex = await p.client("globex", "cron:write", "database:query")
+  const globex = await p.client("globex", "cron:read", "cron:write", "database:query")
   const stolen = {
     name: "stolen",
     interval_seconds: 60,
@@ -65,7 +65,7 @@ test("a schedule publishes an event to a topic of its project", async t => {
   const [execution] = await settled(svc, id)
   assert.deepEqual([execution?.status, execution?.error], ["succeeded", null])
   assert.equal((await svc.events.getTopic({ topic_id })).event_count, 1)
-  const globex = await p.client("globex", "cron:write", "events:publish")
+  const globex = await p.client("globex", "cron:read", "cron:write", "events:publish")
   await assert.rejects(globex.cron.create({ name: "evening", interval_seconds: 60, target }), {
     status: 404,
     code: "topic_not_found",

@@ -9,7 +9,7 @@ export interface Target {
   readonly volume: VolumeRef
 }
 
-/** How a request names a branch. Without any name it means the project's default database, made on first use. */
+/** How a request names a branch. Without any name it means the project's default database, made on first use by a caller who may write. */
 export interface TargetInput {
   readonly database_id?: string | null
   readonly branch_id?: string | null

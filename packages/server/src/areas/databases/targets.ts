@@ -1,5 +1,6 @@
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { holds } from "../../kernel/scopes.ts"
 import type { Directory } from "./directory.ts"
 import { projectOf } from "./lookup.ts"
 import type { Provision } from "./provision.ts"
@@ -7,7 +8,7 @@ import type { databaseStore } from "./store.ts"
 import type { Target, TargetInput } from "./target.ts"
 
 export interface Targets {
-  /** Throws `database_not_found` or `branch_not_found`; another tenant's answers like none. */
+  /** Throws `database_not_found`, `branch_not_found` or `database_not_provisioned`; another tenant's answers like none. */
   of(call: Call, input: TargetInput): Promise<Target>
 }
 
@@ -37,6 +38,8 @@ export const createTargets = (needs: {
     if (database_id) throw fault("database_not_found")
     const deleted = await needs.store.findDeletedDefault(query.organizationId, query.projectId)
     if (deleted) throw lacksDefault(deleted)
+    // Who may only read makes nothing, by a read either.
+    if (call.readOnly || !holds(call.principal, "database:query")) throw fault("database_not_provisioned")
     await needs.provision.getOrCreate(call)
     const made = await needs.directory.find(query)
     if (!made) throw fault("database_not_found")

@@ -286,10 +286,14 @@ test("the key is the organization's: every project's keys decrypt, and no other 
   assert.equal(await decrypted(wide, await encrypted(acme, "text")), "text")
 })
 
-test("a read-only key encrypts and decrypts, for that changes nothing, and does not rotate", async t => {
+test("a read-only key decrypts and does nothing else: encrypting makes the key and counts its uses", async t => {
   const p = await platform(t)
   const reader = p.as((await p.key("acme", BOTH_SCOPES, { read_only: true })).secret)
-  assert.equal(await decrypted(reader, await encrypted(reader, "text")), "text")
+  await assert.rejects(reader.encryption.encrypt({ plaintext: "text" }), refusedAs("key_read_only", 403))
+  assert.equal((await reader.encryption.key()).key_version, null)
+  const text = await encrypted(await p.client("acme", "encryption:use"), "text")
+  assert.equal(await decrypted(reader, text), "text")
+  await assert.rejects(reader.encryption.rewrap({ ciphertext: text }), refusedAs("key_read_only", 403))
   await assert.rejects(reader.encryption.rotateKey(), refusedAs("key_read_only", 403))
   await assert.rejects(
     reader.encryption.updateKey({ min_decryption_version: 1 }),

@@ -20,6 +20,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import type { FunctionCaller } from "../../services.ts"
 import { type Endpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import { toSubscription } from "./payloads.ts"
@@ -100,6 +101,8 @@ const checkTarget = async (
     if (reason !== undefined) throw fault("invalid_webhook_url", { reason })
     return url
   }
+  // Whoever has events run code must be allowed to run it.
+  requireScope(call, "functions:invoke")
   const caller = functions.current()
   if (!caller) throw fault("not_implemented", { reason: "the functions area does not run here" })
   if (function_name === undefined) throw fault("missing_parameter", { field: "config.function_name" })

@@ -1,6 +1,4 @@
 import {
-  acceptedMask,
-  admits,
   type areas,
   FUNCTION_ENV_BYTES_MAX,
   FUNCTION_MEMORY_MB_DEFAULT,
@@ -13,6 +11,7 @@ import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Offer } from "../../kernel/offer.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import type { ObjectReader } from "../../services.ts"
 import {
   type Code,
@@ -45,8 +44,7 @@ const readObject = async (
   { bucket, key }: { bucket: string; key: string },
   call: Call,
 ): Promise<Buffer> => {
-  if (!admits(call.principal.held, acceptedMask("storage:read")))
-    throw fault("missing_scope", { scopes: "storage:read" })
+  requireScope(call, "storage:read")
   const reader = objects.current()
   if (!reader) throw fault("not_implemented", { reason: "the storage area does not run here" })
   const body = await reader.read(call.project?.id ?? "", bucket, key)

@@ -2,6 +2,7 @@ import { areas, type Input, KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX, type Output } 
 import { parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import type {
   Eventually,
   KvEntry,
@@ -117,7 +118,9 @@ export const kvHandlers = implement(areas.kv, ({ kv }: { kv: KvPort }) => ({
     )
   },
 
-  async batch({ ops }, { owner, now, meter }) {
+  async batch({ ops }, call) {
+    const { owner, now, meter } = call
+    if (ops.some(({ op }) => op === "get")) requireScope(call, "kv:read")
     const all = ops.map(op => toOp(op, now))
     meter("kv_writes", ops.length - 1)
     const outcome = await served(() => kv.batch(owner, all, now.getTime()))

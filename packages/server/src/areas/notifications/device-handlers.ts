@@ -92,7 +92,7 @@ export const deviceHandlers = ({ recipients, box, providers, urlProblem }: Devic
       throw invalid(`there are ${NOTIFICATION_DEVICES_MAX} devices already`)
     call.describe({ targets: [{ type: "device", id: row.id }] })
     const isWeb = provider === "webpush" || provider === "unifiedpush"
-    const key = isWeb ? await providers.vapidPublicKey(db, organizationId) : undefined
+    const key = isWeb ? (await providers.row(db, organizationId)).vapid_public_key : undefined
     return { ...toDevice(row), ...(key !== undefined && { vapid_public_key: key }) }
   },
 

@@ -81,11 +81,11 @@ export const providerHandlers = ({ providers, urlProblem }: ProviderHandlerNeeds
 
   return {
     async webPushKey(_input: unknown, call: Call) {
-      return { public_key: await providers.vapidPublicKey(call.db, call.organization.id) }
+      return { public_key: (await providers.rowFor(call)).vapid_public_key }
     },
 
     async getProviders(_input: unknown, call: Call) {
-      return shown(await providers.row(call.db, call.organization.id))
+      return shown(await providers.rowFor(call))
     },
 
     async updateProviders({ webpush, fcm, apns }: Given, call: Call) {

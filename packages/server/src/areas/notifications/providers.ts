@@ -1,8 +1,10 @@
 import { generateKeyPair } from "node:crypto"
 import { promisify } from "node:util"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
+import { fault } from "../../kernel/fault.ts"
 import type { ApnsCredentials, FcmCredentials, VapidCredentials } from "../../ports/push/port.ts"
 
 export type ProviderRow = Tables["notifications.providers"]
@@ -75,12 +77,16 @@ export const createProviderSettings = ({
   return {
     row,
 
+    /** The same for a caller who may make nothing: refuses where the keys are still to be made. */
+    async rowFor({ db, organization, readOnly }: Call): Promise<ProviderRow> {
+      if (!readOnly) return row(db, organization.id)
+      const known = await find(db, organization.id)
+      if (!known) throw fault("key_read_only")
+      return known
+    },
+
     subjectOf: ({ vapid_subject }: ProviderRow): string =>
       vapid_subject ?? (baseUrl.startsWith("https:") ? baseUrl : "mailto:push@svc.invalid"),
-
-    async vapidPublicKey(db: Db, organizationId: string): Promise<string> {
-      return (await row(db, organizationId)).vapid_public_key
-    },
 
     seal: (organizationId: string, provider: "fcm" | "apns", value: object): Promise<string> =>
       box.seal(organizationId, contextOf(provider), JSON.stringify(value)),

@@ -4,6 +4,7 @@ import {
   type Output,
   page,
   pageOf,
+  type Scope,
   SEARCH_FACET_VALUES_MAX,
   SEARCH_FACETS_MAX,
   SEARCH_LANGUAGE_DEFAULT,
@@ -16,6 +17,7 @@ import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
 import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
 import type { Item } from "./documents.ts"
 import { parseFilter, pathOf } from "./filter.ts"
@@ -24,7 +26,13 @@ import type { Ingest } from "./ingest.ts"
 import { type RunRecord, runStore } from "./runs.ts"
 import { served } from "./served.ts"
 import { checkConfig } from "./sources/config.ts"
-import { type SourceChanges, type SourceRecord, type SourceView, sourceStore } from "./store.ts"
+import {
+  type SourceChanges,
+  type SourceRecord,
+  type SourceType,
+  type SourceView,
+  sourceStore,
+} from "./store.ts"
 import type { Writer } from "./writer.ts"
 
 type Operations = typeof areas.search.specs
@@ -45,6 +53,12 @@ const FIELDS_DEFAULT = [
   { path: "title", weight: 4 },
   { path: "text", weight: 1 },
 ]
+
+/** What a source reads is found by whoever may search, so it takes the right to read it. */
+const READ_BY_TYPE: Readonly<Partial<Record<SourceType, Scope>>> = {
+  database: "database:read",
+  storage: "storage:read",
+}
 
 const time = (date: Date | null): string | null => date?.toISOString() ?? null
 
@@ -154,6 +168,8 @@ const upsertHandler =
         reason: "a source of type database names the columns to search in fields",
       })
     checkConfig(changes.type, changes.config, urlProblem)
+    const read = READ_BY_TYPE[changes.type]
+    if (read) requireScope(call, read)
     try {
       if (known) {
         await sources.update(project, known.id, changes, now)

@@ -5,6 +5,7 @@ import type { Tenants } from "../../core/organizations/tenants.ts"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import { answerGet, answerHead, type Download } from "./download.ts"
 import type { HttpMetadata, ObjectStore, Place } from "./object-store.ts"
 import { announcedSize, objectPayload, overwriting, placeOf } from "./payloads.ts"
@@ -12,7 +13,7 @@ import { readAttributes } from "./rules/attributes.ts"
 import { parseDigest, readExpected } from "./rules/checksums.ts"
 import { checkKey } from "./rules/names.ts"
 import { type Grant, parseToken, pathOf, readGrant, signGrant } from "./rules/signed-urls.ts"
-import { mayWrite, type Signers } from "./signers.ts"
+import type { Signers } from "./signers.ts"
 import type { SigningKeys } from "./signing-keys.ts"
 import { bucketStore } from "./store/buckets.ts"
 
@@ -54,14 +55,14 @@ const toGrant = (input: Presign, keyId: string | undefined, expiresAt: number): 
 const UPLOAD_FIELDS = ["content_type", "content_length", "max_size", "checksum_sha256"] as const
 const DOWNLOAD_FIELDS = ["response_content_disposition", "response_content_type"] as const
 
-const checkPresign = ({ principal }: Call, input: Presign) => {
+const checkPresign = (call: Call, input: Presign) => {
   const isPut = input.method === "PUT"
   const wrong = (isPut ? DOWNLOAD_FIELDS : UPLOAD_FIELDS).find(field => input[field] !== undefined)
   if (wrong) throw fault("invalid_parameter", { reason: `${wrong} means nothing for this method` })
   checkKey(input.key)
   if (input.checksum_sha256 !== undefined) parseDigest("sha256", input.checksum_sha256)
-  if (!isPut || mayWrite(principal)) return
-  throw principal.readOnly ? fault("key_read_only") : fault("missing_scope", { scopes: "storage:write" })
+  if (isPut && call.readOnly) throw fault("key_read_only")
+  requireScope(call, isPut ? "storage:write" : "storage:read")
 }
 
 /** Headers that have to come with an upload. */

@@ -1,6 +1,7 @@
 import { type areas, type Input, LISTED_OBJECTS_DEFAULT } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { isFault } from "../../kernel/fault.ts"
+import { requireScope } from "../../kernel/scopes.ts"
 import { answerGet, answerHead, type Download } from "./download.ts"
 import type { ObjectStore } from "./object-store.ts"
 import { announcedSize, attributesOf, objectPayload, overwriting, placeOf } from "./payloads.ts"
@@ -87,10 +88,13 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
   },
 
   async copyObject(input: Transfer, call: Call) {
+    // A copy is read from its source, and may land where everybody reads.
+    requireScope(call, "storage:read")
     return objectPayload(await store.copy(placeOf(call), copyOf(input, call.now)))
   },
 
   async moveObject(input: Transfer, call: Call) {
+    requireScope(call, "storage:read")
     const place = placeOf(call)
     const object = await store.copy(place, copyOf(input, call.now))
     const isItself = input.source_bucket === input.bucket && input.source_key === input.key

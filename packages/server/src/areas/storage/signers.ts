@@ -1,16 +1,14 @@
-import { acceptedMask, admits } from "@svc/contract"
 import type { Keyring } from "../../core/keys/keyring.ts"
 import type { Principal } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isFault } from "../../kernel/fault.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import { holds } from "../../kernel/scopes.ts"
 
 const CACHED_MAX = 10_000
-const READS = acceptedMask("storage:read")
-const WRITES = acceptedMask("storage:write")
-
-export const mayWrite = ({ held, readOnly }: Principal): boolean => !readOnly && admits(held, WRITES)
+export const mayWrite = (principal: Principal): boolean =>
+  !principal.readOnly && holds(principal, "storage:write")
 
 export interface Signers {
   /** Whether the key that made a URL could still do itself what the URL allows. */
@@ -42,7 +40,7 @@ export const createSigners = (needs: {
     async allow(keyId, method, nowMs) {
       const { principal } = await known.find(keyId)
       if (!principal || (principal.key?.expiresAt && principal.key.expiresAt.getTime() <= nowMs)) return false
-      return method === "PUT" ? mayWrite(principal) : admits(principal.held, READS)
+      return method === "PUT" ? mayWrite(principal) : holds(principal, "storage:read")
     },
   }
 }

@@ -193,7 +193,7 @@ test("a bucket's name is unique in its project and usable as a host name", async
   for (const name of ["a..b", "a.-b", "192.168.0.1", "public", "xn--abc"])
     await refused(svc.storage.createBucket({ name }), "invalid_name")
   await refused(svc.storage.createBucket({ name: "s3" }), "validation_failed")
-  await (await p.client("globex", "storage:write")).storage.createBucket({ name: bucket })
+  await (await p.client("globex", "storage:read", "storage:write")).storage.createBucket({ name: bucket })
 })
 
 test("objects of another tenant are answered like ones that never existed", async t => {

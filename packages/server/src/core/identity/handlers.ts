@@ -1,6 +1,7 @@
-import { areas, plans, scopes } from "@svc/contract"
+import { areas, plans, scopeNames, scopes } from "@svc/contract"
 import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
+import { holds } from "../../kernel/scopes.ts"
 import type { Limits } from "../../kernel/stages/limit.ts"
 import { usageStore } from "../meters/store.ts"
 
@@ -38,7 +39,7 @@ export const identityHandlers = implement(areas.identity, ({ limits, areaStates 
       organization: { id: organization.id, name: organization.name, plan: organization.plan },
       project: project && { id: project.id, name: project.name },
       user: user && { id: user.id, email: user.email, name: user.name },
-      scopes: [...principal.scopes],
+      scopes: scopeNames.filter(name => holds(principal, name)),
       rate_limits: {
         requests_per_second: organization.requestsPerSecond,
         burst: bucket.limit,

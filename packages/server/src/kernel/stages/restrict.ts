@@ -1,4 +1,4 @@
-import { isForgeable, mutates } from "@svc/contract"
+import { isForgeable, refusesReadOnly } from "@svc/contract"
 import type { Exchange, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
 
@@ -12,7 +12,7 @@ export const restrict =
       throw fault("publishable_key_not_allowed")
     }
     if (operation.scope === "session" && principal.type !== "session") throw fault(operation.refusals.session)
-    if (principal.readOnly && mutates(operation)) throw fault("key_read_only")
+    if (principal.readOnly && refusesReadOnly(operation)) throw fault("key_read_only")
     if (principal.type === "session" && isForgeable(operation)) checkOrigin(exchange, isOwnOrigin)
     return undefined
   }

@@ -55,11 +55,14 @@ export const adviceHandlers = implement(areas.advice, (needs: AdviceNeeds) => {
     }
   }
 
-  const optimize = createOptimizer({
-    withThrowawayBranch,
-    withSession: (target, work, signal) =>
-      sessions.use(target, "owner", ({ client }) => work(client), signal ? { signal } : undefined),
-  })
+  const optimizer = (readOnly: boolean) =>
+    createOptimizer({
+      // A copy takes room and a server of its own: more than a read-only key may cause.
+      withThrowawayBranch: readOnly ? () => Promise.reject(fault("key_read_only")) : withThrowawayBranch,
+      withSession: (target, work, signal) =>
+        sessions.use(target, "owner", ({ client }) => work(client), signal ? { signal } : undefined),
+    })
+  const optimizers = { reading: optimizer(true), any: optimizer(false) }
 
   return {
     async anomalies({ window_hours: hours = WINDOW_HOURS_DEFAULT, ...named }, call) {
@@ -91,7 +94,7 @@ export const adviceHandlers = implement(areas.advice, (needs: AdviceNeeds) => {
         ...(limit !== undefined && { limit }),
       }
       try {
-        return await optimize(target, request, call.now, call.signal)
+        return await optimizers[call.readOnly ? "reading" : "any"](target, request, call.now, call.signal)
       } catch (error) {
         throw refusal(error)
       }

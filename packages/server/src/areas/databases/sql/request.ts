@@ -1,10 +1,9 @@
 /** What the handlers of this area read from a call. */
-import { acceptedMask, admits, SQL_BYTES_MAX, SQL_ROWS_DEFAULT, SQL_TIMEOUT_MS_DEFAULT } from "@svc/contract"
+import { SQL_BYTES_MAX, SQL_ROWS_DEFAULT, SQL_TIMEOUT_MS_DEFAULT } from "@svc/contract"
 import type { AccountCall } from "../../../kernel/call.ts"
+import { holds } from "../../../kernel/scopes.ts"
 import type { Execution } from "./executor.ts"
 import type { ReadOnly } from "./failures.ts"
-
-const WRITES = acceptedMask("database:query")
 
 export interface SqlOptions {
   readonly read_only?: boolean
@@ -12,8 +11,8 @@ export interface SqlOptions {
   readonly max_rows?: number
 }
 
-const readOnlyOf = ({ readOnly, principal }: AccountCall, input: SqlOptions): ReadOnly => {
-  if (readOnly || !admits(principal.held, WRITES)) return "key"
+const readOnlyOf = ({ principal }: Pick<AccountCall, "principal">, input: SqlOptions): ReadOnly => {
+  if (principal.readOnly || !holds(principal, "database:query")) return "key"
   return input.read_only ? "request" : false
 }
 

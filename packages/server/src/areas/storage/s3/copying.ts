@@ -1,6 +1,7 @@
 /** Objects and parts whose content comes from another object. */
 import { Readable } from "node:stream"
 import { fault } from "../../../kernel/fault.ts"
+import { requireScope } from "../../../kernel/scopes.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { judgeRead, parseConditions } from "../rules/conditions.ts"
@@ -17,6 +18,8 @@ interface Source {
 
 /** `x-amz-copy-source: /bucket/key?versionId=null`, escaped like a path. */
 const readSource = ({ call }: S3Request): Source => {
+  // A copy is read from its source, and may land where everybody reads.
+  requireScope(call, "storage:read")
   const [path = "", query = ""] = (call.header("x-amz-copy-source") ?? "").split("?")
   checkVersion(Object.fromEntries(new URLSearchParams(query)))
   let decoded: string

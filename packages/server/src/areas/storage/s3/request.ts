@@ -9,19 +9,22 @@ import { document, NAMESPACE, text } from "./xml.ts"
 export type Query = Readonly<Record<string, unknown>>
 
 /** What handlers need of a call. */
-export type S3Call = Pick<Call, "header" | "headerNames" | "signed" | "now" | "stream" | "signal" | "meter">
+export type S3Call = Pick<
+  Call,
+  "header" | "headerNames" | "signed" | "principal" | "now" | "stream" | "signal" | "meter"
+>
 
 /** Headers that presigned URLs carry in their query. Checksums there are of no body: the URL was signed before there was one. */
 const HOISTED = /^x-amz-(?!checksum-|sdk-|content-sha256)/
 
 /** The call with headers from wherever its signature covers them. */
 export const s3CallOf = (call: Call, query: Query): S3Call => {
-  const { header, headerNames, signed, now, meter } = call
+  const { header, headerNames, signed, principal, now, meter } = call
   const isPresigned =
     signed !== null && (Object.hasOwn(query, "X-Amz-Signature") || Object.hasOwn(query, "AWSAccessKeyId"))
   const hoisted = isPresigned ? Object.keys(query).filter(name => HOISTED.test(name)) : []
   return {
-    ...{ signed, now, meter },
+    ...{ signed, principal, now, meter },
     header: name => header(name) ?? (hoisted.includes(name) ? fieldOf(query, name) : undefined),
     headerNames: () => [...headerNames(), ...hoisted],
     get stream() {
