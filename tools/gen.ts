@@ -7,6 +7,7 @@ import { operationHelp } from "../packages/cli/src/help.ts"
 import { allAreas, scopes } from "../packages/contract/src/index.ts"
 import { settings } from "../packages/server/src/settings.ts"
 import { databaseUrl, startTestServer } from "../packages/server/src/testing/database.ts"
+import { renderAuthority } from "./gen-authority.ts"
 import { renderErrorPages } from "./gen-errors.ts"
 import { renderRoutes } from "./gen-routes.ts"
 import { renderTables } from "./gen-tables.ts"
@@ -74,6 +75,7 @@ const render = async (): Promise<Map<string, string>> =>
     ["packages/sdk/src/routes.gen.ts", renderRoutes()],
     [`${DOCS}/configuration.md`, configuration()],
     [`${DOCS}/scopes.md`, scopeList()],
+    [`${DOCS}/authority.md`, renderAuthority()],
     [`${DOCS}/api.txt`, contents()],
     [`${DOCS}/cli.md`, commands()],
     ...[...renderErrorPages()].map(([name, text]) => [join("docs/errors", name), text] as const),

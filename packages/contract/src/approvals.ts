@@ -19,6 +19,12 @@ export const Approval = T.Object({
   method: T.String(),
   path: T.String(),
   summary: T.String(),
+  detail: Nullable(
+    T.String({
+      description:
+        "What of the request makes it high-risk, where its operation alone does not: the statements",
+    }),
+  ),
   risk: T.Literal("high"),
   request_digest: T.String({ description: "sha256 of the request, so that the approver can compare" }),
   requested_by: T.Object({ type: T.Literal("api_key"), key_id: Id, name: T.String() }),

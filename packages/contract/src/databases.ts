@@ -338,6 +338,7 @@ export const databases = area(
       summary: "Delete a branch for good",
       scope: "database:branch",
       effect: "destroy",
+      risk: "high",
       beyond: true,
       params: BranchId,
       replies: { 204: null },
@@ -352,6 +353,7 @@ export const databases = area(
         "is kept under `preserve_under_name`, and must be when the source is the branch itself.",
       scope: "database:branch",
       effect: "destroy",
+      risk: "high",
       beyond: true,
       params: BranchId,
       body: T.Object({
@@ -377,6 +379,7 @@ export const databases = area(
       description: "The connection string stays, and roles keep the passwords that they have in the branch.",
       scope: "database:branch",
       effect: "destroy",
+      risk: "high",
       beyond: true,
       params: BranchId,
       body: T.Object({ preserve_under_name: T.Optional(BranchName) }),

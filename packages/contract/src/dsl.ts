@@ -50,8 +50,11 @@ export interface OperationSpec {
   readonly description?: string
   readonly scope: Access
   readonly effect: Effect
-  /** A high-risk operation waits for a person when its key says `require_approval`. */
-  readonly risk?: "high"
+  /**
+   * A high-risk operation waits for a person when its key says `require_approval`; `by-input` does where what is asked
+   * is high-risk, as a statement may be, which its handler judges.
+   */
+  readonly risk?: "high" | "by-input"
   readonly project?: ProjectRule
   readonly envelope?: Envelope
   readonly audit?: AuditRule

@@ -233,6 +233,7 @@ export const events = area(
         "Both sign until the grace period is over, so that receivers can change in their own time.",
       scope: "events:manage",
       effect: "write",
+      risk: "high",
       params: T.Object(SubId),
       body: T.Object({
         grace_period_seconds: T.Optional(

@@ -115,6 +115,7 @@ export const functions = area(
       summary: "Delete a function with its versions, invocations and logs",
       scope: "functions:deploy",
       effect: "destroy",
+      risk: "high",
       params: One,
       replies: { 200: T.Object({ id: Id, deleted: T.Boolean() }) },
       faults: ["function_not_found"],

@@ -58,13 +58,14 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(operation.project !== "none", "project_not_in_organization"),
   ...when(refusesReadOnly(operation), "key_read_only"),
   ...when(isForgeable(operation), "csrf_failed"),
+  ...when(operation.risk !== undefined && operation.envelope === "s3", "approval_not_possible"),
 ]
 
 const tooMany = (operation: Operation): FaultCode[] => [
   ...when(operation.limit === "auth", "auth_rate_limited"),
   // Addresses that guess credentials are slowed down wherever they guess.
   ...when(operation.limit !== "auth" || operation.scope !== "public", "rate_limited"),
-  ...when(operation.risk === "high", "too_many_pending_approvals"),
+  ...when(operation.risk !== undefined && operation.envelope !== "s3", "too_many_pending_approvals"),
 ]
 
 /** Codes of the refusals that any operation of this shape can give, without those of the transport. */

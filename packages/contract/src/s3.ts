@@ -100,6 +100,7 @@ export const s3 = area(
     },
     deleteBucket: {
       ...writes,
+      risk: "high",
       id: "s3DeleteBucket",
       http: "DELETE /s3/{bucket}",
       summary: "Delete the bucket, once it is empty",
@@ -111,6 +112,7 @@ export const s3 = area(
     },
     postBucket: {
       ...writes,
+      risk: "high",
       id: "s3PostBucket",
       http: "POST /s3/{bucket}",
       summary: "Delete several objects",

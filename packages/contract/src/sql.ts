@@ -133,6 +133,7 @@ export const sql = area(
         "its own form.",
       scope: SCOPE,
       effect: "by-statement",
+      risk: "by-input",
       body: T.Object({
         sql: T.Optional(Sql),
         params: T.Optional(Params),
@@ -164,6 +165,7 @@ export const sql = area(
         "failure every result says what became of its statement.",
       scope: SCOPE,
       effect: "by-statement",
+      risk: "by-input",
       body: T.Object({
         statements: T.Array(T.Object({ sql: Sql, params: T.Optional(Params) }), {
           minItems: 1,

@@ -144,6 +144,7 @@ export const webhooks = area(
         "secret before a new one signs beside it for 24 hours. Switching it off cancels what waits to be sent.",
       scope: "webhooks:write",
       effect: "write",
+      risk: "by-input",
       idempotent: "naturally",
       params: T.Object(Named),
       body: T.Object(fields),
@@ -173,6 +174,7 @@ export const webhooks = area(
         "With 0 seconds all of them end now.",
       scope: "webhooks:write",
       effect: "write",
+      risk: "high",
       params: T.Object(Named),
       body: T.Object({
         secret: T.Optional(Secret),

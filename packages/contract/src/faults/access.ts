@@ -191,6 +191,11 @@ export const permissionFaults = {
     text: "confirm your identity again to do this",
     help: "This act needs a sign-in from the last 15 minutes. Call `POST /v1/account/reauthenticate`, then repeat the request.",
   },
+  approval_not_possible: {
+    status: 403,
+    text: "the operation waits for a person's approval, for which this protocol has no answer[: {reason}]",
+    help: "The key has `require_approval`. Send the same by the platform's own operation, which answers 202 with the approval to wait for: `DELETE /v1/storage/buckets/{name}` in place of S3's, `POST /api/v1/sql` without the `Neon-` headers.",
+  },
   approval_rejected: {
     status: 403,
     text: "the request was not approved[: {reason}]",

@@ -33,6 +33,8 @@ export interface ScheduleTarget<Type extends CronTargetType = CronTargetType> {
   readonly scope: Scope
   /** Throws the fault for a target that cannot be saved: one that is not there, or lies in another project. */
   check(owner: ScheduleOwner, target: CronTargetOf<Type>): Promise<void>
+  /** What makes it high-risk, in words; undefined when nothing does. */
+  risk?(target: CronTargetOf<Type>): Promise<string | undefined>
   /** Does it once. What it throws is a failed attempt. */
   run(run: ScheduledRun, target: CronTargetOf<Type>): Promise<ScheduledOutcome>
 }

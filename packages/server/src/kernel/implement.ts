@@ -39,6 +39,8 @@ export interface BoundOperation {
   readonly accepted: ScopeMask | null
   /** Whether the pipeline wraps the handler in a transaction, with its audit entry and replay record. */
   readonly atomic: boolean
+  /** Judges the risk of what is asked; undefined where the declaration says it. */
+  readonly judge: JudgeRisk<Readonly<Record<string, unknown>>> | undefined
 }
 
 const WORDS: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
@@ -54,6 +56,35 @@ export const outsideTransaction = <H extends (...parameters: never[]) => unknown
   return handler
 }
 
+/** What of a request a judgement of its risk may look at. */
+export type RiskQuestion = Pick<Call, "principal" | "organization" | "project" | "header">
+
+/** Whether what is asked is high-risk, and what the person who decides is shown of it. */
+export type JudgeRisk<Input = never> = (
+  input: Input,
+  question: RiskQuestion,
+) => Awaitable<{ readonly detail: string } | undefined>
+
+const judges = new WeakMap<object, JudgeRisk<Readonly<Record<string, unknown>>>>()
+
+/** Gives the handler of an operation whose risk is `by-input` its judge. */
+export const withRisk = <H extends (input: never, call: never) => unknown>(
+  judge: JudgeRisk<Parameters<H>[0]>,
+  handler: H,
+): H => {
+  judges.set(handler, judge as JudgeRisk<Readonly<Record<string, unknown>>>)
+  return handler
+}
+
+const judgeOf = ({ name, risk }: Operation, handler: unknown) => {
+  const judge = judges.get(handler as object)
+  if ((risk === "by-input") !== (judge !== undefined))
+    throw new Error(
+      `${name}: the declaration and the handler differ in whether its risk is judged by its input`,
+    )
+  return judge
+}
+
 const onlyStatus = ({ replies }: Operation): number | null => {
   const [status, ...others] = Object.keys(replies)
   return others.length === 0 ? Number(status) : null
@@ -65,6 +96,7 @@ const bindOperation = (operation: Operation, handler: unknown): BoundOperation =
   status: onlyStatus(operation),
   accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
   atomic: operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
+  judge: judgeOf(operation, handler),
 })
 
 /** Binds an area's handlers to its contract. The map is total: a missing or a surplus handler does not compile. */

@@ -61,7 +61,7 @@ export interface Meters {
 
 export interface Approvals {
   /** Stores the request, sealed, and answers 202 with the record that a person decides on. */
-  request(exchange: Exchange): Promise<Reply>
+  request(exchange: Exchange, detail?: string): Promise<Reply>
 }
 
 /** Credit and quota (402). */

@@ -7,14 +7,14 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
-import { implement } from "../../kernel/implement.ts"
+import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import { CANCELLED_TOPIC, jobOf } from "./claim.ts"
 import { checkHttpTarget, originOf, unmasked } from "./http-target.ts"
 import { toExecution, toSchedule } from "./payloads.ts"
-import { readCron, readTarget, scheduleColumns } from "./schedule-input.ts"
+import { readCron, readTarget, type ScheduleInput, scheduleColumns } from "./schedule-input.ts"
 import { openTarget, sealTarget } from "./sealing.ts"
 import { cronStore, type Owner, type ScheduleRow } from "./store.ts"
 import { cronTimes, timesAfter } from "./timetable.ts"
@@ -176,9 +176,15 @@ const executionHandlers = (needs: CronHandlerNeeds) => {
 export const cronHandlers = implement(areas.cron, (needs: CronHandlerNeeds) => {
   const cancel = cancelWith(needs)
   const executions = executionHandlers(needs)
+  /** A schedule must not do unasked what its maker would have to ask for. */
+  const targetRisk: JudgeRisk<ScheduleInput> = async input => {
+    const target = readTarget(input)
+    const detail = target && (await needs.scheduleTargets.find(target.type)?.risk?.(target))
+    return detail === undefined ? undefined : { detail }
+  }
   return {
-    create: createWith(needs),
-    update: updateWith(needs),
+    create: withRisk(targetRisk, createWith(needs)),
+    update: withRisk(targetRisk, updateWith(needs)),
     getExecution: executions.get,
     cancelExecution: executions.cancel,
     trigger: executions.trigger,

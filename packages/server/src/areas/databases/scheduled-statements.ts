@@ -39,5 +39,13 @@ export const createScheduledStatements = (
     }
   }
 
-  return { scope: "database:query", check: async (owner, given) => void (await find(owner, given)), run }
+  return {
+    scope: "database:query",
+    check: async (owner, given) => void (await find(owner, given)),
+    async risk({ statement }) {
+      const risk = await needs.guard.risk(statement)
+      return risk && `${risk}: ${statement}`
+    },
+    run,
+  }
 }

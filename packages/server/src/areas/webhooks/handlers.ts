@@ -17,7 +17,7 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement, type JudgeRisk, outsideTransaction, withRisk } from "../../kernel/implement.ts"
 import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
 import { toDelivery, toWebhook } from "./payloads.ts"
 import { unknownPatterns } from "./rules.ts"
@@ -132,6 +132,10 @@ const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
   },
 })
 
+/** Whoever knows the secret can speak for the platform to the endpoint. */
+const newSecretIsRisk: JudgeRisk<{ secret?: string }> = ({ secret }) =>
+  secret === undefined ? undefined : { detail: "gives the webhook another secret" }
+
 export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerNeeds) => {
   const { deliveries, changes, urlProblem } = needs
   const secrets = createSecrets(needs)
@@ -189,7 +193,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       return shown(call, await findWebhook(call, id))
     },
 
-    async update({ id, tenant_id: _, secret: given, ...input }, call) {
+    update: withRisk(newSecretIsRisk, async ({ id, tenant_id: _, secret: given, ...input }, call) => {
       const before = await lockWebhook(call, id)
       const fields = fieldsOf(input, urlProblem)
       const secret = given === undefined ? undefined : checkSecret(given)
@@ -208,7 +212,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       await announce(call, row.id)
       call.describe({ targets: [target(row)] })
       return { ...(await shown(call, row)), ...(isNew && { secret }) }
-    },
+    }),
 
     async unregister({ id }, call) {
       const row = await lockWebhook(call, id)

@@ -59,6 +59,7 @@ test("a high-risk call of a key that must ask is answered 202 with the record a 
     method: "POST",
     path: "/v1/probe/danger",
     summary: "Do something that a person must approve",
+    detail: null,
     risk: "high",
     request_digest: approval.request_digest,
     requested_by: { type: "api_key", key_id: id, name: "deployer" },

@@ -30,11 +30,28 @@ interface Needs {
   readonly projects: Projects
 }
 
+interface SealedRequest {
+  readonly operation: string
+  readonly input: Readonly<Record<string, unknown>>
+  /** What the person who decides is shown of the input. */
+  readonly detail: string | undefined
+}
+
 const requestContext = (id: string) => `approval-request:${id}`
 const resultContext = (id: string) => `approval-result:${id}`
 
 /** Requests that wait for a person, and their one execution after the yes. */
 export const createApprovals = ({ database, box, audit, keyring, projects }: Needs) => {
+  const openRequest = async (row: ApprovalRow): Promise<SealedRequest> =>
+    parseJson(await box.open(row.organization_id, requestContext(row.id), row.sealed_request)) as SealedRequest
+
+  /** A request that does not open any more never runs; its record is shown all the same. */
+  const detailOf = (row: ApprovalRow): Promise<string | null> =>
+    openRequest(row).then(
+      ({ detail }) => detail ?? null,
+      () => null,
+    )
+
   const toApproval = async (row: ApprovalRecord, now: Date): Promise<ApprovalPayload> => ({
     id: row.id,
     status: row.status === "pending" && row.expires_at <= now ? "expired" : (row.status as ApprovalStatus),
@@ -42,6 +59,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
     method: row.method,
     path: row.path,
     summary: row.summary,
+    detail: await detailOf(row),
     risk: "high",
     request_digest: row.request_digest,
     requested_by: { type: "api_key", key_id: row.key_id, name: row.key_name },
@@ -62,7 +80,12 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
           },
   })
 
-  const toRow = async (exchange: Exchange, id: string, now: Date): Promise<ApprovalRow> => {
+  const toRow = async (
+    exchange: Exchange,
+    id: string,
+    now: Date,
+    detail: string | undefined,
+  ): Promise<ApprovalRow> => {
     const { operation, incoming, principal, project, input } = exchange
     const organizationId = exchange.organization?.id ?? ""
     const request = canonicalJson({
@@ -85,7 +108,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
       sealed_request: await box.seal(
         organizationId,
         requestContext(id),
-        JSON.stringify({ operation: operation.name, input }),
+        JSON.stringify({ operation: operation.name, input, detail } satisfies SealedRequest),
       ),
       ip: incoming.ip,
       status: "pending",
@@ -100,9 +123,9 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
     }
   }
 
-  const request = async (exchange: Exchange): Promise<Reply> => {
+  const request = async (exchange: Exchange, detail?: string): Promise<Reply> => {
     const now = new Date(exchange.nowMs)
-    const row = await toRow(exchange, newId(exchange.nowMs), now)
+    const row = await toRow(exchange, newId(exchange.nowMs), now, detail)
     const answer = reply(
       202,
       { status: "pending_approval", approval: await toApproval({ ...row, decider_email: null }, now) },
@@ -128,8 +151,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
 
   /** Everything is checked again: the key may have been revoked or narrowed since it asked. */
   const carryOut = async (row: ApprovalRow, call: InProcessCaller, nowMs: number): Promise<Reply> => {
-    const sealed = await box.open(row.organization_id, requestContext(row.id), row.sealed_request)
-    const { operation, input } = parseJson(sealed) as { operation: string; input: Record<string, unknown> }
+    const { operation, input } = await openRequest(row)
     const principal = await keyring.byId(row.key_id, nowMs)
     const project = row.project_id
       ? ((await projects.find(row.organization_id, row.project_id)) ?? null)

@@ -6,6 +6,7 @@ import { parentPort } from "node:worker_threads"
 import { loadModule, parseSync, SqlError } from "libpg-query"
 import type { GuardAnswer, GuardQuestion } from "./guard.ts"
 import { judge } from "./read-only.ts"
+import { riskOf } from "./risk.ts"
 
 await loadModule()
 
@@ -14,7 +15,8 @@ const isSyntaxError = (error: unknown): error is SqlError =>
 
 const answer = (sql: string): GuardAnswer["outcome"] => {
   try {
-    return { verdict: judge(parseSync(sql)) }
+    const tree = parseSync(sql)
+    return { verdict: judge(tree), risk: riskOf(tree) }
   } catch (error) {
     if (!isSyntaxError(error)) throw error
     return { syntaxError: { message: error.message, position: (error.sqlDetails?.cursorPosition ?? -1) + 1 } }

@@ -1,4 +1,4 @@
-/** Asks whether a statement may be run for a read-only caller. Fails closed: what cannot be judged is not run. */
+/** Asks whether a statement only reads, and whether it is high-risk. Fails closed: what cannot be judged counts as neither. */
 import { Worker } from "node:worker_threads"
 import { LRUCache } from "lru-cache"
 import { fault } from "../../../kernel/fault.ts"
@@ -11,7 +11,7 @@ export interface GuardQuestion {
 }
 
 type GuardOutcome =
-  | { readonly verdict: Verdict }
+  | { readonly verdict: Verdict; readonly risk: string | undefined }
   /** `position` counts characters from 1; 0 when it is not known. */
   | { readonly syntaxError: { readonly message: string; readonly position: number } }
   | { readonly unjudged: string }
@@ -24,6 +24,8 @@ export interface GuardAnswer {
 export interface Guard extends AsyncDisposable {
   /** Throws `key_read_only` (403) or `invalid_sql` (400) unless the statement only reads. */
   check(sql: string, readOnly: Exclude<ReadOnly, false>): Promise<void>
+  /** What makes the statement high-risk, in words; undefined when nothing does. Throws `invalid_sql` (400). */
+  risk(sql: string): Promise<string | undefined>
 }
 
 /** A text of this size takes the parser about 100 ms. */
@@ -113,17 +115,23 @@ export const createGuard = (): Guard => {
     return outcome
   }
 
+  const syntaxFault = ({ message, position }: { message: string; position: number }) =>
+    invalidSql(message, { sqlstate: "42601", severity: "ERROR", position: position || null })
+
   return {
+    async risk(sql) {
+      const outcome = await judged(sql)
+      if ("unjudged" in outcome) return `cannot be judged: ${outcome.unjudged}`
+      if ("syntaxError" in outcome) throw syntaxFault(outcome.syntaxError)
+      return outcome.risk
+    },
     async check(sql, readOnly) {
       const outcome = await judged(sql)
       if ("unjudged" in outcome)
         throw invalidSql(`it cannot be told whether this only reads: ${outcome.unjudged}`, {
           sqlstate: "54001",
         })
-      if ("syntaxError" in outcome) {
-        const { message, position } = outcome.syntaxError
-        throw invalidSql(message, { sqlstate: "42601", severity: "ERROR", position: position || null })
-      }
+      if ("syntaxError" in outcome) throw syntaxFault(outcome.syntaxError)
       if (!outcome.verdict.allowed) throw readOnlyFault(outcome.verdict.reason, readOnly)
     },
     [Symbol.asyncDispose]: () => parser[Symbol.asyncDispose](),

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream"
 import { areas, type Input, QUERY_LOG_LIMIT_DEFAULT, SQL_ROWS_MAX } from "@svc/contract"
 import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault, isFault } from "../../../kernel/fault.ts"
-import { implement } from "../../../kernel/implement.ts"
+import { implement, type JudgeRisk, withRisk } from "../../../kernel/implement.ts"
 import { OWNER_ROLE, READER_ROLE } from "../../../ports/engine/port.ts"
 import type { Target } from "../target.ts"
 import type { Targets } from "../targets.ts"
@@ -12,7 +12,7 @@ import type { LoginSessions } from "./login-sessions.ts"
 import { type NeonRequest, neonFormOf, neonRequestOf, toNeonFault, toNeonResult } from "./neon.ts"
 import type { QueryLog } from "./query-log.ts"
 import { type QueryLogRow, queryLogStore } from "./query-log-store.ts"
-import { executionOf } from "./request.ts"
+import { executionOf, readOnlyOf, type SqlOptions } from "./request.ts"
 import { type SqlResult, toFailure, toResult } from "./results.ts"
 import type { Statement } from "./statement.ts"
 import { streamStatement } from "./stream.ts"
@@ -37,6 +37,27 @@ const statementOf = ({ sql, params = [] }: { sql?: string; params?: unknown[] })
   if (sql === undefined) throw fault("missing_parameter", { field: "sql" })
   return { sql, params }
 }
+
+const DETAIL_LENGTH_MAX = 4_000
+
+/** The statements that a person decides on are shown to them with what is high-risk about them. */
+const judgeStatements =
+  <Asked extends SqlOptions>(
+    { guard }: SqlHandlerNeeds,
+    statementsOf: (input: Asked) => readonly string[],
+  ): JudgeRisk<Asked> =>
+  async (input, question) => {
+    if (readOnlyOf(question, input)) return undefined
+    const found: string[] = []
+    for (const sql of statementsOf(input)) {
+      const risk = await guard.risk(sql)
+      if (risk !== undefined) found.push(`${risk}: ${sql}`)
+    }
+    if (found.length === 0) return undefined
+    // Its driver takes every success for a result.
+    if (neonRequestOf(question.header)) throw fault("approval_not_possible")
+    return { detail: found.join("\n").slice(0, DETAIL_LENGTH_MAX) }
+  }
 
 /** One call's target, limits and place in the log. */
 interface Work {
@@ -219,29 +240,38 @@ const toEntry = (row: QueryLogRow) => {
 }
 
 export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
-  async execute(input, call) {
-    const neon = neonRequestOf(call.header)
-    // Their own form, which the declaration of the operation leaves to its description.
-    if (neon) {
-      if (input.queries) call.meter("sql_statements", Math.max(0, input.queries.length - 1))
-      const open = () => neonWorkOfKey(needs, call, input, neon)
-      return (await answerNeon(input, neon, open)) as never
-    }
-    const statement = statementOf(input)
-    const work = await workOf(needs, call, input)
-    if (call.header("accept")?.includes(NDJSON)) {
-      call.setHeader("content-type", NDJSON)
-      return (await stream(work, statement, input.array_mode)) as never
-    }
-    const executed = await runOne(work, statement)
-    return { ...resultOf(work, statement.sql, executed, input.array_mode), request_id: call.requestId }
-  },
+  execute: withRisk(
+    judgeStatements(needs, ({ sql, queries = [] }: ExecuteInput) => [
+      ...(sql === undefined ? [] : [sql]),
+      ...queries.map(({ query }) => query),
+    ]),
+    async (input, call) => {
+      const neon = neonRequestOf(call.header)
+      // Their own form, which the declaration of the operation leaves to its description.
+      if (neon) {
+        if (input.queries) call.meter("sql_statements", Math.max(0, input.queries.length - 1))
+        const open = () => neonWorkOfKey(needs, call, input, neon)
+        return (await answerNeon(input, neon, open)) as never
+      }
+      const statement = statementOf(input)
+      const work = await workOf(needs, call, input)
+      if (call.header("accept")?.includes(NDJSON)) {
+        call.setHeader("content-type", NDJSON)
+        return (await stream(work, statement, input.array_mode)) as never
+      }
+      const executed = await runOne(work, statement)
+      return { ...resultOf(work, statement.sql, executed, input.array_mode), request_id: call.requestId }
+    },
+  ),
 
-  async batch(input, call) {
-    call.meter("sql_statements", input.statements.length - 1)
-    const work = await workOf(needs, call, input)
-    return { ...(await runBatch(work, input)), request_id: call.requestId }
-  },
+  batch: withRisk(
+    judgeStatements(needs, ({ statements }: BatchInput) => statements.map(({ sql }) => sql)),
+    async (input, call) => {
+      call.meter("sql_statements", input.statements.length - 1)
+      const work = await workOf(needs, call, input)
+      return { ...(await runBatch(work, input)), request_id: call.requestId }
+    },
+  ),
 
   async neonQuery({ query, ...input }, call) {
     const neon = neonFormOf(call.header)

@@ -11,7 +11,7 @@ export interface SqlOptions {
   readonly max_rows?: number
 }
 
-const readOnlyOf = ({ principal }: Pick<AccountCall, "principal">, input: SqlOptions): ReadOnly => {
+export const readOnlyOf = ({ principal }: Pick<AccountCall, "principal">, input: SqlOptions): ReadOnly => {
   if (principal.readOnly || !holds(principal, "database:query")) return "key"
   return input.read_only ? "request" : false
 }

@@ -218,6 +218,8 @@ export const renderReplies = (
 ): JsonSchema =>
   Object.fromEntries([
     ...renderSuccesses(operation, replies),
-    ...(operation.risk === "high" ? [["202", renderWaiting(operation, replies)] as const] : []),
+    ...(operation.risk !== undefined && operation.envelope !== "s3"
+      ? [["202", renderWaiting(operation, replies)] as const]
+      : []),
     ...renderRefusals(operation, shared),
   ])
