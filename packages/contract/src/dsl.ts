@@ -79,7 +79,7 @@ export interface OperationSpec {
   readonly replies: Readonly<Record<number, TSchema | null>>
   readonly faults?: readonly FaultCode[]
   readonly meters?: readonly Meter[]
-  /** Fields of the reply that hold a secret shown once: a replay leaves them out. */
+  /** Fields of the reply that hold a secret shown once: the reply is kept sealed with the tenant's key for its replays. */
   readonly secrets?: readonly string[]
   /** JSON that comes as text/plain is read too: some clients name no type, and `fetch` then names that one. */
   readonly textAsJson?: true

@@ -183,7 +183,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const origins = ownOrigins(config)
   const pipeline = createPipeline({
     ...core,
-    ...{ clock, log, database, limits, replays, metrics },
+    ...{ clock, log, database, limits, replays, sealer: box, metrics },
     baseUrl: config.baseUrl,
     isOwnOrigin: origin => origins.has(origin),
   })

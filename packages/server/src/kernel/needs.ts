@@ -64,6 +64,12 @@ export interface Approvals {
   request(exchange: Exchange, detail?: string): Promise<Reply>
 }
 
+/** Seals texts with the tenant's key. `context` says what and whose a text is; it must be the same to open it. */
+export interface Sealer {
+  seal(tenantId: string, context: string, plaintext: string): Promise<string>
+  open(tenantId: string, context: string, sealed: string): Promise<string>
+}
+
 /** Credit and quota (402). */
 export interface Admission {
   admit(exchange: Exchange): Awaitable<void>

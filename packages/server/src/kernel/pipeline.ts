@@ -7,7 +7,16 @@ import { type Elsewhere, Fault, fault } from "./fault.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Logger } from "./log.ts"
 import type { Metrics } from "./metrics.ts"
-import type { Admission, Approvals, Audit, Credentials, Meters, Projects, Signatures } from "./needs.ts"
+import type {
+  Admission,
+  Approvals,
+  Audit,
+  Credentials,
+  Meters,
+  Projects,
+  Sealer,
+  Signatures,
+} from "./needs.ts"
 import type { Replays } from "./replays.ts"
 import { address } from "./stages/address.ts"
 import { approve } from "./stages/approve.ts"
@@ -25,6 +34,7 @@ export interface KernelNeeds {
   readonly database: Database
   readonly limits: Limits
   readonly replays: Replays
+  readonly sealer: Sealer
   readonly credentials: Credentials
   readonly signatures?: Signatures | undefined
   readonly projects: Projects
@@ -114,7 +124,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     restrict(needs.isOwnOrigin),
     authorize(needs.projects),
     validate,
-    replay(needs.replays),
+    replay(needs.replays, needs.sealer),
     approve(needs.approvals),
     admit(needs.admission),
     perform(needs),

@@ -219,7 +219,7 @@ type Sampled = ReturnType<typeof sampled>[number]
 const eachSampled = (operations: readonly Operation[], check: (item: Sampled) => Promise<void>) =>
   eachOf(sampled(operations), ({ operation }) => operation, check)
 
-test("a repeated Idempotency-Key is answered again without acting again, and without its secrets", async () => {
+test("a repeated Idempotency-Key is answered again without acting again, whole, secrets included", async () => {
   const world = await worldOf("acme")
   await eachSampled(mutations.filter(isReplayed), async ({ operation, sample, name }) => {
     const caller = callerOf(world, operation)
@@ -227,11 +227,9 @@ test("a repeated Idempotency-Key is answered again without acting again, and wit
     const options = { idempotencyKey: `replay-${name}` }
     const first = await caller.request(name, input, options)
     const second = await caller.request(name, input, options)
-    const shown = { ...(first.data as Record<string, unknown> | undefined) }
-    for (const secret of operation.secrets ?? []) delete shown[secret]
     assert.equal(second.headers.get("idempotent-replayed"), "true")
     assert.equal(second.status, first.status)
-    assert.deepEqual({ ...(second.data as Record<string, unknown> | undefined) }, shown)
+    assert.deepEqual(second.data, first.data)
   })
 })
 

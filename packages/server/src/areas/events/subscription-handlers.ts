@@ -101,12 +101,12 @@ const checkTarget = async (
     if (reason !== undefined) throw fault("invalid_webhook_url", { reason })
     return url
   }
-  // Whoever has events run code must be allowed to run it.
-  requireScope(call, "functions:invoke")
   const caller = functions.current()
   if (!caller) throw fault("not_implemented", { reason: "the functions area does not run here" })
   if (function_name === undefined) throw fault("missing_parameter", { field: "config.function_name" })
   if (!call.project) throw fault("invalid_parameter", { reason: "a function belongs to a project: name it" })
+  // Whoever has events run code must be allowed to run it.
+  requireScope(call, "functions:invoke")
   await caller.check({
     organizationId: call.organization.id,
     projectId: call.project.id,

@@ -5,19 +5,32 @@ import { canonicalJson } from "../canonical-json.ts"
 import type { Db } from "../db/database.ts"
 import type { Exchange, ReplayClaim, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
+import type { Sealer } from "../needs.ts"
 import type { ClaimKey, Replays } from "../replays.ts"
 
 const VALID_KEY = /^[\x21-\x7e]{1,255}$/
 
-/** A replay never shows a secret again. */
-const withoutSecrets = (operation: Operation, body: unknown): unknown => {
-  if (!operation.secrets || typeof body !== "object" || body === null) return body
-  return Object.fromEntries(Object.entries(body).filter(([field]) => !operation.secrets?.includes(field)))
+/**
+ * A reply with a secret that is shown once is kept sealed, so that a caller who lost it gets it whole, and nobody else
+ * from the database. It is the one kind of body that is kept as a string.
+ */
+const createKeeping = (sealer: Sealer, { secrets }: Operation, key: ClaimKey) => {
+  const context = `replay:${key.callerId}:${key.method}:${key.path}:${key.idempotencyKey}`
+  return {
+    closed: async (reply: Reply): Promise<Reply> =>
+      secrets && reply.body !== undefined
+        ? { ...reply, body: await sealer.seal(key.tenantId, context, JSON.stringify(reply.body)) }
+        : reply,
+    opened: async (reply: Reply): Promise<Reply> =>
+      secrets && typeof reply.body === "string"
+        ? { ...reply, body: JSON.parse(await sealer.open(key.tenantId, context, reply.body)) }
+        : reply,
+  }
 }
 
 /** Answers a repeated Idempotency-Key with the first reply, for 24 hours (specification 8.5). */
 export const replay =
-  (replays: Replays): Stage =>
+  (replays: Replays, sealer: Sealer): Stage =>
   exchange => {
     const { operation, incoming, principal } = exchange
     const idempotencyKey = incoming.header("idempotency-key")
@@ -31,7 +44,7 @@ export const replay =
       path: boundedPath(incoming.path),
       idempotencyKey,
     }
-    return claim(replays, exchange, key)
+    return claim(replays, exchange, key, createKeeping(sealer, operation, key))
   }
 
 const PATH_LENGTH_MAX = 512
@@ -85,7 +98,12 @@ const digestOf = async (stream: Readable): Promise<Buffer> => {
 
 const inUse = () => fault("idempotency_key_in_use", undefined, { headers: { "retry-after": "1" } })
 
-const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promise<Reply | undefined> => {
+const claim = async (
+  replays: Replays,
+  exchange: Exchange,
+  key: ClaimKey,
+  { closed, opened }: ReturnType<typeof createKeeping>,
+): Promise<Reply | undefined> => {
   const digest = createHash("sha256")
     .update(canonicalJson([exchange.project?.id ?? null, exchange.input, meaningfulHeaders(exchange)]))
     .digest()
@@ -96,16 +114,16 @@ const claim = async (replays: Replays, exchange: Exchange, key: ClaimKey): Promi
     const { bodyDigest } = claimed
     if (bodyDigest && !bodyDigest.equals(await digestOf(exchange.incoming.stream())))
       throw fault("idempotency_key_mismatch")
-    return { ...claimed.reply, headers: { ...claimed.reply.headers, "idempotent-replayed": "true" } }
+    const reply = await opened(claimed.reply)
+    return { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } }
   }
   const body = isBytes(exchange.operation) ? createBodyWatch() : undefined
   exchange.replay = {
     settled: false,
     ...(body && { body }),
     settle: async (db, reply) => {
-      const shown = { ...reply, body: withoutSecrets(exchange.operation, reply.body) }
       // Thrown inside the transaction of the effect, this takes the effect back: the retry has it.
-      if (!(await replays.settle(db, key, claimed.token, shown, body?.digest()))) throw inUse()
+      if (!(await replays.settle(db, key, claimed.token, await closed(reply), body?.digest()))) throw inUse()
     },
     release: () => replays.release(key, claimed.token),
   }
