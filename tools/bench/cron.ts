@@ -84,7 +84,13 @@ export const cronFigures: Part = async tell => {
   const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-cron-"))
   try {
     const settings = readConfig({
-      ...{ SVC_PORT: "0", SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off", SVC_LOG_LEVEL: "warn" },
+      ...{
+        SVC_PORT: "0",
+        SVC_DATA_DIR: dataDir,
+        SVC_RATE_LIMIT: "off",
+        SVC_AUTH_RATE_LIMIT: "off",
+        SVC_LOG_LEVEL: "warn",
+      },
       SVC_OUTBOUND_ALLOW: "127.0.0.0/8",
     })
     await using platform = await startPlatform(settings)

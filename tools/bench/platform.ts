@@ -56,7 +56,7 @@ export const start = async (
     stdio: ["ignore", "ignore", "inherit"],
     env: {
       ...Object.fromEntries(passed),
-      ...{ SVC_PORT: String(port), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off" },
+      ...{ SVC_PORT: String(port), SVC_DATA_DIR: dataDir, SVC_RATE_LIMIT: "off", SVC_AUTH_RATE_LIMIT: "off" },
       ...env,
     },
   })

@@ -46,6 +46,7 @@ import { createOutbound } from "./kernel/outbound/open.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
+import { createUnroutedCounter } from "./kernel/unrouted.ts"
 import { createDns } from "./ports/dns/resolver.ts"
 import { openGit } from "./ports/git/index.ts"
 import { openPush } from "./ports/push/index.ts"
@@ -85,7 +86,7 @@ const PRUNE_EVERY_MS = 3_600_000
 const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
   const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, runtime, search } = engines
   const { masterKey, secrets } = engines
-  const limits = createLimits(config.rateLimit)
+  const limits = createLimits(config)
   const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
 
@@ -187,10 +188,12 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     baseUrl: config.baseUrl,
     isOwnOrigin: origin => origins.has(origin),
   })
+  const countUnrouted = createUnroutedCounter({ credentials: core.credentials, limits, clock })
   inProcess = createInProcessCaller(pipeline, operations)
   const { hostGate } = services
   return {
     pipeline,
+    countUnrouted,
     operations,
     inProcess,
     metrics,
@@ -218,7 +221,7 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, operations, metrics, work, stopping, sending, hostGate, relay }: Assembled,
+  { pipeline, countUnrouted, operations, metrics, work, stopping, sending, hostGate, relay }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -227,6 +230,7 @@ const serve = async (
     renderErrors: { s3: renderS3Error },
     reroute: createS3Reroute({ domain: s3Domain(config), baseUrl }),
     gate: hostGate.current,
+    countUnrouted,
     relay,
   })
   const declarations = operations.map(({ operation }) => operation)

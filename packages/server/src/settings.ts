@@ -331,6 +331,12 @@ export const settings = {
     meaning: "`off` lifts the request limits of plans and addresses, for benchmarks.",
     parse: word("plan", "off"),
   },
+  authRateLimit: {
+    variable: "SVC_AUTH_RATE_LIMIT",
+    otherwise: "on",
+    meaning: "`off` lifts the limit of three log-ins a minute and address, for tests.",
+    parse: word("on", "off"),
+  },
   signup: {
     variable: "SVC_SIGNUP",
     otherwise: "open",

@@ -93,6 +93,7 @@ const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promi
     // The same for all, so that two platforms can share a database.
     SVC_MASTER_KEY: Buffer.alloc(32, "test").toString("base64"),
     SVC_RATE_LIMIT: "off",
+    SVC_AUTH_RATE_LIMIT: "off",
     SVC_TEXT_TO_SQL_MS: "60000",
     SVC_LOG_LEVEL: "silent",
     // The same driver on every machine, and the quickest.

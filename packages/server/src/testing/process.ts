@@ -136,7 +136,14 @@ export const spawnSvc = (t: TestContext, { env = {}, uid, ...options }: SpawnOpt
     cwd: "/",
     ...(uid === undefined ? {} : { uid, gid: uid }),
     // Nothing of the test's own environment: its SVC_ variables are not settings.
-    env: { PATH: process.env.PATH, SVC_DATA_DIR: dataDir, SVC_PORT: "0", SVC_RATE_LIMIT: "off", ...env },
+    env: {
+      PATH: process.env.PATH,
+      SVC_DATA_DIR: dataDir,
+      SVC_PORT: "0",
+      SVC_RATE_LIMIT: "off",
+      SVC_AUTH_RATE_LIMIT: "off",
+      ...env,
+    },
   })
   const texts = collect(child)
   // When its output is closed too, so that its last words are there.

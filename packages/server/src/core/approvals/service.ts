@@ -43,7 +43,9 @@ const resultContext = (id: string) => `approval-result:${id}`
 /** Requests that wait for a person, and their one execution after the yes. */
 export const createApprovals = ({ database, box, audit, keyring, projects }: Needs) => {
   const openRequest = async (row: ApprovalRow): Promise<SealedRequest> =>
-    parseJson(await box.open(row.organization_id, requestContext(row.id), row.sealed_request)) as SealedRequest
+    parseJson(
+      await box.open(row.organization_id, requestContext(row.id), row.sealed_request),
+    ) as SealedRequest
 
   /** A request that does not open any more never runs; its record is shown all the same. */
   const detailOf = (row: ApprovalRow): Promise<string | null> =>

@@ -7,6 +7,7 @@ import { type Fault, fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
 import { type Answer, logRefusal, type Pipeline, refusal } from "../pipeline.ts"
+import type { CountUnrouted } from "../unrouted.ts"
 import { createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
 import { answerOnSocket, createBrokenRequestHandler, createConnectionCloser } from "./connections.ts"
@@ -59,6 +60,8 @@ export interface HttpEdgeNeeds {
   readonly reroute?: Reroute
   /** Who answers for other hosts, once there is somebody. */
   readonly gate?: () => HostGate | undefined
+  /** Counts requests that reach no operation. */
+  readonly countUnrouted?: CountUnrouted
   /** How requests go on to other processes of the platform. */
   readonly relay?: Relay
 }
@@ -69,6 +72,7 @@ type CallerAddress = (request: IncomingMessage) => string
 interface OwnNeeds extends HttpEdgeNeeds {
   readonly callerAddress: CallerAddress
   readonly refuse: Refuse
+  readonly refuseUnrouted: Refuse
 }
 
 /** Who called: the platform's own word for it, or what the connection and trusted proxies tell. */
@@ -112,6 +116,18 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     sendWhole(request, response, rendered.status ?? status, rendered.text, named)
   }
 
+  const refuseUnrouted: Refuse = (request, response, error, extra) => {
+    if (!needs.countUnrouted) return refuse(request, response, error, extra)
+    const header = (name: string) => {
+      const value = request.headers[name]
+      return Array.isArray(value) ? value.join(", ") : value
+    }
+    needs.countUnrouted({ header, ip: callerAddress(request) }).then(
+      ({ headers, refusal }) => refuse(request, response, refusal ?? error, { ...headers, ...extra }),
+      failure => refuse(request, response, failure, extra),
+    )
+  }
+
   /** A promise only where the reply is a stream. */
   const write: Write = ({ operation }, { request, response }, result) => {
     const headers: Record<string, string> = result.headers
@@ -150,8 +166,8 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     }
   }
 
-  const router = createRoutes(operations, refuse, answer)
-  const own = { ...needs, callerAddress, bodies, write, refuse }
+  const router = createRoutes(operations, refuseUnrouted, answer)
+  const own = { ...needs, callerAddress, bodies, write, refuse, refuseUnrouted }
   const sockets = createWebSocketEdge(own)
   const app = createPagesApp({ routes: router, sockets }, own)
   app.addHook("onClose", async () => bodies[Symbol.dispose]())
@@ -205,7 +221,7 @@ const createPagesApp = (
   { routes, sockets }: { readonly routes: Routes; readonly sockets: WebSocketEdge },
   needs: OwnNeeds,
 ): FastifyInstance => {
-  const { reroute, gate, refuse, callerAddress } = needs
+  const { reroute, gate, refuse, refuseUnrouted, callerAddress } = needs
   const app = Fastify({
     logger: false,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX, ignoreTrailingSlash: false },
@@ -252,7 +268,7 @@ const createPagesApp = (
   })
   app.setNotFoundHandler((request, reply) => {
     reply.hijack()
-    refuse(request.raw, reply.raw, fault("route_not_found"))
+    refuseUnrouted(request.raw, reply.raw, fault("route_not_found"))
   })
   return app
 }

@@ -1,5 +1,5 @@
 import type { Principal } from "../call.ts"
-import type { Exchange, Stage } from "../exchange.ts"
+import type { Exchange, Incoming, Stage } from "../exchange.ts"
 import { type Fault, fault, isFault } from "../fault.ts"
 import type { Credentials, Signatures } from "../needs.ts"
 import type { Limits } from "./limit.ts"
@@ -23,6 +23,28 @@ const accept = (exchange: Exchange, principal: Principal): undefined => {
   return undefined
 }
 
+/** The principal of a bearer key or a session cookie; undefined without either. Throws the 401 that fits. */
+export const principalOf = (
+  credentials: Credentials,
+  incoming: Pick<Incoming, "header">,
+  nowMs: number,
+): Principal | Promise<Principal> | undefined => {
+  const authorization = incoming.header("authorization")
+  if (authorization !== undefined) {
+    const secret = BEARER.exec(authorization)?.[1]
+    if (secret === undefined) throw fault("invalid_api_key")
+    return credentials.key(secret, nowMs)
+  }
+  const token = sessionToken(incoming.header("cookie") ?? "")
+  if (token === undefined) return undefined
+  return credentials.session(
+    token,
+    incoming.header("x-svc-organization"),
+    incoming.header("x-svc-project") ?? incoming.header("x-project-id"),
+    nowMs,
+  )
+}
+
 /** Who calls: a bearer key, a signature in a key's name, or the console's session cookie. A bad credential costs its address a token. */
 export const authenticate = (
   credentials: Credentials,
@@ -41,20 +63,9 @@ export const authenticate = (
   const look = (exchange: Exchange): Principal | Promise<Principal> => {
     if (exchange.operation.envelope === "s3" && signatures?.claims(exchange.incoming))
       return checkSignature(exchange, signatures.check)
-    const authorization = exchange.incoming.header("authorization")
-    if (authorization !== undefined) {
-      const secret = BEARER.exec(authorization)?.[1]
-      if (secret === undefined) throw fault("invalid_api_key")
-      return credentials.key(secret, exchange.nowMs)
-    }
-    const token = sessionToken(exchange.incoming.header("cookie") ?? "")
-    if (token === undefined) throw fault("missing_credentials")
-    return credentials.session(
-      token,
-      exchange.incoming.header("x-svc-organization"),
-      exchange.incoming.header("x-svc-project") ?? exchange.incoming.header("x-project-id"),
-      exchange.nowMs,
-    )
+    const found = principalOf(credentials, exchange.incoming, exchange.nowMs)
+    if (found === undefined) throw fault("missing_credentials")
+    return found
   }
 
   return exchange => {

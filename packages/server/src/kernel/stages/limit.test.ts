@@ -27,7 +27,7 @@ test("an IPv4 address is one bucket, a whole IPv6 /64 another", () => {
 const FREE = plans.free.requests_per_second
 
 const limited = (t: TestContext, env: PlatformOptions["env"] = {}) =>
-  platform(t, { env: { SVC_RATE_LIMIT: "plan", ...env } })
+  platform(t, { env: { SVC_RATE_LIMIT: "plan", SVC_AUTH_RATE_LIMIT: "on", ...env } })
 
 /** A key of a tenant on the free plan, as the headers that carry it. */
 const freeKey = async (p: Awaited<ReturnType<typeof limited>>, tenant: string) => {
@@ -143,13 +143,16 @@ test("log-in is three attempts a minute from one address, whoever they are for",
   for (let attempt = 0; attempt < 3; attempt++) {
     assert.deepEqual(await login("203.0.113.7"), [401, "invalid_credentials", null])
   }
-  assert.deepEqual(await login("203.0.113.7"), [429, "auth_rate_limited", "20"])
+  assert.deepEqual(await login("203.0.113.7"), [429, "auth_rate_limited", "60"])
   assert.deepEqual(await login("203.0.113.8"), [401, "invalid_credentials", null])
-  await p.clock.advance(19_000)
+  // A refused attempt does not count, and nothing trickles in before the minute is over.
+  await p.clock.advance(59_000)
   assert.deepEqual(await login("203.0.113.7"), [429, "auth_rate_limited", "1"])
   await p.clock.advance(1_000)
-  assert.deepEqual(await login("203.0.113.7"), [401, "invalid_credentials", null])
-  assert.deepEqual(await login("203.0.113.7"), [429, "auth_rate_limited", "20"])
+  for (let attempt = 0; attempt < 3; attempt++) {
+    assert.deepEqual(await login("203.0.113.7"), [401, "invalid_credentials", null])
+  }
+  assert.deepEqual(await login("203.0.113.7"), [429, "auth_rate_limited", "60"])
 })
 
 test("switched off, nothing is refused and the plan's size is still told", async t => {
@@ -159,4 +162,29 @@ test("switched off, nothing is refused and the plan's size is still told", async
     const response = await p.request("/v1/scopes", { headers })
     assert.deepEqual([response.status, response.headers.get("x-ratelimit-remaining")], [200, String(FREE)])
   }
+})
+
+test("what reaches no operation is counted and tells the limit too: unknown routes, other methods, bad credentials", async t => {
+  const p = await limited(t)
+  const headers = await freeKey(p, "acme")
+  let left = FREE
+  for (const [method, path, status] of [
+    ["GET", "/v1/no-such-route", 404],
+    ["PATCH", "/v1/kv/get", 405],
+  ] as const) {
+    const known = await p.request(path, { method, headers })
+    left -= 1
+    assert.deepEqual([known.status, known.headers.get("x-ratelimit-remaining")], [status, String(left)], path)
+    const unknown = await p.request(path, { method })
+    assert.equal(unknown.status, status)
+    assert.ok(unknown.headers.get("x-ratelimit-limit"), path)
+  }
+  for (const credential of [{}, { authorization: "Bearer svc_sk_wrong" }]) {
+    const refused = await p.request("/v1/me", { headers: credential })
+    assert.equal(refused.status, 401)
+    for (const name of ["limit", "remaining", "reset"])
+      assert.ok(refused.headers.get(`x-ratelimit-${name}`), name)
+  }
+  while (left-- > 0) await p.request("/v1/no-such-route", { headers })
+  assert.equal((await p.request("/v1/no-such-route", { headers })).status, 429)
 })

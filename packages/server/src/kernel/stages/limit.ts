@@ -2,9 +2,11 @@ import { isIPv6 } from "node:net"
 import { type Buckets, createBuckets, type Rate, type Taken } from "../buckets.ts"
 import type { Exchange, Stage } from "../exchange.ts"
 import { type Fault, fault } from "../fault.ts"
+import { createSlidingWindows } from "../sliding-windows.ts"
 
-/** Sign-up, login and password reset: 3 a minute and address (specification 8.1). */
-const AUTH: Rate = { burst: 3, perSecond: 3 / 60 }
+/** Sign-up, login and password reset: 3 in any minute, by route, project and address (specification 8.1). */
+const AUTH_TRIES = 3
+const AUTH_SPAN_MS = 60_000
 const PUBLIC: Rate = { burst: 60, perSecond: 20 }
 const FAILED_CREDENTIALS: Rate = { burst: 30, perSecond: 1 }
 /** A signed-in person without an organization yet. */
@@ -20,10 +22,17 @@ export const addressBucket = (ip: string): string => {
   return [...left, ...zeros, ...right].slice(0, 4).join(":")
 }
 
+/** What of a call counts. */
+export type Caller = Pick<Exchange, "headers" | "nowMs" | "principal" | "organization"> & {
+  readonly incoming: Pick<Exchange["incoming"], "ip">
+}
+
 export interface Limits {
   readonly stage: Stage
+  /** Counts one call of this caller and tells the state; the 429 fault once the limit is passed. */
+  count(caller: Caller): Fault | undefined
   /** The 429 fault, when this address has failed too often; undefined while it may still try. */
-  failedCredential(exchange: Exchange): Fault | undefined
+  failedCredential(caller: Pick<Caller, "headers" | "nowMs" | "incoming">): Fault | undefined
   /** The organization's bucket as it stands. */
   peek(organizationId: string, perSecond: number, nowMs: number): Taken
 }
@@ -39,36 +48,60 @@ const announce = (headers: Record<string, string>, taken: Taken) => {
 const tooMany = (code: "rate_limited" | "auth_rate_limited", taken: Taken): Fault =>
   fault(code, undefined, { headers: { "retry-after": String(Math.max(1, Math.ceil(taken.waitMs / 1000))) } })
 
-const bucketOf = ({ operation, organization, principal, incoming }: Exchange): [string, Rate] => {
-  if (operation.limit === "auth") return [`auth:${operation.name}:${addressBucket(incoming.ip)}`, AUTH]
+const bucketOf = ({ organization, principal, incoming }: Caller): [string, Rate] => {
   if (organization) return [organization.id, organizationRate(organization.requestsPerSecond)]
   if (principal.user) return [principal.user.id, ACCOUNT]
   return [`public:${addressBucket(incoming.ip)}`, PUBLIC]
 }
 
+export interface LimitModes {
+  readonly rateLimit: "plan" | "off"
+  readonly authRateLimit: "on" | "off"
+}
+
 /** Token buckets: an organization's plan, an address on public routes. Every reply tells the state of its bucket. */
-export const createLimits = (mode: "plan" | "off", buckets: Buckets = createBuckets()): Limits => {
-  const count = (exchange: Exchange) => {
-    const [name, rate] = bucketOf(exchange)
-    const taken = buckets[mode === "plan" ? "take" : "peek"](name, rate, exchange.nowMs)
-    announce(exchange.headers, taken)
-    if (!taken.allowed)
-      throw tooMany(exchange.operation.limit === "auth" ? "auth_rate_limited" : "rate_limited", taken)
+export const createLimits = (
+  { rateLimit, authRateLimit }: LimitModes,
+  buckets: Buckets = createBuckets(),
+): Limits => {
+  const windows = createSlidingWindows(AUTH_TRIES, AUTH_SPAN_MS)
+  const take = buckets[rateLimit === "plan" ? "take" : "peek"]
+
+  const count = (caller: Caller): Fault | undefined => {
+    const [name, rate] = bucketOf(caller)
+    const taken = take(name, rate, caller.nowMs)
+    announce(caller.headers, taken)
+    return taken.allowed ? undefined : tooMany("rate_limited", taken)
+  }
+
+  const countAuth = ({ operation, principal, incoming, headers, nowMs }: Exchange): Fault | undefined => {
+    const name = `${operation.name}:${principal.project?.id ?? ""}:${addressBucket(incoming.ip)}`
+    const taken = windows.take(name, nowMs)
+    announce(headers, taken)
+    return taken.allowed ? undefined : tooMany("auth_rate_limited", taken)
   }
 
   return {
+    count,
+
     stage(exchange) {
       // A call from inside was counted when it came in from outside.
       if (exchange.incoming.principal) return undefined
-      if (exchange.operation.limit === "handler")
-        exchange.countRequest = organization => count({ ...exchange, organization })
-      else count(exchange)
+      if (exchange.operation.limit === "handler") {
+        exchange.countRequest = organization => {
+          const refusal = count({ ...exchange, organization })
+          if (refusal) throw refusal
+        }
+        return undefined
+      }
+      const isAuth = exchange.operation.limit === "auth" && authRateLimit === "on"
+      const refusal = isAuth ? countAuth(exchange) : count(exchange)
+      if (refusal) throw refusal
       return undefined
     },
 
     failedCredential({ incoming, nowMs, headers }) {
-      if (mode === "off") return undefined
-      const taken = buckets.take(`failed:${addressBucket(incoming.ip)}`, FAILED_CREDENTIALS, nowMs)
+      const taken = take(`failed:${addressBucket(incoming.ip)}`, FAILED_CREDENTIALS, nowMs)
       announce(headers, taken)
       return taken.allowed ? undefined : tooMany("rate_limited", taken)
     },

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream"
 import { isReplayed, type Operation, type Reply } from "@svc/contract"
 import { canonicalJson } from "../canonical-json.ts"
 import type { Db } from "../db/database.ts"
+import { parseJson } from "../exact-json.ts"
 import type { Exchange, ReplayClaim, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
 import type { Sealer } from "../needs.ts"
@@ -23,7 +24,7 @@ const createKeeping = (sealer: Sealer, { secrets }: Operation, key: ClaimKey) =>
         : reply,
     opened: async (reply: Reply): Promise<Reply> =>
       secrets && typeof reply.body === "string"
-        ? { ...reply, body: JSON.parse(await sealer.open(key.tenantId, context, reply.body)) }
+        ? { ...reply, body: parseJson(await sealer.open(key.tenantId, context, reply.body)) }
         : reply,
   }
 }
