@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
 import {
   allOperations,
+  describeScopes,
   isOurs,
   isReplayed,
   mutates,
@@ -115,7 +116,7 @@ test("a key without the scope is refused, and told which one is missing", async 
       const services = new Set(scopesOf(operation).map(scope => scope.split(":")[0] ?? ""))
       const refused = await knock(operation, bearer(await keyWithout(services)))
       assert.deepEqual([refused.status, refused.code], [403, "missing_scope"])
-      says(refused, `missing scope: ${scopesOf(operation).join(" or ")}`)
+      says(refused, `missing scope: ${describeScopes(scopesOf(operation))}`)
     },
   )
 })
