@@ -47,7 +47,7 @@ export const secondWords = (extras: Extras): ReadonlyMap<string, ReadonlySet<str
   return after.set("help", new Set(after.keys()))
 }
 
-/** In the order of their declaration: path, query, body. */
+/** In the order of their declaration: path, query, body. What the path names, a body may repeat: that is one field. */
 export const fieldsOf = (operation: Operation): readonly Field[] =>
   (
     [
@@ -56,13 +56,15 @@ export const fieldsOf = (operation: Operation): readonly Field[] =>
       ["body", operation.body],
     ] as const
   ).flatMap(([place, object]) =>
-    Object.entries(object?.properties ?? {}).map(([name, schema]) => ({
-      name,
-      flag: kebab(name),
-      schema: schema as Schema,
-      required: (object?.required as readonly string[] | undefined)?.includes(name) ?? false,
-      place,
-    })),
+    Object.entries(object?.properties ?? {})
+      .filter(([name]) => place !== "body" || !Object.hasOwn(operation.params?.properties ?? {}, name))
+      .map(([name, schema]) => ({
+        name,
+        flag: kebab(name),
+        schema: schema as Schema,
+        required: (object?.required as readonly string[] | undefined)?.includes(name) ?? false,
+        place,
+      })),
   )
 
 /** The fields that may be given without their flag, in this order. */

@@ -15,7 +15,7 @@ export const badInputFaults = {
   question_not_understood: {
     status: 400,
     text: "the question is not understood[: {reason}]",
-    help: "Text to SQL answers only when its statement uses every word of the question, and there is one way to join the tables. The text after the colon says what was not understood. Reword the question with the names of tables and columns, or write the statement and send it to `POST /api/v1/sql`. A language model, where the operator sets `SVC_AI_URL`, understands more.",
+    help: "Text to SQL answers only when its statement uses every word of the question, and there is one way to join the tables. The text after the colon says what was not understood: reword the question with the names of tables and columns, or send a statement to `POST /api/v1/sql`. A language model, where the operator sets `SVC_AI_URL`, understands more.",
   },
   question_not_read_only: {
     status: 400,

@@ -72,7 +72,7 @@ test("an organization has at most so many computers, however they are asked for"
 test("where nothing runs workloads the area says so, and refuses with the reason", async t => {
   const p = await platform(t, { env: { SVC_MODE: "production" } })
   const svc = await p.client("acme", ...SCOPES)
-  await assert.rejects(svc.computers.create({ name: "one", ...SMALL }), refusedAs("service_unavailable", 503))
+  await assert.rejects(svc.computers.create({ name: "one", ...SMALL }), refusedAs("not_implemented", 501))
   const { services } = await svc.identity.services()
   assert.equal(services.find(({ name }) => name === "computers")?.status, "degraded")
 })

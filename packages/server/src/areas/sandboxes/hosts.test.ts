@@ -97,7 +97,7 @@ test("what is deleted through another process ends where it runs", async t => {
 test("where nothing runs workloads the area says so, and refuses with the reason", async t => {
   const p = await platform(t, { env: { SVC_MODE: "production" } })
   const svc = await p.client("acme", ...SANDBOX_SCOPES)
-  await assert.rejects(svc.sandboxes.create(SMALL), refusedAs("service_unavailable", 503))
+  await assert.rejects(svc.sandboxes.create(SMALL), refusedAs("not_implemented", 501))
   const { services } = await svc.identity.services()
   const state = services.find(({ name }) => name === "sandboxes")
   assert.equal(state?.status, "degraded")
