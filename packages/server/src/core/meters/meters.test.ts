@@ -29,7 +29,7 @@ const writes = (p: TestPlatform, secret: string, count: number) => {
 
 test("what keys do at the same time is counted by key and metric, refusals included", async t => {
   const p = await platform(t)
-  const [one, other] = [await p.key("acme", ["kv:write"]), await p.key("acme", ["kv:write"])]
+  const [one, other] = [await p.key("acme", ["kv:read", "kv:write"]), await p.key("acme", ["kv:write"])]
   const svc = p.as(one.secret)
 
   await Promise.all([
