@@ -64,6 +64,8 @@ test("a signed URL that was changed anywhere, or is for another object, opens no
 
   assert.equal(await attempt(token), undefined)
   assert.equal(await attempt(token, "b"), "signed_url_invalid")
+  const { pathname } = new URL(`${head}/signed/${token}/b`)
+  assert.equal((await p.request(pathname, { method: "HEAD" })).status, 403)
   for (let at = 0; at < token.length; at += 1) {
     const other = token[at] === "A" ? "B" : "A"
     assert.equal(

@@ -59,6 +59,7 @@ test("parts that come in any order become one object, whose ETag is that of S3",
   const { size_bytes, upload_bytes, objects } = await svc.storage.usage()
   assert.deepEqual([objects, size_bytes, upload_bytes], [1, whole.length, 0])
   assert.deepEqual((await svc.storage.listMultipart({ bucket })).data, [])
+  await assert.rejects(svc.storage.listMultipart({ bucket: "no-such-bucket" }), { code: "bucket_not_found" })
 })
 
 test("an upload is completed only by the parts that are there, in order and large enough", async t => {

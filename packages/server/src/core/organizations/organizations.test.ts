@@ -45,6 +45,7 @@ test("a stranger cannot tell an organization from one that never existed", async
   const p = await platform(t)
   const { owner, org_id } = await found(p)
   const { svc } = await signUp(p)
+  assert.equal((await owner.svc.organizations.get({ org_id })).id, org_id)
   const attempts = (id: string) => [
     () => svc.organizations.get({ org_id: id }),
     () => svc.organizations.update({ org_id: id, name: "Mine" }),
