@@ -7,7 +7,7 @@ import type { Directory, ReadyBranch } from "./directory.ts"
 import { served } from "./served.ts"
 import { type SessionRole, type Sessions, sessionConfig } from "./sessions.ts"
 import { invalidSql } from "./sql/failures.ts"
-import { discardAll } from "./sql/statement.ts"
+import { lend } from "./sql/lend.ts"
 
 export interface SessionPools extends Sessions, AsyncDisposable {
   /** Lets go of every connection to the branch. */
@@ -122,16 +122,7 @@ export const createSessionPools = (needs: {
       if (!branch) throw fault("branch_not_found")
       using lease = await served(() => compute.acquire(branch, signal))
       const client = await connect(branch, poolOf(branch, role, lease.endpoint))
-      try {
-        const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
-        if (!cleaned) await discardAll(client)
-        client.release()
-        return result
-      } catch (error) {
-        // Whatever state it was left in, nobody else gets it.
-        client.release(true)
-        throw error
-      }
+      return await lend({ client, wakeMs: lease.endpoint.wakeMs }, work, cleaned)
     },
 
     async close({ volume }) {

@@ -18,8 +18,8 @@ import type { Target } from "../target.ts"
 import { WireRefusal, wrongPassword } from "../wire/error-response.ts"
 import { route } from "../wire/route.ts"
 import { invalidSql } from "./failures.ts"
+import { lend } from "./lend.ts"
 import { isServerError } from "./pipeline.ts"
-import { discardAll } from "./statement.ts"
 
 /** Connections of one role and password that requests share. */
 const CONNECTIONS_MAX = 20
@@ -191,16 +191,7 @@ export const createLoginSessions = (needs: {
           throw error
         })
         proven.set(digest(login.connectionString), login.branch.projectId)
-        try {
-          const result = await work({ client, wakeMs: lease.endpoint.wakeMs })
-          if (!cleaned) await discardAll(client)
-          client.release()
-          return result
-        } catch (error) {
-          // Whatever state it was left in, nobody else gets it.
-          client.release(true)
-          throw error
-        }
+        return await lend({ client, wakeMs: lease.endpoint.wakeMs }, work, cleaned)
       },
     }),
 

@@ -1,18 +1,14 @@
 /** Which statements a read-only caller may send: a judgement over the syntax tree of PostgreSQL's own grammar. */
 import { isDenied } from "./denied-functions.ts"
+import { findInTree, isTree, lastName, type Tree } from "./syntax-tree.ts"
 
 export type Verdict =
   | { readonly allowed: true }
   /** `reason` completes "only SELECT, SHOW and EXPLAIN are allowed": what is not. */
   | { readonly allowed: false; readonly reason: string }
 
-/** A node of the tree: `{ SelectStmt: { … } }`, lists of nodes, and plain values. */
-type Tree = { readonly [key: string]: unknown }
-
 const ALLOWED: Verdict = { allowed: true }
 const refuse = (reason: string): Verdict => ({ allowed: false, reason })
-
-const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null
 
 /** Parts of a SELECT that are more than reading, whatever stands in them. */
 const REFUSED_PARTS: ReadonlyMap<string, string> = new Map([
@@ -21,12 +17,6 @@ const REFUSED_PARTS: ReadonlyMap<string, string> = new Map([
   ["lockingClause", "FOR UPDATE and FOR SHARE lock rows"],
   ["LockingClause", "FOR UPDATE and FOR SHARE lock rows"],
 ])
-
-const lastName = (names: unknown): string => {
-  const last: unknown = Array.isArray(names) ? names.at(-1) : undefined
-  const text = isTree(last) && isTree(last.String) ? last.String.sval : undefined
-  return typeof text === "string" ? text : ""
-}
 
 const judgePart = (key: string, value: unknown): string | undefined => {
   const refused = REFUSED_PARTS.get(key)
@@ -40,23 +30,9 @@ const judgePart = (key: string, value: unknown): string | undefined => {
   return undefined
 }
 
-/** Looks at every part of the tree. A list of work instead of recursion: trees come as deep as their sender likes. */
 const judgeTree = (root: Tree): Verdict => {
-  const rest: unknown[] = [root]
-  while (rest.length > 0) {
-    const node = rest.pop()
-    if (!isTree(node)) continue
-    if (Array.isArray(node)) {
-      for (const part of node) rest.push(part)
-      continue
-    }
-    for (const [key, value] of Object.entries(node)) {
-      const reason = judgePart(key, value)
-      if (reason !== undefined) return refuse(reason)
-      rest.push(value)
-    }
-  }
-  return ALLOWED
+  const reason = findInTree(root, judgePart)
+  return reason === undefined ? ALLOWED : refuse(reason)
 }
 
 const judgeStatement = (statement: unknown): Verdict => {

@@ -1,8 +1,5 @@
 /** Which statements a person approves first where a key says `require_approval`: a judgement over the syntax tree. */
-
-type Tree = { readonly [key: string]: unknown }
-
-const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null
+import { findInTree, isTree, lastName, type Tree } from "./syntax-tree.ts"
 
 /** Statements that are high-risk whatever stands in them, by the name of their node. */
 const STATEMENTS: ReadonlyMap<string, string> = new Map([
@@ -38,23 +35,9 @@ const SECURITY = /^AT_(?:Disable|NoForce)RowSecurity$/
 const RUNS_TEXT =
   /^(?:(?:query|cursor|table|schema|database)_to_xml|dblink|crosstab|connectby|xpath_table$|ts_stat$|ts_rewrite$)/
 
-const lastName = (names: unknown): string => {
-  const last: unknown = Array.isArray(names) ? names.at(-1) : undefined
-  const text = isTree(last) && isTree(last.String) ? last.String.sval : undefined
-  return typeof text === "string" ? text.toLowerCase() : ""
-}
-
 /** Whether a condition looks at any column: `WHERE true` chooses no rows. */
-const namesColumn = (condition: unknown): boolean => {
-  const rest: unknown[] = [condition]
-  while (rest.length > 0) {
-    const node = rest.pop()
-    if (!isTree(node)) continue
-    if ("ColumnRef" in node || "CurrentOfExpr" in node) return true
-    rest.push(...Object.values(node))
-  }
-  return false
-}
+const namesColumn = (condition: unknown): boolean =>
+  findInTree(condition, key => key === "ColumnRef" || key === "CurrentOfExpr" || undefined) ?? false
 
 const riskOfAlter = ({ subtype, behavior }: Tree): string | undefined => {
   if (typeof subtype !== "string") return undefined
@@ -76,25 +59,10 @@ const riskOfPart = (key: string, value: unknown): string | undefined => {
   if (key === "AlterDomainStmt" && (value.subtype === "X" || value.def === undefined))
     return "alters and drops"
   if (key === "MergeWhenClause" && value.commandType === "CMD_DELETE") return "deletes by MERGE"
-  if (key === "FuncCall" && RUNS_TEXT.test(lastName(value.funcname))) return "runs SQL that is given as text"
+  if (key === "FuncCall" && RUNS_TEXT.test(lastName(value.funcname).toLowerCase()))
+    return "runs SQL that is given as text"
   return undefined
 }
 
 /** What makes a parsed text high-risk, wherever it stands in it: in a WITH, a rule, an EXPLAIN. Undefined: nothing. */
-export const riskOf = (tree: unknown): string | undefined => {
-  const rest: unknown[] = [tree]
-  while (rest.length > 0) {
-    const node = rest.pop()
-    if (!isTree(node)) continue
-    if (Array.isArray(node)) {
-      for (const part of node) rest.push(part)
-      continue
-    }
-    for (const [key, value] of Object.entries(node)) {
-      const reason = riskOfPart(key, value)
-      if (reason !== undefined) return reason
-      rest.push(value)
-    }
-  }
-  return undefined
-}
+export const riskOf = (tree: unknown): string | undefined => findInTree(tree, riskOfPart)
