@@ -92,6 +92,7 @@ const localEngine = ({ config, log, templatesDir }: Start): EngineProvider => ({
   runAs: config.runAs,
   programs: { 16: config.pgBinDir16, 17: config.pgBinDir17, 18: config.pgBinDir18 },
   templatesDir,
+  memoryMb: config.databaseMemoryMb,
   dedicated:
     config.dedicatedCgroup === undefined
       ? undefined

@@ -269,6 +269,13 @@ export const settings = {
       "Longest time, in milliseconds, to turn a question into a statement without a language model; what takes longer is refused.",
     parse: integer(10, 60_000, 200),
   },
+  databaseMemoryMb: {
+    variable: "SVC_DATABASE_MEMORY_MB",
+    otherwise: "1024",
+    meaning:
+      "Memory of a tenant database's server, where control groups can be made; half of it is the most that one of its sessions gets, everywhere on Linux.",
+    parse: integer(256, 4_194_304, 1024),
+  },
   dedicatedCgroup: {
     variable: "SVC_DATABASE_CGROUP",
     otherwise: "none: there is no tier dedicated",

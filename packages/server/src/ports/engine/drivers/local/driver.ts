@@ -20,6 +20,7 @@ import { bytesIn, createBases } from "./bases.ts"
 import { copyHead, copyPoint } from "./branching.ts"
 import { detectConfinement } from "./confine/detect.ts"
 import { detectResourceGroups } from "./confine/limits.ts"
+import { createVolumeMemory } from "./confine/memory.ts"
 import { readControlFile } from "./control-file.ts"
 import { canReflink, copyTree, syncFileSystem } from "./copy.ts"
 import { asPortError } from "./failures.ts"
@@ -52,11 +53,15 @@ export interface LocalEngineOptions {
   readonly dedicated?:
     | { readonly parentDir: string; readonly memoryBytes: number; readonly cpus: number }
     | undefined
+  /** Memory of each server of the other tiers; half of it is the most that one session gets. Default 1024. */
+  readonly memoryMb?: number | undefined
   readonly log: (line: string) => void
 }
 
 /** Sessions, their parallel workers and PostgreSQL's own processes. */
 const DEDICATED_PROCESSES_MAX = 512
+
+const MEMORY_MB_DEFAULT = 1024
 
 const openGroups = async ({ dedicated, log }: LocalEngineOptions): Promise<Host["dedicated"]> => {
   if (!dedicated) return undefined
@@ -119,6 +124,14 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     ...{ layout, versions, confinement, archiver, adminPassword: templates.adminPassword, log },
     starts: createStartQueue(STARTS_AT_ONCE),
     dedicated: await openGroups(options),
+    memory: opened.use(
+      createVolumeMemory({
+        root: layout.root,
+        bytes: (options.memoryMb ?? MEMORY_MB_DEFAULT) * 2 ** 20,
+        dedicatedBytes: options.dedicated?.memoryBytes,
+        log,
+      }),
+    ),
     demandOpen() {
       if (isClosing) throw new PortError("unavailable", "the engine is closing")
     },

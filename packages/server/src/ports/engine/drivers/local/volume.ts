@@ -8,6 +8,7 @@ import type { RecoveryWindow, VolumeState } from "../../port.ts"
 import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import type { Confinement } from "./confine/detect.ts"
 import type { Limits, ResourceGroups } from "./confine/limits.ts"
+import type { VolumeMemory } from "./confine/memory.ts"
 import { asPortError } from "./failures.ts"
 import type { Layout } from "./layout.ts"
 import type { VolumeRecord } from "./records.ts"
@@ -26,6 +27,7 @@ export interface Host {
   readonly starts: StartQueue
   /** What volumes of tier `dedicated` have for themselves; undefined where there is no such tier. */
   readonly dedicated: { readonly groups: ResourceGroups; readonly limits: Limits } | undefined
+  readonly memory: VolumeMemory
   readonly adminPassword: string
   readonly log: (line: string) => void
   /** Throws once the engine is being closed: a server that starts then would outlive it. */
@@ -166,12 +168,14 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
         volumeDir: layout.volumeDir(id),
         socketDir,
         programsDir: binaries.native,
+        processMemoryBytes: host.memory.ofProcess(tier),
       }
       const command = confinement.command(place, programOf(binaries, "postgres"), args)
       const server = await startServerProcess(command, {
         log: line => host.log(`${id}: ${line}`),
         spawned: async pid => {
           if (tier === "dedicated") await host.dedicated?.groups.admit(id, pid, host.dedicated.limits)
+          else await host.memory.admit(id, pid)
         },
       })
       const follower = host.archiver.follow({
@@ -195,6 +199,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     state = "idle"
     closed = follower.stop()
     await closed
+    await host.memory.release(id)
     host.stopped(id)
   }
 
@@ -209,6 +214,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     await Promise.race([follower.ended, late.promise])
     clearTimeout(timer)
     await follower.stop()
+    await host.memory.release(id)
     running = undefined
     state = "idle"
     return true

@@ -7,6 +7,8 @@ export interface ConfinedVolume {
   readonly volumeDir: string
   readonly socketDir: string
   readonly programsDir: string
+  /** Memory that each of its processes may have for itself; see `memory.ts`. Undefined: not bounded. */
+  readonly processMemoryBytes?: number | undefined
 }
 
 export interface ConfinedCommand {
@@ -76,10 +78,25 @@ const viewArguments = (view: View, volume: ConfinedVolume): readonly string[] =>
   ]
 }
 
-const bounds = (processesMax: number | undefined): readonly string[] => [
+/** Address space for programs, libraries and PostgreSQL's shared memory, which all processes of a server share. */
+const SHARED_BYTES = 1024 ** 3
+
+/**
+ * RLIMIT_DATA holds what a process allocates; RLIMIT_AS what it maps besides, which are files of parallel queries. No
+ * setting of PostgreSQL's does: a session may raise its `work_mem` as it likes. A process that reaches them gets an
+ * ordinary error of PostgreSQL's (53200), and works on.
+ */
+const memoryBounds = (bytes: number | undefined): readonly string[] =>
+  bytes === undefined ? [] : [`--data=${bytes}`, `--as=${2 * bytes + SHARED_BYTES}`]
+
+const bounds = (
+  processesMax: number | undefined,
+  { processMemoryBytes }: ConfinedVolume,
+): readonly string[] => [
   "prlimit",
   "--core=0",
   ...(processesMax === undefined ? [] : [`--nproc=${processesMax}`]),
+  ...memoryBounds(processMemoryBytes),
   "--",
 ]
 
@@ -111,7 +128,7 @@ export const asOwnUser = (options: {
     const words = [
       ...(namespaces ? ["unshare", "--net", "--ipc", ...(view ? ["--mount"] : []), "--"] : []),
       ...(view ? ["sh", "-c", script, "sh", ...viewArguments(view, volume)] : []),
-      ...bounds(processesMax),
+      ...bounds(processesMax, volume),
       ...["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups", ...withoutPrivileges, "--"],
       ...[program, ...args],
     ]
@@ -138,7 +155,7 @@ export const inUserNamespace = (options: {
       ...["unshare", "--user", "--map-root-user", "--net", "--ipc", "--mount", "--"],
       ...["sh", "-c", viewScript + lastNamespace + start, "sh", ...viewArguments(view, volume)],
       ...["unshare", "--user", "--keep-caps", `--map-user=${uid}`, `--map-group=${gid}`, "--"],
-      ...bounds(processesMax),
+      ...bounds(processesMax, volume),
       ...["setpriv", ...withoutPrivileges, "--", program, ...args],
     ]
     return asCommand(words, account ? { uid, gid } : {})

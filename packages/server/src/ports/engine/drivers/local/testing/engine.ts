@@ -6,7 +6,7 @@ import { join } from "node:path"
 import type { TestContext } from "node:test"
 import { makeTemplatesDir } from "../../../../../testing/database.ts"
 import type { EnginePort } from "../../../port.ts"
-import { openLocalEngine } from "../driver.ts"
+import { type LocalEngineOptions, openLocalEngine } from "../driver.ts"
 
 let templates: Promise<string> | undefined
 
@@ -49,11 +49,15 @@ export interface TestEngine {
 }
 
 /** Opens an engine on the folder, or on a new one; it ends with the test. */
-export const openTestEngine = async (t: TestContext, given?: string): Promise<TestEngine> => {
+export const openTestEngine = async (
+  t: TestContext,
+  given?: string,
+  options: Pick<LocalEngineOptions, "memoryMb"> = {},
+): Promise<TestEngine> => {
   const dataDir = given ?? (await newEngineDir(t))
   const lines: string[] = []
   const templatesDir = await sharedTemplates()
-  const engine = await openLocalEngine({ dataDir, templatesDir, log: line => lines.push(line) })
+  const engine = await openLocalEngine({ ...options, dataDir, templatesDir, log: line => lines.push(line) })
   atEnd(t, async () => engine[Symbol.asyncDispose]())
   return { engine, dataDir, lines }
 }
