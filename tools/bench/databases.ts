@@ -85,6 +85,30 @@ const lifecycle = async (svc: Svc, databasesDir: string) => {
   }
 }
 
+/** Copies of a database of 1 GB at a time, beside it and in place. */
+const copiesOfLarge = async (svc: Svc) => {
+  const { id } = await svc.databases.create({ name: "large", pg_version: 17 })
+  const run = (sql: string) => svc.sql.execute({ sql, database_id: id, timeout_ms: 300_000 })
+  for (let part = 0; part < 4; part++) {
+    const rows = "SELECT n, repeat(md5(n::text), 30) AS text FROM generate_series(1, 250000) n"
+    await run(part === 0 ? `CREATE TABLE large AS ${rows}` : `INSERT INTO large ${rows}`)
+  }
+  // At rest it gets an image, from which its later states are made.
+  await svc.databases.suspend({ id })
+  await run("CREATE TABLE t (n integer)")
+  const parent_timestamp = new Date().toISOString()
+  await run("INSERT INTO t VALUES (1)")
+  const from = performance.now()
+  await svc.databases.createBranch({ id, name: "earlier", parent_timestamp })
+  const branched = performance.now()
+  await svc.databases.pitr({ id, target_time: parent_timestamp, mode: "in_place" })
+  const restored = performance.now()
+  return {
+    branch_at_time_of_1gb_ms: Math.round(branched - from),
+    restore_in_place_of_1gb_ms: Math.round(restored - branched),
+  }
+}
+
 const pgbench = async (args: readonly string[], password: string): Promise<string> => {
   const { stdout } = await promisify(execFile)("pgbench", args, {
     env: { PATH: process.env.PATH, PGPASSWORD: password },
@@ -134,6 +158,7 @@ export const databaseFigures: Part = async (tell, dataDir) => {
   const svc = createSvc({ apiKey, baseUrl: BASE_URL })
   const databasesDir = realpathSync(join(dataDir, "databases"))
   tell(await lifecycle(svc, databasesDir))
+  tell(await copiesOfLarge(svc))
   for (const { id } of (await svc.databases.list({ limit: 200 })).data) {
     for (const branch of (await svc.databases.listBranches({ id, limit: 200 })).data) {
       await svc.databases.suspend({ id, branch_id: branch.id })

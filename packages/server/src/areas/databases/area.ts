@@ -136,6 +136,7 @@ export const databasesArea = defineArea({
       directory,
       making,
       namesEarlierHistory,
+      log,
     })
     const provision = createProvision({ database, making })
     const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))

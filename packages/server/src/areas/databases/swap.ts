@@ -4,6 +4,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
+import type { Logger } from "../../kernel/log.ts"
 import type { EnginePort, RecoveryPoint } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
@@ -36,8 +37,9 @@ export const createSwap = (needs: {
   directory: Directory
   making: Making
   namesEarlierHistory: NamesEarlierHistory
+  log: Logger
 }): Swap => {
-  const { database, changes, engine, box, compute, making } = needs
+  const { database, changes, engine, box, compute, making, log } = needs
 
   /** The branch's old volume, as a branch of its own with a password of its own. */
   const keep = async (branch: ReadyBranch, name: string, now: Date) => {
@@ -104,9 +106,15 @@ export const createSwap = (needs: {
         throw fault("name_taken", { resource: "branch", name: name ?? "" })
       })
     changes.applied(DATABASE_TOPIC, databaseId)
-    // Sessions of the old state end here; the next ones find the new.
-    await compute.suspend(branch)
-    if (kept) return
+    // Sessions of the old state end now; the next ones find the new. What is kept goes to rest in its own time.
+    const ended = compute.suspend(branch)
+    if (kept) {
+      ended.catch(error =>
+        log.warn({ err: error, volume: branch.volume.id }, "a kept state does not go to rest"),
+      )
+      return
+    }
+    await ended
     await engine.destroy(branch.volume)
     await databaseStore(database.db).deleteVolume(organizationId, branch.volume.id)
   }

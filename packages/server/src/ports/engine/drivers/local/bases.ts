@@ -1,6 +1,7 @@
 import { mkdir, readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { readControlFile } from "./control-file.ts"
+import { syncFileSystem } from "./copy.ts"
 import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
 import type { Records } from "./records.ts"
 import type { Host, Volume } from "./volume.ts"
@@ -36,6 +37,8 @@ export const createBases = (host: Host, records: Records): Bases => {
         ? copyRunning({ socketDir: volume.socketDir, password: host.adminPassword }, dataDir, draft, owners)
         : copyAtRest(dataDir, draft, owners),
     )
+    // Copies rely on it as soon as it is on record.
+    await syncFileSystem(layout.basesDir(id))
     const record = await records.get(id)
     const { redo, timeline, consistent } = image
     const base = { name, redo, timeline, consistent, consistentAt: image.takenAt.toISOString() }
@@ -66,7 +69,7 @@ export const createBases = (host: Host, records: Records): Bases => {
   }
 }
 
-/** Bytes that the files of a folder take on disk. Files that go meanwhile count for nothing. */
+/** Bytes that the files of a folder take on disk; what it shares with others by links counts in equal parts. */
 export const bytesIn = async (directory: string): Promise<number> => {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
   let bytes = 0
@@ -75,7 +78,8 @@ export const bytesIn = async (directory: string): Promise<number> => {
     if (entry.isDirectory()) bytes += await bytesIn(path)
     else
       bytes += await stat(path).then(
-        ({ blocks }) => blocks * 512,
+        ({ blocks, nlink }) => Math.ceil((blocks * 512) / nlink),
+        // Files that go meanwhile count for nothing.
         () => 0,
       )
   }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs"
-import { chown, mkdir, readdir, writeFile } from "node:fs/promises"
+import { appendFile, chown, mkdir, readdir, rm, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { errorCode } from "../../../../kernel/startup-error.ts"
 import { PortError } from "../../../port-error.ts"
@@ -9,6 +9,7 @@ import { readControlFile } from "./control-file.ts"
 import { copyTree, syncFileSystem } from "./copy.ts"
 import type { History } from "./history.ts"
 import { copyAtRest, copyRunning, type Image, madeWhole } from "./images.ts"
+import { type Beginning, dropLater, inherit, newestBeginning } from "./inherit.ts"
 import { TargetNotReached } from "./server-process.ts"
 import { WAL_SEGMENT_MB } from "./template.ts"
 import type { Host, Volume } from "./volume.ts"
@@ -53,19 +54,32 @@ interface Copying {
   readonly source: Volume
   readonly target: Volume
   readonly history: History
+  /**
+   * The files of the copy need not be on disk before somebody uses it, because the history that it inherits is: that is
+   * most of the time that a copy takes. The server begins without waiting for the disk, and waits from `settle` on.
+   */
+  readonly canBeMadeAgain: boolean
 }
 
-/** The volume's folder, whole and on disk, or not there at all. */
+/** A copy that runs, and where it parted from its source. */
+export interface Copied extends BranchedFrom {
+  /** What the copy can be made of again; undefined: its files are on disk and its history has not begun. */
+  readonly beginning: Beginning | undefined
+}
+
+/** The volume's folder, whole or not there at all; on disk, unless it can be made again from what is. */
 const fillVolume = async <Result>(
-  { host, target }: Copying,
+  { host, target, canBeMadeAgain }: Copying,
   fill: (dataDir: string) => Promise<Result>,
 ): Promise<Result> => {
   const folder = host.layout.volumeDir(target.record.id)
   return madeWhole(folder, async draft => {
     await mkdir(draft, { mode: 0o700 })
     if (target.owner) await chown(draft, target.owner.uid, target.owner.gid)
-    const result = await fill(join(draft, "data"))
-    await syncFileSystem(dirname(draft))
+    const dataDir = join(draft, "data")
+    const result = await fill(dataDir)
+    if (canBeMadeAgain) await appendFile(join(dataDir, "postgresql.auto.conf"), "fsync = 'off'\n")
+    else await syncFileSystem(dirname(draft))
     return result
   })
 }
@@ -95,11 +109,13 @@ const headRunning = async (copying: Copying): Promise<Image> => {
 }
 
 /** The newest state of the source. Nobody is connected to a volume at rest, and copying it then is quicker. */
-export const copyHead = async (copying: Copying): Promise<BranchedFrom> => {
-  const { host, source, target } = copying
+export const copyHead = async (asked: Omit<Copying, "canBeMadeAgain">, defer: boolean): Promise<Copied> => {
+  const { host, source, target, history } = asked
+  const canBeMadeAgain = defer && (await newestBeginning(history, source.record.id)) !== undefined
+  const copying = { ...asked, canBeMadeAgain }
   const sourceDir = host.layout.dataDir(source.record.id)
   // Its disk was lost; what is in the history was not.
-  if (source.state === "idle" && !existsSync(sourceDir)) return copyPoint(copying, { kind: "head" })
+  if (source.state === "idle" && !existsSync(sourceDir)) return copyPoint(asked, { kind: "head" }, defer)
   const isOrderly = async () => source.state === "idle" && (await readControlFile(sourceDir)).shutDown
   let image: Image | undefined
   if (source.state === "idle") {
@@ -109,14 +125,20 @@ export const copyHead = async (copying: Copying): Promise<BranchedFrom> => {
     await source.wake()
     image = await headRunning(copying)
   }
-  await target.wake()
+  const beginning = canBeMadeAgain ? await newestBeginning(history, source.record.id) : undefined
+  if (beginning) await inherit(copying, beginning, image.consistent)
+  await target.recover({ settings: [KEEP_LOG], waitsForDisk: beginning === undefined })
   // A running source went on after the image; of one at rest nothing was left to replay.
   const { lsn, time } = await lastReplayed(host, target)
   return {
     lsn: parseLsn(lsn) > parseLsn(image.consistent) ? lsn : image.consistent,
     time: image.takenAt > time ? image.takenAt : time,
+    beginning,
   }
 }
+
+/** The archiver, which comes when the server is there, begins with the segment in which the copy parted. */
+const KEEP_LOG = "wal_keep_size=64MB"
 
 const recoveryTarget = (point: RecoveryPoint): readonly string[] => {
   // A server that starts does not know the abbreviation Z yet.
@@ -127,7 +149,7 @@ const recoveryTarget = (point: RecoveryPoint): readonly string[] => {
 }
 
 /** The log lies in `pg_wal` already; PostgreSQL wants a command all the same, and takes a failing one for "not there". */
-const REPLAY = ["restore_command=false", "recovery_target_action=promote"]
+const REPLAY = ["restore_command=false", "recovery_target_action=promote", KEEP_LOG]
 
 /** How far the log was replayed that a server was started on. */
 const lastReplayed = async (host: Host, target: Volume): Promise<BranchedFrom> =>
@@ -140,16 +162,17 @@ const lastReplayed = async (host: Host, target: Volume): Promise<BranchedFrom> =
 
 /** `written` is how far the source had come for certain; undefined when it rests. */
 const replay = async (
-  { host, target }: Copying,
+  { host, target, canBeMadeAgain }: Copying,
   point: RecoveryPoint,
   written: Lsn | undefined,
 ): Promise<void> => {
+  const recover = (settings: readonly string[]) => target.recover({ settings, waitsForDisk: !canBeMadeAgain })
   try {
-    await target.recover([...REPLAY, ...recoveryTarget(point)])
+    await recover([...REPLAY, ...recoveryTarget(point)])
   } catch (error) {
     if (!(error instanceof TargetNotReached)) throw error
     // Nothing was committed between the end of the log and that time, so the end is that state.
-    await target.recover(REPLAY)
+    await recover(REPLAY)
     if (point.kind !== "lsn") return
     // PostgreSQL stops before what begins at a position, and there is nothing if that is the end.
     const end = parseLsn((await lastReplayed(host, target)).lsn)
@@ -159,12 +182,18 @@ const replay = async (
 }
 
 /** An earlier state of the source: an image from before the point, and the log from there up to it. */
-export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise<BranchedFrom> => {
-  const { host, source, target, history } = copying
+export const copyPoint = async (
+  asked: Omit<Copying, "canBeMadeAgain">,
+  point: RecoveryPoint,
+  defer: boolean,
+): Promise<Copied> => {
+  const { host, source, target, history } = asked
+  const copying = { ...asked, canBeMadeAgain: defer }
   const { id } = source.record
   const written = source.state === "active" ? await lastWritten(host, source) : undefined
   if (written) await archivedTo(source, written)
   const base = await history.baseFor(id, point)
+  const beginning = { base, files: await history.wal(id, base) }
   await fillVolume(copying, async dataDir => {
     await copyTree(base.dataDir, dataDir, {
       owner: target.owner,
@@ -172,18 +201,39 @@ export const copyPoint = async (copying: Copying, point: RecoveryPoint): Promise
       skip: path =>
         /^pg_wal\/[0-9A-F]/.test(path) || path.startsWith("pg_replslot/") || path === "postmaster.opts",
     })
-    await placeWal(await history.wal(id, base), target, dataDir)
+    await placeWal(beginning.files, target, dataDir)
     const signal = join(dataDir, "recovery.signal")
     await writeFile(signal, "", { mode: 0o600 })
     if (target.owner) await chown(signal, target.owner.uid, target.owner.gid)
+    if (defer) await inherit(copying, beginning)
   }).catch(error => {
     if (errorCode(error) !== "ENOENT") throw error
     throw new PortError("unavailable", "the history was shortened while it was read", error)
   })
   await replay(copying, point, written)
   const replayed = await lastReplayed(host, target)
+  if (defer) await dropLater(copying, beginning, replayed.lsn)
   return {
     lsn: point.kind === "lsn" ? point.lsn : replayed.lsn,
     time: point.kind === "time" ? point.time : replayed.time,
+    beginning: defer ? beginning : undefined,
   }
+}
+
+/** From here on the server of a copy waits for the disk as any other. */
+export const settle = (host: Host, target: Volume): Promise<void> =>
+  asAdmin({ socketDir: target.socketDir, password: host.adminPassword }, async client => {
+    await client.query("ALTER SYSTEM RESET fsync")
+    await client.query("SELECT pg_reload_conf()")
+    for (;;) {
+      const { rows } = await client.query<{ fsync: string }>("SHOW fsync")
+      if (rows[0]?.fsync === "on") return
+      await client.query("SELECT pg_sleep(0.005)")
+    }
+  })
+
+/** Makes a volume at rest anew from its own history, up to the last commit. */
+export const rebuild = async (host: Host, history: History, volume: Volume): Promise<void> => {
+  await rm(host.layout.volumeDir(volume.record.id), { recursive: true, force: true })
+  await copyPoint({ host, source: volume, target: volume, history }, { kind: "head" }, false)
 }

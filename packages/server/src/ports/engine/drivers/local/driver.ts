@@ -17,15 +17,17 @@ import type {
 } from "../../port.ts"
 import { ADMIN_ROLE, asAdmin } from "./admin.ts"
 import { bytesIn, createBases } from "./bases.ts"
-import { copyHead, copyPoint } from "./branching.ts"
+import { copyHead, copyPoint, rebuild as rebuildVolume, settle } from "./branching.ts"
 import { detectConfinement } from "./confine/detect.ts"
 import { detectResourceGroups } from "./confine/limits.ts"
 import { createVolumeMemory } from "./confine/memory.ts"
 import { readControlFile } from "./control-file.ts"
 import { canReflink, copyTree, syncFileSystem } from "./copy.ts"
+import { createDeferral } from "./deferral.ts"
 import { asPortError } from "./failures.ts"
 import { createHistory } from "./history.ts"
 import { madeWhole } from "./images.ts"
+import { inheritedBase } from "./inherit.ts"
 import { createLayout, type Layout } from "./layout.ts"
 import { removeLeftovers } from "./leftovers.ts"
 import { openRecords, type VolumeRecord } from "./records.ts"
@@ -150,9 +152,28 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     volumes.set(record.id, known)
     return known
   }
+  const deferral = opened.use(await createDeferral({ layout, records, log }))
+  const rebuilding = new Map<string, Promise<void>>()
+  /** The machine ended before the files of a copy were on disk. */
+  const rebuildOnce = (volume: Volume, record: VolumeRecord): Promise<void> => {
+    const rebuild = async () => {
+      log(`${record.id}: made again from its history, because the machine ended while it was new`)
+      await rebuildVolume(host, history, volume)
+      const { unsyncedSince: _, ...synced } = await records.get(record.id)
+      await records.save(synced)
+    }
+    const known = rebuilding.get(record.id) ?? rebuild().finally(() => rebuilding.delete(record.id))
+    rebuilding.set(record.id, known)
+    return known
+  }
   const get = async ({ id }: Pick<VolumeRef, "id">): Promise<Volume> => {
     host.demandOpen()
-    return volumeOf(await records.get(id))
+    const record = await records.get(id)
+    const volume = volumeOf(record)
+    if (record.unsyncedSince === undefined) return volume
+    if (record.unsyncedSince === deferral.bootId) deferral.sync(volume)
+    else await rebuildOnce(volume, record)
+    return volume
   }
 
   /** The record of a volume that is being made; saved only when it is there. */
@@ -220,12 +241,22 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     await clear(ref.id)
     const known = passwords.asIn && (await roles.verifiers(await awake(passwords.asIn)))
     const copying = { host, source, target, history }
-    const from = point.kind === "head" ? await copyHead(copying) : await copyPoint(copying, point)
+    const defer = deferral.bootId !== undefined
+    const copied = await (point.kind === "head" ? copyHead(copying, defer) : copyPoint(copying, point, defer))
+    const from = { lsn: copied.lsn, time: copied.time }
+    if (copied.beginning) await settle(host, target)
     await roles.setPasswords(target, credentials)
     await roles.settleOthers(target, { known, others: passwords.others })
     const parted = { volumeId: source.record.id, lsn: from.lsn, time: from.time.toISOString() }
-    await records.save({ ...record, from: parted })
-    beginHistory(target)
+    if (copied.beginning) {
+      const bases = [inheritedBase(copied.beginning, from)]
+      const unsynced = deferral.bootId === undefined ? {} : { unsyncedSince: deferral.bootId }
+      await records.save({ ...record, from: parted, bases, ...unsynced })
+      deferral.sync(target)
+    } else {
+      await records.save({ ...record, from: parted })
+      beginHistory(target)
+    }
     return from
   }
 

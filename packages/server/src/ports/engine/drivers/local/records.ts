@@ -26,6 +26,11 @@ export interface VolumeRecord {
   /** Its number among the volumes of this host: the server's user and socket follow from it. */
   readonly slot: number
   readonly bases: readonly Base[]
+  /**
+   * Present while the files of a copy may not be on disk: the start of the machine (its boot id) in which it was made.
+   * After another one it is made again from its history, which is.
+   */
+  readonly unsyncedSince?: string
   /** Where a copy parted from its source. */
   readonly from?: { readonly volumeId: string; readonly lsn: Lsn; readonly time: string }
 }

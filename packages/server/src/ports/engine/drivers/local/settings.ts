@@ -16,10 +16,10 @@ export const instanceSettings = (options: {
   version: PgVersion
   tier: Tier
   socketDir: string
-  /** Where replay ends, for the first start of a restored volume. */
-  recovery?: readonly string[]
+  /** For the first start of a copy. */
+  recovery?: { readonly settings: readonly string[]; readonly waitsForDisk: boolean }
 }): readonly string[] => {
-  const { version, tier, socketDir, recovery = [] } = options
+  const { version, tier, socketDir, recovery = { settings: [], waitsForDisk: true } } = options
   return [
     "listen_addresses=",
     `port=${SOCKET_PORT}`,
@@ -54,7 +54,7 @@ export const instanceSettings = (options: {
     "checkpoint_timeout=15min",
     "wal_compression=pglz",
     "hot_standby=off",
-    "fsync=on",
+    ...(recovery.waitsForDisk ? ["fsync=on"] : []),
     "full_page_writes=on",
     "synchronous_commit=on",
     "temp_file_limit=10GB",
@@ -74,6 +74,6 @@ export const instanceSettings = (options: {
     "log_timezone=UTC",
     "timezone=UTC",
     "lc_messages=C",
-    ...recovery,
+    ...recovery.settings,
   ]
 }

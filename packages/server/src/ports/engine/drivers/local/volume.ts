@@ -46,6 +46,13 @@ interface Running {
   readonly follower: WalFollower
 }
 
+export interface Recovery {
+  /** Where replay ends. */
+  readonly settings: readonly string[]
+  /** False: the server's own file of settings says whether it waits for the disk, which is meant to change. */
+  readonly waitsForDisk: boolean
+}
+
 /** What of a volume's record never changes. */
 export type VolumeIdentity = Pick<VolumeRecord, "id" | "pgVersion" | "tier" | "slot">
 
@@ -60,7 +67,7 @@ export interface Volume {
   /** Starts the server unless it runs; callers at the same time share the start. */
   wake(signal?: AbortSignal): Promise<void>
   /** Starts a server that first replays its log to a point. */
-  recover(settings: readonly string[]): Promise<void>
+  recover(start: Recovery): Promise<void>
   /** Tells whether a server ran. */
   suspend(): Promise<boolean>
   /** Stops the server, and does `work` before anybody can start it again. */
@@ -155,7 +162,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     synchronous = await wasSynchronous(dataDir)
   }
 
-  const start = async (recovery: readonly string[]): Promise<void> => {
+  const start = async (recovery: Recovery): Promise<void> => {
     state = "starting"
     try {
       await prepare()
@@ -227,7 +234,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
         ? "synchronous"
         : "asynchronous"
 
-  const startShared = (recovery: readonly string[], signal: AbortSignal | undefined) => {
+  const startShared = (recovery: Recovery, signal: AbortSignal | undefined) => {
     starting ??= inTurn(async () => {
       if (running !== undefined) return
       host.demandOpen()
@@ -252,9 +259,9 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
       return protection()
     },
     async wake(signal) {
-      if (state !== "active") await startShared([], signal)
+      if (state !== "active") await startShared({ settings: [], waitsForDisk: true }, signal)
     },
-    recover: settings => startShared(settings, undefined),
+    recover: recovery => startShared(recovery, undefined),
     suspend: () => inTurn(stop),
     end: work =>
       inTurn(async () => {
