@@ -132,14 +132,20 @@ test("a point from before an in-place restore is refused with the branch that ha
   const { id, default_branch_id } = await svc.databases.create({ name: "orders", pg_version: 18 })
   const run = (sql: string) => svc.sql.execute({ sql, database_id: id })
   await run("CREATE TABLE t AS SELECT 1 AS n")
+  const earlier = await momentBetween()
+  await run("UPDATE t SET n = 2")
   const target_time = await momentBetween()
-  await run("DROP TABLE t")
-  await svc.databases.pitr({ id, target_time, mode: "in_place" })
-  await run("DROP TABLE t")
+  for (const _ of ["once", "and to the same time again"]) {
+    await run("DROP TABLE t")
+    await svc.databases.pitr({ id, target_time, mode: "in_place" })
+    assert.deepEqual((await run("SELECT n FROM t")).rows, [{ n: 2 }])
+    // What is kept has its name from the time, which stands still here.
+    await p.clock.advance(1)
+  }
 
   let keptId = ""
   for (const mode of ["in_place", "new"] as const) {
-    await assert.rejects(svc.databases.pitr({ id, target_time, mode }), (error: Error) => {
+    await assert.rejects(svc.databases.pitr({ id, target_time: earlier, mode }), (error: Error) => {
       assert.match(error.message, /lies in the history of branch main_old_\d+T\d+Z/)
       keptId = /source_branch_id ([0-9a-f-]{36})/.exec(error.message)?.[1] ?? ""
       return true
@@ -149,7 +155,7 @@ test("a point from before an in-place restore is refused with the branch that ha
     id,
     branch_id: default_branch_id,
     source_branch_id: keptId,
-    source_timestamp: target_time,
+    source_timestamp: earlier,
   })
   assert.deepEqual((await run("SELECT n FROM t")).rows, [{ n: 1 }])
 })

@@ -29,10 +29,10 @@ export const versionOf = (
   return version
 }
 
-/** A name to keep a branch under that its owner did not choose: `main_old_20261121T093000Z`. */
+/** A name to keep a branch under that its owner did not choose: `main_old_20261121T093000123Z`. */
 export const keptName = (name: string, now: Date): string => {
-  const stamp = now.toISOString().replaceAll(/[-:]|\.\d+/g, "")
-  return `${name.slice(0, 40)}_old_${stamp}`
+  const stamp = now.toISOString().replaceAll(/[-:.]/g, "")
+  return `${name.slice(0, 38)}_old_${stamp}`
 }
 
 /** The point that a request names, by time or by position; `head` when it names none. */
