@@ -152,27 +152,13 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     volumes.set(record.id, known)
     return known
   }
-  const deferral = opened.use(await createDeferral({ layout, records, log }))
-  const rebuilding = new Map<string, Promise<void>>()
-  /** The machine ended before the files of a copy were on disk. */
-  const rebuildOnce = (volume: Volume, record: VolumeRecord): Promise<void> => {
-    const rebuild = async () => {
-      log(`${record.id}: made again from its history, because the machine ended while it was new`)
-      await rebuildVolume(host, history, volume)
-      const { unsyncedSince: _, ...synced } = await records.get(record.id)
-      await records.save(synced)
-    }
-    const known = rebuilding.get(record.id) ?? rebuild().finally(() => rebuilding.delete(record.id))
-    rebuilding.set(record.id, known)
-    return known
-  }
+  const rebuild = (volume: Volume) => rebuildVolume(host, history, volume)
+  const deferral = opened.use(await createDeferral({ layout, records, rebuild, log }))
   const get = async ({ id }: Pick<VolumeRef, "id">): Promise<Volume> => {
     host.demandOpen()
     const record = await records.get(id)
     const volume = volumeOf(record)
-    if (record.unsyncedSince === undefined) return volume
-    if (record.unsyncedSince === deferral.bootId) deferral.sync(volume)
-    else await rebuildOnce(volume, record)
+    await deferral.settle(volume, record)
     return volume
   }
 
@@ -241,7 +227,8 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     await clear(ref.id)
     const known = passwords.asIn && (await roles.verifiers(await awake(passwords.asIn)))
     const copying = { host, source, target, history }
-    const defer = deferral.bootId !== undefined
+    const { bootId } = deferral
+    const defer = bootId !== undefined
     const copied = await (point.kind === "head" ? copyHead(copying, defer) : copyPoint(copying, point, defer))
     const from = { lsn: copied.lsn, time: copied.time }
     if (copied.beginning) await settle(host, target)
@@ -250,7 +237,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     const parted = { volumeId: source.record.id, lsn: from.lsn, time: from.time.toISOString() }
     if (copied.beginning) {
       const bases = [inheritedBase(copied.beginning, from)]
-      const unsynced = deferral.bootId === undefined ? {} : { unsyncedSince: deferral.bootId }
+      const unsynced = bootId === undefined ? {} : { unsyncedSince: bootId }
       await records.save({ ...record, from: parted, bases, ...unsynced })
       deferral.sync(target)
     } else {
