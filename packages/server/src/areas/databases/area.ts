@@ -149,7 +149,7 @@ export const databasesArea = defineArea({
     }
     const statements = openStatements(services, { targets, directory, sessions, logins, tunnel }, opened)
     const calls = statements.queryLog.recordWire
-    wire = opened.use(await openDoor({ settings: postgres, directory, compute, log, calls }))
+    wire = opened.use(await openDoor({ settings: postgres, engine, directory, compute, log, calls }))
     const { port } = wire
     const payloads = createPayloads({
       address: () => ({ host: postgres.host, port, tlsRequired: isTlsRequired(postgres) }),

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { Logger } from "../../kernel/log.ts"
 import { errorCode, StartupError } from "../../kernel/startup-error.ts"
-import { DATABASE_NAME, type Endpoint } from "../../ports/engine/port.ts"
+import { DATABASE_NAME, type Endpoint, type EnginePort } from "../../ports/engine/port.ts"
 import type { PostgresSettings } from "../../services.ts"
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"
@@ -15,6 +15,7 @@ import { openWire, type Wire } from "./wire/wire.ts"
 
 export interface DoorNeeds {
   readonly settings: PostgresSettings
+  readonly engine: EnginePort
   readonly directory: Directory
   readonly compute: Compute
   readonly log: Logger
@@ -52,7 +53,7 @@ const KNOWN_MAX = 1_000
 
 /** The PostgreSQL port in front of all tenant databases. */
 export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
-  const { settings, directory, compute, log } = needs
+  const { settings, engine, directory, compute, log } = needs
   const known = new Map<string, ReadyBranch>()
 
   const remember = (branch: ReadyBranch) => {
@@ -62,13 +63,17 @@ export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
     if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest)
   }
 
-  const open = async (request: { branchId: string; user: string }): Promise<WireTarget> => {
-    const branch = await directory.findById(request.branchId)
-    if (!branch) throw wrongPassword(request.user)
+  /** Works on a branch's server while it is held awake. */
+  const withServer = async <Result>(
+    { branchId, user }: { branchId: string; user: string },
+    work: (branch: ReadyBranch, endpoint: Endpoint) => Result | Promise<Result>,
+  ): Promise<Result> => {
+    const branch = await directory.findById(branchId)
+    if (!branch) throw wrongPassword(user)
     remember(branch)
     try {
       using lease = await compute.acquire(branch)
-      return targetOf(lease.endpoint)
+      return await work(branch, lease.endpoint)
     } catch (error) {
       log.warn({ err: error, branch: branch.branchId }, "a database does not wake")
       throw new WireRefusal({
@@ -86,7 +91,10 @@ export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
       requireTls: settings.requireTls,
       tls: () => certificateOf(settings),
       log,
-      open,
+      open: request => withServer(request, (_branch, endpoint) => targetOf(endpoint)),
+      verifier: engine.capabilities.verifiers
+        ? request => withServer(request, ({ volume }) => engine.verifierOf(volume, request.user))
+        : undefined,
       activity(events) {
         for (const { branchId, connectionId, kind } of events) {
           const state =

@@ -139,6 +139,8 @@ export interface EngineCapabilities {
   readonly isolation: "user" | "namespace" | "container" | "none"
   /** Whether volumes are cut off from the network. */
   readonly network: "none" | "policy" | "open"
+  /** Whether `verifierOf` is offered. */
+  readonly verifiers: boolean
 }
 
 /** What an engine tells without being asked. */
@@ -181,6 +183,11 @@ export interface EnginePort extends AsyncDisposable {
    * a role, a limit of connections, rights taken away.
    */
   restoreAccess(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
+  /**
+   * What the server keeps of a role's password now (`SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`), for a
+   * proxy that checks passwords itself. Undefined for roles that may not log in by one. Wakes the volume.
+   */
+  verifierOf(volume: VolumeRef, role: string): Promise<string | undefined>
   window(volume: VolumeRef): Promise<RecoveryWindow>
   /** Drops the history before `before` as far as nothing after it needs it. */
   prune(volume: VolumeRef, before: Date): Promise<void>

@@ -220,6 +220,13 @@ describe("where TLS is required, the printed connection string", () => {
     await assert.rejects(viaPsql(wrongHost), /certificate|refused/)
   })
 
+  test("works with channel_binding=require in psql and psycopg", { skip: withoutPsql }, async t => {
+    assert.equal(await viaPsql(`${place.uri}&channel_binding=require`), 42)
+    const { psycopg = "" } = ofPython
+    if (withoutPython) t.diagnostic(withoutPython)
+    else assert.equal(await viaPython(psycopg, `${place.uri}&channel_binding=require`), 42)
+  })
+
   test("works in pg with the certificate checked", async () => {
     assert.equal(await viaPg(checked()), 42)
     await assert.rejects(viaPg(place.uri.replace("sslmode=require", "sslmode=verify-full")), /certificate/)

@@ -14,6 +14,14 @@ export interface Greeting {
     | { readonly kind: "startup"; readonly protocol: number; readonly parameters: StartupParameters }
   /** The host name that the client asked TLS for. */
   readonly sni: string | undefined
+  /** What a login is bound to, of the TLS connection. */
+  readonly binding: Buffer | undefined
+}
+
+/** What the proxy offers TLS with. */
+export interface TlsIdentity {
+  readonly context: SecureContext
+  readonly binding: Buffer | undefined
 }
 
 /** The first byte of a TLS handshake, which no startup packet has: it would announce hundreds of megabytes. */
@@ -23,7 +31,7 @@ const YES = Buffer.from("S")
 const NO = Buffer.from("N")
 
 export interface Greeter {
-  readonly secureContext: () => Promise<SecureContext>
+  readonly identity: () => Promise<TlsIdentity>
   readonly requireTls: RequireTls
 }
 
@@ -34,8 +42,17 @@ export const isLoopback = (address: string): boolean => /^(?:::ffff:)?127\.|^::1
 export const isLoopbackHost = (host: string): boolean =>
   /^(?:.+\.)?localhost$/i.test(host) || isLoopback(host)
 
-const secure = async (socket: Socket, { secureContext }: Greeter, direct: boolean) => {
-  const context = await secureContext()
+interface Channel {
+  readonly stream: Socket
+  readonly binding: Buffer | undefined
+}
+
+const secure = async (
+  socket: Socket,
+  { identity }: Greeter,
+  direct: boolean,
+): Promise<Channel | undefined> => {
+  const { context, binding } = await identity()
   // Bytes that came before the encryption would be taken for encrypted ones (CVE-2021-23214).
   if (!direct && socket.readableLength > 0) return undefined
   if (!direct) socket.write(YES)
@@ -55,7 +72,7 @@ const secure = async (socket: Socket, { secureContext }: Greeter, direct: boolea
     stream.destroy()
     return undefined
   }
-  return stream
+  return { stream, binding }
 }
 
 const sniOf = (stream: Socket): string | undefined =>
@@ -77,9 +94,11 @@ export const greet = async (
   if (!first) return undefined
   socket.unshift(first)
   const direct = first[0] === TLS_HANDSHAKE
-  let stream: Socket | undefined = direct ? await secure(socket, greeter, true) : socket
+  const plain: Channel = { stream: socket, binding: undefined }
+  let channel: Channel | undefined = direct ? await secure(socket, greeter, true) : plain
   let asked = false
-  while (stream) {
+  while (channel) {
+    const { stream, binding }: Channel = channel
     const packet = await readPacket(stream)
     if (!packet) break
     try {
@@ -90,7 +109,7 @@ export const greet = async (
         stream.write(NO)
       } else if (wants.kind === "tls") {
         if (stream !== socket) break
-        stream = await secure(socket, greeter, false)
+        channel = await secure(socket, greeter, false)
       } else {
         // Clients before version 17 ask to cancel without TLS, whatever their session uses.
         if (wants.kind === "startup" && stream === socket && mustEncrypt(socket, greeter.requireTls)) {
@@ -100,15 +119,15 @@ export const greet = async (
             hint: "Connect with sslmode=require.",
           })
         }
-        return { stream, wants, sni: sniOf(stream) }
+        return { stream, wants, sni: sniOf(stream), binding }
       }
     } catch (error) {
       if (!(error instanceof WireRefusal)) throw error
-      refuse(stream as Socket, error)
+      refuse(stream, error)
       return undefined
     }
   }
-  stream?.destroy()
+  channel?.stream.destroy()
   socket.destroy()
   return undefined
 }

@@ -1,5 +1,6 @@
 /** What the platform's process and the proxy's process tell each other. */
 import type { FinishedCall } from "./call-queue.ts"
+import type { VerifierRequest } from "./verifiers.ts"
 
 /** Where a branch takes connections: the file of a Unix socket, or a host (over TLS when `tls` is there). */
 export type WireTarget = {
@@ -61,6 +62,8 @@ export interface WireLimits {
 
 export interface ProxySettings {
   readonly requireTls: RequireTls
+  /** Whether passwords can be checked here, by what servers keep of them. */
+  readonly readsVerifiers: boolean
   readonly limits: WireLimits
 }
 
@@ -81,6 +84,7 @@ export type ToProxy =
 export type FromProxy =
   | { readonly kind: "open"; readonly id: number; readonly request: WireOpenRequest }
   | { readonly kind: "certificate"; readonly id: number }
+  | { readonly kind: "verifier"; readonly id: number; readonly request: VerifierRequest }
   | { readonly kind: "taken"; readonly connectionId: string }
   | { readonly kind: "activity"; readonly events: readonly WireActivity[] }
   | { readonly kind: "calls"; readonly calls: readonly WireCall[]; readonly missed: number }

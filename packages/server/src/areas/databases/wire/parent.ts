@@ -2,10 +2,12 @@
 import type { Socket } from "node:net"
 import { WireRefusal } from "./error-response.ts"
 import type { FromProxy, ToProxy, WireCertificate, WireOpenRequest, WireTarget } from "./messages.ts"
+import type { VerifierRequest } from "./verifiers.ts"
 
 export interface Parent {
   open(request: WireOpenRequest): Promise<WireTarget>
   certificate(): Promise<WireCertificate>
+  verifier(request: VerifierRequest): Promise<string | undefined>
   /** Resolves when the message is on its way. */
   tell(message: FromProxy): Promise<void>
 }
@@ -66,6 +68,7 @@ export const createParent = (heard: ParentEvents): Parent => {
   return {
     open: async request => (await ask(id => ({ kind: "open", id, request }))) as WireTarget,
     certificate: async () => (await ask(id => ({ kind: "certificate", id }))) as WireCertificate,
+    verifier: async request => (await ask(id => ({ kind: "verifier", id, request }))) as string | undefined,
     tell,
   }
 }

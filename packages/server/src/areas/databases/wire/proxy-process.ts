@@ -14,11 +14,13 @@ import type {
   WireOpenRequest,
   WireTarget,
 } from "./messages.ts"
+import type { VerifierRequest } from "./verifiers.ts"
 
 export interface ProxyNeeds extends ProxySettings {
   readonly tls: () => Promise<WireCertificate>
   readonly log: Logger
   readonly open: (request: WireOpenRequest) => Promise<WireTarget>
+  readonly verifier: (request: VerifierRequest) => Promise<string | undefined>
   readonly activity: (events: readonly WireActivity[]) => void
   readonly calls: (calls: readonly WireCall[], missed: number) => void
 }
@@ -71,6 +73,8 @@ const createAnswers = (needs: ProxyNeeds, send: (message: ToProxy) => void) => {
     open: (id: number, request: WireOpenRequest) =>
       answer(id, () => inTime(needs.open(request), needs.limits.openTimeoutMs)),
     certificate: (id: number) => answer(id, needs.tls),
+    verifier: (id: number, request: VerifierRequest) =>
+      answer(id, () => inTime(needs.verifier(request), needs.limits.openTimeoutMs)),
   }
 }
 
@@ -96,8 +100,8 @@ const createTold = () => {
   }
 }
 
-const forkProxy = ({ requireTls, limits }: ProxySettings): ChildProcess =>
-  fork(PROGRAM, [JSON.stringify({ requireTls, limits } satisfies ProxySettings)], {
+const forkProxy = ({ requireTls, readsVerifiers, limits }: ProxySettings): ChildProcess =>
+  fork(PROGRAM, [JSON.stringify({ requireTls, readsVerifiers, limits } satisfies ProxySettings)], {
     // Our own environment and options hold the platform's secrets, and are of no use there.
     env: {},
     execArgv: [],
@@ -129,6 +133,8 @@ export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => 
         return void answers.open(message.id, message.request)
       case "certificate":
         return void answers.certificate(message.id)
+      case "verifier":
+        return void answers.verifier(message.id, message.request)
       case "activity":
         told.note(message.events)
         return needs.activity(message.events)

@@ -4,21 +4,24 @@
  */
 import { createHash } from "node:crypto"
 import type { Socket } from "node:net"
-import { createSecureContext, type SecureContext } from "node:tls"
+import { createSecureContext } from "node:tls"
 import { createBranches } from "./branches.ts"
 import { createCallReports } from "./call-reports.ts"
+import { endPointBinding } from "./channel-binding.ts"
 import { SQLSTATE, terminated, WireRefusal } from "./error-response.ts"
+import type { TlsIdentity } from "./greeting.ts"
 import type { ProxySettings } from "./messages.ts"
 import { createParent } from "./parent.ts"
 import { farewell } from "./relay.ts"
 import { type SessionHost, serve } from "./session.ts"
+import { createVerifiers } from "./verifiers.ts"
 
 const CERTIFICATE_FOR_MS = 3_600_000
 const KEEP_ALIVE_AFTER_MS = 60_000
 /** For clients to hear that the platform stops. */
 const STOP_WITHIN_MS = 2_000
 
-const { requireTls, limits }: ProxySettings = JSON.parse(process.argv[2] ?? "{}")
+const { requireTls, readsVerifiers, limits }: ProxySettings = JSON.parse(process.argv[2] ?? "{}")
 
 const startups = new Map<string, number>()
 const sockets = new Set<Socket>()
@@ -94,13 +97,14 @@ const parent = createParent({
 const branches = createBranches(events => void parent.tell({ kind: "activity", events }))
 const reports = createCallReports((calls, missed) => parent.tell({ kind: "calls", calls, missed }))
 
-let certificate: Promise<{ context: SecureContext; secret: Buffer }> | undefined
+let certificate: Promise<TlsIdentity & { readonly secret: Buffer }> | undefined
 let certificateUntilMs = 0
 
 const readCertificate = async () => {
   const { key, cert } = await parent.certificate()
   const context = createSecureContext({ key, cert, minVersion: "TLSv1.2" })
-  return { context, secret: createHash("sha256").update("mock salts").update(key).digest() }
+  const secret = createHash("sha256").update("mock salts").update(key).digest()
+  return { context, secret, binding: readsVerifiers ? endPointBinding(cert) : undefined }
 }
 
 const currentCertificate = () => {
@@ -115,10 +119,11 @@ const currentCertificate = () => {
 }
 
 const host: SessionHost = {
-  greeter: { requireTls, secureContext: async () => (await currentCertificate()).context },
+  greeter: { requireTls, identity: currentCertificate },
   limits,
   mockSecret: async () => (await currentCertificate()).secret,
   open: parent.open,
+  verifiers: createVerifiers(parent.verifier),
   admit: branches.admit,
   leave: branches.leave,
   used: branches.used,

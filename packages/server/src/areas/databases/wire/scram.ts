@@ -1,4 +1,4 @@
-/** A client's side of SCRAM-SHA-256 (RFC 5802 and 7677), for servers to which the platform logs in for somebody. */
+/** SCRAM-SHA-256 (RFC 5802 and 7677): what both sides share, and a client's, for logging in to servers for somebody. */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from "node:crypto"
 import type { Duplex } from "node:stream"
 import { promisify } from "node:util"
@@ -6,9 +6,9 @@ import { readBytes } from "./reading.ts"
 
 export const AUTHENTICATION_OK = 0
 export const SASL = 10
-const SASL_CONTINUE = 11
-const SASL_FINAL = 12
-const MECHANISM = "SCRAM-SHA-256"
+export const SASL_CONTINUE = 11
+export const SASL_FINAL = 12
+export const MECHANISM = "SCRAM-SHA-256"
 const AUTHENTICATION = 0x52
 const ERROR = 0x45
 const NOTICE = 0x4e
@@ -41,43 +41,66 @@ export const message = (type: string, payload: string | Buffer): Buffer => {
 }
 
 /** An Authentication message with its code. */
-export const authentication = (code: number): Buffer => {
-  const payload = Buffer.alloc(4)
-  payload.writeInt32BE(code)
-  return message("R", payload)
+export const authentication = (code: number, body = ""): Buffer => {
+  const head = Buffer.alloc(4)
+  head.writeInt32BE(code)
+  return message("R", Buffer.concat([head, Buffer.from(body)]))
 }
 
 export const authenticationCode = ({ type, payload }: Message): number | undefined =>
   type === AUTHENTICATION && payload.length >= 4 ? payload.readInt32BE(0) : undefined
 
-const hmac = (key: Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest()
-const xor = (left: Buffer, right: Buffer): Buffer => left.map((byte, at) => byte ^ (right[at] ?? 0)) as Buffer
+/** What proves to a server that a client knows a role's password, and the other way round. */
+export interface ScramKeys {
+  readonly clientKey: Buffer
+  readonly serverKey: Buffer
+}
 
-const attributesOf = (text: string): ReadonlyMap<string, string> =>
+/** Of a server's challenge. */
+export interface ScramChallenge {
+  readonly salt: string
+  readonly iterations: number
+}
+
+/** Finds the keys for a server's salt; undefined breaks the login off. */
+export type KeysFor = (challenge: ScramChallenge) => Promise<ScramKeys | undefined>
+
+export const hmac = (key: Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest()
+export const sha256 = (bytes: Buffer): Buffer => createHash("sha256").update(bytes).digest()
+export const xor = (left: Buffer, right: Buffer): Buffer =>
+  left.map((byte, at) => byte ^ (right[at] ?? 0)) as Buffer
+
+export const attributesOf = (text: string): ReadonlyMap<string, string> =>
   new Map(text.split(",").map(part => [part.slice(0, 1), part.slice(2)]))
 
 const stretch = promisify(pbkdf2)
 
+export const keysOfPassword =
+  (password: string): KeysFor =>
+  async ({ salt, iterations }) => {
+    if (!(iterations > 0 && iterations <= ITERATIONS_MAX)) return undefined
+    // PostgreSQL takes a password that SASLprep forbids as it is; ASCII is the same either way.
+    const salted = await stretch(
+      password.normalize("NFKC"),
+      Buffer.from(salt, "base64"),
+      iterations,
+      32,
+      "sha256",
+    )
+    return { clientKey: hmac(salted, "Client Key"), serverKey: hmac(salted, "Server Key") }
+  }
+
 /** The answer to the server's challenge, and the signature by which it has to prove that it knows the password too. */
-const respond = async (password: string, nonce: string, challenge: string) => {
+const respond = async (keysFor: KeysFor, nonce: string, challenge: string) => {
   const attributes = attributesOf(challenge)
   const [serverNonce = "", salt = ""] = [attributes.get("r"), attributes.get("s")]
-  const iterations = Number(attributes.get("i"))
-  if (!serverNonce.startsWith(nonce) || !(iterations > 0 && iterations <= ITERATIONS_MAX)) return undefined
-  // PostgreSQL takes a password that SASLprep forbids as it is; ASCII is the same either way.
-  const salted = await stretch(
-    password.normalize("NFKC"),
-    Buffer.from(salt, "base64"),
-    iterations,
-    32,
-    "sha256",
-  )
-  const clientKey = hmac(salted, "Client Key")
+  if (!serverNonce.startsWith(nonce)) return undefined
+  const keys = await keysFor({ salt, iterations: Number(attributes.get("i")) })
+  if (!keys) return undefined
   const withoutProof = `c=biws,r=${serverNonce}`
   const exchanged = `n=,r=${nonce},${challenge},${withoutProof}`
-  const stored = createHash("sha256").update(clientKey).digest()
-  const proof = xor(clientKey, hmac(stored, exchanged)).toString("base64")
-  return { response: `${withoutProof},p=${proof}`, signature: hmac(hmac(salted, "Server Key"), exchanged) }
+  const proof = xor(keys.clientKey, hmac(sha256(keys.clientKey), exchanged)).toString("base64")
+  return { response: `${withoutProof},p=${proof}`, signature: hmac(keys.serverKey, exchanged) }
 }
 
 const proves = (payload: Buffer, signature: Buffer): boolean => {
@@ -96,7 +119,7 @@ const nextOf = async (server: Duplex): Promise<Message | undefined> => {
  * Logs in where a server asked for SASL. Resolves with undefined when it let in, and with its ErrorResponse otherwise; rejects
  * when it went away, or does not know the password itself.
  */
-export const logIn = async (server: Duplex, password: string): Promise<Buffer | undefined> => {
+export const logIn = async (server: Duplex, keysFor: KeysFor): Promise<Buffer | undefined> => {
   const nonce = randomBytes(18).toString("base64")
   const first = Buffer.from(`n,,n=,r=${nonce}`)
   const length = Buffer.alloc(4)
@@ -109,7 +132,7 @@ export const logIn = async (server: Duplex, password: string): Promise<Buffer | 
     if (code === AUTHENTICATION_OK && signature) return undefined
     if (code === SASL_FINAL && signature && proves(found.payload, signature)) continue
     if (code !== SASL_CONTINUE) break
-    const answer = await respond(password, nonce, found.payload.toString("latin1", 4))
+    const answer = await respond(keysFor, nonce, found.payload.toString("latin1", 4))
     if (!answer) break
     signature = answer.signature
     server.write(message("p", answer.response))

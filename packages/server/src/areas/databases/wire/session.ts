@@ -1,6 +1,7 @@
 /** One client's connection, from its first byte to its last. */
 import type { Socket } from "node:net"
 import type { ActiveConnection } from "./activity.ts"
+import { logInBound } from "./bound-login.ts"
 import { SQLSTATE, terminated, WireRefusal, wrongPassword } from "./error-response.ts"
 import { type Greeter, type Greeting, greet } from "./greeting.ts"
 import type { WireCall, WireLimits, WireOpenRequest, WireTarget } from "./messages.ts"
@@ -10,6 +11,7 @@ import { farewell, relay } from "./relay.ts"
 import { type Route, route } from "./route.ts"
 import { encodeStartup } from "./startup-packet.ts"
 import { cancelUpstream, connectUpstream } from "./upstream.ts"
+import type { Verifiers } from "./verifiers.ts"
 
 /** A session that a branch's server works for. */
 export interface LiveSession extends ActiveConnection {
@@ -23,6 +25,7 @@ export interface SessionHost {
   /** For salts of users who do not exist; does not change. */
   readonly mockSecret: () => Promise<Buffer>
   readonly open: (request: WireOpenRequest) => Promise<WireTarget>
+  readonly verifiers: Verifiers
   /** Counts the session as one of its branch; throws a `WireRefusal` when that has as many as it may. */
   readonly admit: (session: LiveSession, connectionsMax: number) => void
   readonly leave: (session: LiveSession) => void
@@ -46,7 +49,15 @@ interface Client {
 
 const WAKE_FAILED = "the database cannot be started now"
 
-const turnAway = async (stream: Socket, client: Client, host: SessionHost, at: Route, error: unknown) => {
+interface Refused {
+  readonly greeting: Greeting
+  readonly client: Client
+  readonly at: Route
+  readonly error: unknown
+}
+
+const turnAway = async (host: SessionHost, { greeting, client, at, error }: Refused) => {
+  const { stream, binding } = greeting
   if (!(error instanceof WireRefusal)) {
     host.warn("a connection to a database cannot be made", error)
     return farewell(stream, new WireRefusal({ sqlstate: SQLSTATE.cannotConnectNow, message: WAKE_FAILED }))
@@ -55,9 +66,16 @@ const turnAway = async (stream: Socket, client: Client, host: SessionHost, at: R
   const late = setTimeout(() => client.socket.destroy(), host.limits.startupTimeoutMs)
   const secret = await host.mockSecret()
   const identity = `${at.branchId}\0${at.user}`
-  const went = await mockLogin(stream, { secret, identity }).finally(() => clearTimeout(late))
-  if (went) farewell(stream, wrongPassword(at.user))
-  else stream.destroy()
+  try {
+    const went = await mockLogin(stream, { secret, identity, binding })
+    if (went) farewell(stream, wrongPassword(at.user))
+    else stream.destroy()
+  } catch (cause) {
+    if (!(cause instanceof WireRefusal)) throw cause
+    farewell(stream, cause)
+  } finally {
+    clearTimeout(late)
+  }
 }
 
 /** Opens the branch and a connection to it. */
@@ -102,7 +120,28 @@ const createSession = (branchId: string, connectionId: string) => {
   }
 }
 
-const connectThrough = async (client: Client, host: SessionHost, { stream, wants, sni }: Greeting) => {
+/** False when the client did not get in. */
+const logInHere = async (
+  host: SessionHost,
+  { stream, binding }: Greeting,
+  { branchId, user }: Route,
+  upstream: Socket,
+): Promise<boolean> => {
+  // Without a binding to offer, the login is between the client and the server.
+  if (!binding) return true
+  const verifierOf = (salt: string) => host.verifiers.of({ branchId, user }, salt)
+  try {
+    if (await logInBound({ client: stream, server: upstream, binding, verifierOf })) return true
+    farewell(stream)
+  } catch (error) {
+    if (!(error instanceof WireRefusal)) throw error
+    farewell(stream, error)
+  }
+  return false
+}
+
+const connectThrough = async (client: Client, host: SessionHost, greeting: Greeting) => {
+  const { stream, wants, sni } = greeting
   if (wants.kind === "cancel") {
     await host.cancel(wants.key)
     return farewell(stream)
@@ -123,7 +162,7 @@ const connectThrough = async (client: Client, host: SessionHost, { stream, wants
     reached = await reach(host, request, ({ connectionsMax }) => host.admit(session, connectionsMax))
   } catch (error) {
     host.leave(session)
-    return await turnAway(stream, client, host, at, error)
+    return await turnAway(host, { greeting, client, at, error })
   }
 
   const { target, upstream } = reached
@@ -137,7 +176,12 @@ const connectThrough = async (client: Client, host: SessionHost, { stream, wants
     ready: client.settled,
     call: call => host.call({ ...caller, ...call }),
   })
+  upstream.on("error", () => undefined)
   upstream.write(encodeStartup(wants.protocol, at.parameters))
+  if (!(await logInHere(host, greeting, at, upstream))) {
+    upstream.destroy()
+    return host.leave(session)
+  }
   const { end } = relay({
     client: stream,
     upstream,

@@ -8,7 +8,15 @@ import { pipeline } from "node:stream/promises"
 import { createWebSocketStream, type WebSocket } from "ws"
 import { errorResponse, WireRefusal } from "./error-response.ts"
 import { readBytes } from "./reading.ts"
-import { AUTHENTICATION_OK, authentication, authenticationCode, logIn, readMessage, SASL } from "./scram.ts"
+import {
+  AUTHENTICATION_OK,
+  authentication,
+  authenticationCode,
+  keysOfPassword,
+  logIn,
+  readMessage,
+  SASL,
+} from "./scram.ts"
 import { parseStartup, startupLength } from "./startup-packet.ts"
 
 const CLEARTEXT_PASSWORD = 3
@@ -57,7 +65,7 @@ const login = async (client: Duplex, server: Duplex): Promise<boolean> => {
   }
   const password = await readPassword(client)
   if (password === undefined) return false
-  const refused = await logIn(server, password)
+  const refused = await logIn(server, keysOfPassword(password))
   client.write(refused ?? authentication(AUTHENTICATION_OK))
   return refused === undefined
 }

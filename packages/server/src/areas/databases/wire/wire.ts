@@ -18,6 +18,7 @@ import type {
   WireTarget,
 } from "./messages.ts"
 import { type ProxyProcess, startProxy } from "./proxy-process.ts"
+import type { VerifierRequest } from "./verifiers.ts"
 
 export interface WireNeeds {
   readonly host: string
@@ -32,6 +33,8 @@ export interface WireNeeds {
    * then sees a wrong password), 57P03 when it cannot wake now.
    */
   readonly open: (request: WireOpenRequest) => Promise<WireTarget>
+  /** What the branch's server keeps of a role's password; undefined where that is not to be read. */
+  readonly verifier?: ((request: VerifierRequest) => Promise<string | undefined>) | undefined
   /** Connections that opened, worked or ended; a busy one is told every second. */
   readonly activity: (events: readonly WireActivity[]) => void
   /** Statements that were run, and how many more there were than could be reported. */
@@ -84,7 +87,9 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
 
   const ensureProxy = (): ProxyProcess => {
     if (proxy) return proxy
-    const started = startProxy({ ...needs, limits }, watchIdle, () => {
+    const { verifier = async () => undefined } = needs
+    const settings = { ...needs, limits, verifier, readsVerifiers: needs.verifier !== undefined }
+    const started = startProxy(settings, watchIdle, () => {
       if (proxy === started) proxy = undefined
     })
     proxy = started

@@ -41,6 +41,28 @@ export const dataTests = (open: OpenEngine): void => {
     assert.deepEqual(await owner(subject, text), [{ v: subject.ref.pgVersion, c: "on" }])
   })
 
+  test("what a server keeps of a password is the newest, and nothing is told of roles that cannot log in by one", async t => {
+    const fixture = await open(t)
+    const { port, sql } = fixture
+    if (!sql || !port.capabilities.verifiers) return t.skip("the driver does not read it")
+    const subject = await created(fixture)
+    const { owner } = sessionsOf(fixture, sql)
+    const verifierOf = (role: string) => port.verifierOf(subject.ref, role)
+    const form = /^SCRAM-SHA-256\$4096:[^$]+\$[^:]+:.+$/
+    const first = await verifierOf("owner")
+    assert.match(first ?? "", form)
+    await owner(subject, "CREATE ROLE barred PASSWORD 'secret'")
+    await owner(subject, "CREATE ROLE late LOGIN PASSWORD 'secret' VALID UNTIL '2000-01-01'")
+    await owner(subject, "CREATE ROLE somebody LOGIN PASSWORD 'secret'")
+    await port.setCredentials(subject.ref, newCredentials())
+    const names = ["owner", "somebody", "barred", "late", "nobody", "svc_reader", "svc_owner", "svc_admin"]
+    const [second, somebody, ...others] = await Promise.all(names.map(verifierOf))
+    assert.match(second ?? "", form)
+    assert.match(somebody ?? "", form)
+    assert.notEqual(second, first)
+    assert.deepEqual(others, Array(6).fill(undefined))
+  })
+
   test("the owner owns the database and its schema, and is no superuser", async t => {
     const fixture = await open(t)
     if (!fixture.sql) return t.skip(NO_SQL)

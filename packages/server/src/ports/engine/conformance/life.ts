@@ -33,6 +33,8 @@ export const lifeTests = (open: OpenEngine): void => {
     await rejectsAs("missing", () => port.window(ref))
     await rejectsAs("missing", () => port.size(ref))
     await rejectsAs("missing", () => port.setCredentials(ref, credentials))
+    if (port.capabilities.verifiers) await rejectsAs("missing", () => port.verifierOf(ref, "owner"))
+    else await rejectsAs("refused", () => port.verifierOf(ref, "owner"))
     await rejectsAs("missing", () => port.branch(ref, target.ref, { kind: "head" }, target.credentials))
     await port.destroy(ref)
     await rejectsAs("missing", () => port.wake(target.ref))

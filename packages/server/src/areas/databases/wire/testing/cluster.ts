@@ -26,6 +26,8 @@ export interface TestCluster extends AsyncDisposable {
   readonly pid: number
   /** Asks the server itself, past the proxy. */
   ask(sql: string): Promise<Record<string, unknown>[]>
+  /** What the server keeps of a role's password. */
+  verifier(role: string): Promise<string | undefined>
 }
 
 /** For a server that takes TLS connections of the guest on a TCP port, too. */
@@ -102,6 +104,12 @@ export const startCluster = async (version: PgVersion, tcp?: TcpOptions): Promis
     socketPath: join(socketDir, ".s.PGSQL.5432"),
     pid: server.pid,
     ask,
+    async verifier(role) {
+      const [row] = await ask(
+        `SELECT rolpassword FROM pg_authid WHERE rolname = ${pg.escapeLiteral(role)} AND NOT rolsuper`,
+      )
+      return typeof row?.rolpassword === "string" ? row.rolpassword : undefined
+    },
     async [Symbol.asyncDispose]() {
       await server.stop()
       await rm(root, { recursive: true, force: true })

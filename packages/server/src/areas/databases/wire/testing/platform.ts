@@ -10,6 +10,7 @@ import { createLog } from "../../../../kernel/log.ts"
 import { ownCertificate } from "../certificate.ts"
 import { SQLSTATE, WireRefusal } from "../error-response.ts"
 import type { WireActivity, WireCall, WireTarget } from "../messages.ts"
+import type { VerifierRequest } from "../verifiers.ts"
 import { openWire, type Wire, type WireNeeds } from "../wire.ts"
 import { PASSWORD, type TestCluster } from "./cluster.ts"
 
@@ -31,6 +32,12 @@ export interface TestWire {
   /** A client of the branch, connected, ended with the test. */
   connect(branchId: string, config?: pg.ClientConfig): Promise<pg.Client>
 }
+
+/** Reads verifiers of the clusters, as a platform does of its branches. */
+export const verifierIn =
+  (clusters: readonly TestCluster[]) =>
+  async ({ branchId, user }: VerifierRequest): Promise<string | undefined> =>
+    clusters.find(cluster => cluster.branchId === branchId)?.verifier(user)
 
 /** What signs the certificates of tests. */
 export const AUTHORITY_SECRET = Buffer.alloc(32, "authority")

@@ -112,6 +112,8 @@ const capabilitiesOf = ({ backup, network }: CnpgOptions): EngineCapabilities =>
   copies: backup?.snapshotClass === undefined ? "copy" : "snapshot",
   isolation: "container",
   network: network ? "policy" : "open",
+  // The operator keeps the superuser.
+  verifiers: false,
 })
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -264,6 +266,10 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
     // The operator gives the roles that it manages their login, limits and passwords back by itself.
     restoreAccess: async (volume, credentials) =>
       inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
+
+    async verifierOf() {
+      throw new PortError("refused", "this engine does not read what a server keeps of passwords")
+    },
 
     window: async volume => history.window(checked(volume)),
     prune: async (volume, before) => history.prune(checked(volume), before),

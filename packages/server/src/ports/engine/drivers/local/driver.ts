@@ -299,6 +299,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       copies,
       isolation: confinement.isolation,
       network: confinement.network,
+      verifiers: true,
     },
     async health() {
       return existsSync(layout.volumesDir) ? { ok: true } : { ok: false, reason: "its folder is gone" }
@@ -336,6 +337,9 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
     async restoreAccess(ref, credentials) {
       await roles.restoreAccess(await awake(ref), credentials)
+    },
+    async verifierOf(ref, role) {
+      return roles.verifierOf(await awake(ref), role)
     },
     async window(ref) {
       const volume = await get(ref)

@@ -22,6 +22,8 @@ export interface Roles {
   restoreAccess(volume: Volume, credentials: VolumeCredentials): Promise<void>
   /** Of the owner, and of the roles that the tenant made. */
   verifiers(volume: Volume): Promise<Verifiers>
+  /** See `EnginePort.verifierOf`. Callers at the same time share one session. */
+  verifierOf(volume: Volume, role: string): Promise<string | undefined>
   /** Gives roles in a copy the passwords that are known of them; the other roles keep theirs, or have none. */
   settleOthers(
     volume: Volume,
@@ -44,6 +46,10 @@ const ignoreDuplicate = (error: { code?: string }) => {
 
 const VERIFIERS = `SELECT rolname AS name, quote_ident(rolname) AS quoted, rolpassword AS verifier FROM pg_authid
   WHERE rolpassword IS NOT NULL AND NOT rolsuper AND rolname !~ '^svc_'`
+
+const USABLE_VERIFIERS = `SELECT rolname AS name, rolpassword AS verifier FROM pg_authid
+  WHERE rolname = ANY ($1) AND rolcanlogin AND NOT rolsuper AND rolname !~ '^svc_' AND rolpassword ~ '^SCRAM-SHA-256'
+    AND (rolvaliduntil IS NULL OR rolvaliduntil > now())`
 
 interface RoleRow {
   readonly name: string
@@ -75,8 +81,45 @@ const RESET_DATABASE = [
   `GRANT CONNECT ON DATABASE ${DATABASE_NAME} TO ${OWN_ROLES}`,
 ]
 
+/** Whoever asks while a read is under way gets the answer of the next one: theirs may be older than a new password. */
+const createVerifierReader = (read: (volume: Volume, roles: readonly string[]) => Promise<Verifiers>) => {
+  const underWay = new Map<string, Promise<unknown>>()
+  const next = new Map<string, { readonly roles: Set<string>; readonly verifiers: Promise<Verifiers> }>()
+
+  const follow = (volume: Volume) => {
+    const { id } = volume.record
+    const roles = new Set<string>()
+    const verifiers = (async () => {
+      await underWay.get(id)?.catch(() => undefined)
+      next.delete(id)
+      const reading = read(volume, [...roles])
+      underWay.set(id, reading)
+      try {
+        return await reading
+      } finally {
+        if (underWay.get(id) === reading) underWay.delete(id)
+      }
+    })()
+    const batch = { roles, verifiers }
+    next.set(id, batch)
+    return batch
+  }
+
+  return async (volume: Volume, role: string): Promise<string | undefined> => {
+    const { roles, verifiers } = next.get(volume.record.id) ?? follow(volume)
+    roles.add(role)
+    return (await verifiers).get(role)
+  }
+}
+
 export const createRoles = (adminPassword: string): Roles => {
   const at = ({ socketDir }: Volume) => ({ socketDir, password: adminPassword })
+  const verifierOf = createVerifierReader((volume, names) =>
+    asAdmin(at(volume), async client => {
+      const { rows } = await client.query<RoleRow>(USABLE_VERIFIERS, [names])
+      return new Map(rows.map(({ name, verifier }) => [name, verifier]))
+    }),
+  )
 
   return {
     setPasswords: (volume, { owner, reader }) =>
@@ -108,6 +151,8 @@ export const createRoles = (adminPassword: string): Roles => {
         const { rows } = await client.query<RoleRow>(VERIFIERS)
         return new Map(rows.map(({ name, verifier }) => [name, verifier]))
       }),
+
+    verifierOf,
 
     settleOthers: (volume, { known, others }) =>
       asAdmin(at(volume), async client => {
