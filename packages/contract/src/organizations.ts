@@ -1,6 +1,6 @@
 import { area, T } from "./dsl.ts"
-import { Plan, RoleSchema } from "./identity.ts"
-import { Email, Id, Name, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import { KeyTypeSchema, Plan, RoleSchema } from "./identity.ts"
+import { Email, Id, Name, Nullable, OneOf, Page, PageQuery, pageQuery, Time } from "./types.ts"
 
 const Organization = T.Object({
   id: Id,
@@ -29,6 +29,60 @@ const Invitation = T.Object({
   expires_at: Time,
   created_at: Time,
 })
+
+const memberKeyFields = {
+  id: Id,
+  name: T.String(),
+  type: KeyTypeSchema,
+  prefix: T.String({ description: "The part of the secret that stays visible" }),
+  project_id: Nullable(Id),
+}
+
+const MemberKey = T.Object({
+  ...memberKeyFields,
+  scopes: T.Array(T.String()),
+  last_used_at: Nullable(Time),
+  expires_at: Nullable(Time),
+  can_be_handed_over: T.Boolean({
+    description:
+      "False for keys that speak for the person, of type personal and oauth: these are always revoked",
+  }),
+})
+
+/** What a removal or a narrower membership does besides. */
+const departure = {
+  keys: T.Array(
+    T.Object({
+      ...memberKeyFields,
+      outcome: OneOf(["revoked", "handed_over"]),
+      handed_to: Nullable(Id),
+    }),
+    { description: "Every key that this ended or handed over" },
+  ),
+  withdrawn_invitations: T.Array(T.Object({ id: Id, email: T.String() }), {
+    description: "Open invitations that the member may not make any more",
+  }),
+}
+
+const keysChoice = {
+  keys: T.Optional(
+    OneOf(["revoke", "hand_over"], {
+      default: "revoke",
+      description: "What becomes of the keys that the member made",
+    }),
+  ),
+  keys_to: T.Optional(
+    T.String({ format: "uuid", description: "With `hand_over`: the user id of the member who gets them" }),
+  ),
+}
+
+const KEYS_TEXT = [
+  "`keys: revoke`, the default, revokes them in every process at once, because their maker knows the secrets.",
+  "`keys: hand_over` with `keys_to` makes another member their maker, who has to be allowed to make such keys;",
+  "the secrets stay as they are, so rotate those that the former maker may still know.",
+  "Keys of type personal and oauth speak for their person and are always revoked; publishable keys are no secrets and stay.",
+  "`GET …/members/{user_id}/keys` tells beforehand which keys are concerned.",
+].join(" ")
 
 const OrgId = T.Object({ org_id: Id })
 const ProjectIds = Nullable(T.Array(Id, { maxItems: 200, uniqueItems: true }))
@@ -114,18 +168,21 @@ export const organizations = area(
       id: "updateMember",
       http: "PATCH /v1/organizations/{org_id}/members/{user_id}",
       summary: "Change a member's role or projects",
+      description: `Concerns the keys the member made that can do more than the member now may. ${KEYS_TEXT}`,
       scope: "session",
       effect: "write",
       beyond: true,
       params: T.Object({ org_id: Id, user_id: Id }),
-      body: T.Object({ role: T.Optional(RoleSchema), project_ids: T.Optional(ProjectIds) }),
-      replies: { 200: Member },
+      body: T.Object({ role: T.Optional(RoleSchema), project_ids: T.Optional(ProjectIds), ...keysChoice }),
+      replies: { 200: T.Object({ ...Member.properties, ...departure }) },
       faults: [
         "organization_not_found",
         "member_not_found",
         "role_insufficient",
         "last_owner",
         "project_not_in_organization",
+        "missing_parameter",
+        "invalid_parameter",
       ],
       example: { role: "viewer" },
     },
@@ -133,12 +190,44 @@ export const organizations = area(
       id: "removeMember",
       http: "DELETE /v1/organizations/{org_id}/members/{user_id}",
       summary: "Remove a member, or leave",
+      description: `Concerns all keys the member made. ${KEYS_TEXT} Who leaves without leading the organization cannot hand keys over. Schedules, webhooks, functions and whatever else the member set up belong to their project and go on; signed URLs, streams and terminals of the person end. Passwords of databases and ssh keys of computers name nobody: reset those that the member knew.`,
       scope: "session",
       effect: "destroy",
       beyond: true,
       params: T.Object({ org_id: Id, user_id: Id }),
-      replies: { 204: null },
-      faults: ["organization_not_found", "member_not_found", "role_insufficient", "last_owner"],
+      query: T.Object(keysChoice),
+      replies: { 200: T.Object({ user_id: Id, ...departure }) },
+      faults: [
+        "organization_not_found",
+        "member_not_found",
+        "role_insufficient",
+        "last_owner",
+        "missing_parameter",
+        "invalid_parameter",
+      ],
+    },
+    memberKeys: {
+      id: "listMemberKeys",
+      http: "GET /v1/organizations/{org_id}/members/{user_id}/keys",
+      summary: "List the keys that a removal or a change of a member would end or hand over",
+      description:
+        "Without `role` and `project_ids`: what a removal concerns, which is every live key the member made. With them: the keys that can do more than such a member may.",
+      scope: "session",
+      effect: "read",
+      beyond: true,
+      params: T.Object({ org_id: Id, user_id: Id }),
+      query: T.Object({
+        ...pageQuery,
+        role: T.Optional(RoleSchema),
+        project_ids: T.Optional(
+          T.String({
+            pattern: "^[0-9a-fA-F-]{36}(,[0-9a-fA-F-]{36}){0,199}$",
+            description: "Ids of the projects the member would keep, separated by commas",
+          }),
+        ),
+      }),
+      replies: { 200: Page(MemberKey) },
+      faults: ["organization_not_found", "member_not_found", "role_insufficient", "invalid_parameter"],
     },
     listInvitations: {
       id: "listInvitations",

@@ -35,8 +35,10 @@ export const ExactInteger = T.Unsafe<number | bigint | { readonly rawJSON: strin
 )
 
 /** A closed set of words; an `enum` in JSON Schema, a union in TypeScript. */
-export const OneOf = <const Values extends readonly string[]>(values: Values) =>
-  T.Unsafe<Values[number]>(T.String({ enum: [...values] }))
+export const OneOf = <const Values extends readonly string[]>(
+  values: Values,
+  options: { readonly description?: string; readonly default?: NoInfer<Values[number]> } = {},
+) => T.Unsafe<Values[number]>(T.String({ enum: [...values], ...options }))
 
 const LIST_LIMIT_DEFAULT = 50
 const LIST_LIMIT_MAX = 200

@@ -239,7 +239,7 @@ export const permissionFaults = {
   signed_url_invalid: {
     status: 403,
     text: "the signed URL does not allow this[: {reason}]",
-    help: "A signed URL admits one method for one object until it expires, with the headers that were named when it was made, and only while the key that made it lives. Ask for a new one with `POST /v1/storage/presign`.",
+    help: "A signed URL admits one method for one object until it expires, with the headers that were named when it was made, and only while the key or the signed-in person that made it may do the same. Ask for a new one with `POST /v1/storage/presign`.",
   },
   terms_not_accepted: {
     status: 403,

@@ -3,6 +3,7 @@ import type { Clock } from "../kernel/clock.ts"
 import type { Db } from "../kernel/db/database.ts"
 import { isFault } from "../kernel/fault.ts"
 import type { Keyring } from "./keys/keyring.ts"
+import { isSameMembership } from "./organizations/rules.ts"
 
 export interface StandingNeeds {
   readonly db: Db
@@ -21,9 +22,10 @@ export const createStanding =
         .where("member.organization_id", "=", organizationId)
         .where("session.id", "=", principal.session.id)
         .where("session.expires_at", ">", new Date(clock.now()))
-        .select("session.id")
+        .select(["member.role", "member.project_ids"])
         .executeTakeFirst()
-      return session !== undefined
+      // As with a key: whoever may do more or less now is checked anew at the next connection.
+      return session !== undefined && isSameMembership(session, principal)
     }
     try {
       // A key with other scopes is checked anew when its client connects again.

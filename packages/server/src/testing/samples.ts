@@ -343,6 +343,7 @@ export const samples: { readonly [Name in OperationName]?: Sample } = {
   "organizations.listMembers": async world => ({ org_id: await organizationId(world) }),
   "organizations.updateMember": async world => ({ ...(await newMember(world)), role: "viewer" }),
   "organizations.removeMember": newMember,
+  "organizations.memberKeys": newMember,
   "organizations.listInvitations": async world => ({ org_id: await organizationId(world) }),
   "organizations.invite": async world => ({
     org_id: await organizationId(world),

@@ -153,6 +153,30 @@ test("a key that is revoked loses its terminals at once, and a session that ends
   await roundTrip(stays)
 })
 
+test("a member who gets another role or is removed loses the terminals at once", async t => {
+  const { p, svc } = await start(t)
+  const id = await runningSandbox(svc, LASTING)
+  const { projectId, organizationId: org_id } = await p.tenant("acme")
+  const owner = await p.person("acme")
+  const headers = await p.session("acme", "member")
+  const account = await p.request("/v1/account", { headers })
+  const { data } = (await account.json()) as { data: { id: string } }
+  const connect = () =>
+    openTerminal(t, p.url, `/v1/sandboxes/${id}/terminal`, {
+      headers: { ...headers, "x-svc-project": projectId },
+    })
+  const closed = { code: 1008, reason: "the key or session may not do this any more" }
+
+  const first = await connect()
+  await roundTrip(first)
+  await owner.organizations.updateMember({ org_id, user_id: data.id, role: "admin" })
+  assert.deepEqual(await first.closed, closed)
+  const second = await connect()
+  await roundTrip(second)
+  await owner.organizations.removeMember({ org_id, user_id: data.id })
+  assert.deepEqual(await second.closed, closed)
+})
+
 test("the platform's stop ends terminals, also of clients that do not read, and is not held up by them", async t => {
   const world = await start(t)
   const { p, svc } = world

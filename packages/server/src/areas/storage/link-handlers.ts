@@ -2,7 +2,7 @@
 import type { areas, Input } from "@svc/contract"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Tenants } from "../../core/organizations/tenants.ts"
-import type { AccountCall, Call } from "../../kernel/call.ts"
+import type { AccountCall, Call, Principal } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
 import { requireScope } from "../../kernel/scopes.ts"
@@ -38,11 +38,11 @@ const PUBLIC_CACHE = "public, max-age=60"
 
 const refuse = (reason: string) => fault("signed_url_invalid", { reason })
 
-const toGrant = (input: Presign, keyId: string | undefined, expiresAt: number): Grant => ({
+const toGrant = (input: Presign, { key, user }: Principal, expiresAt: number): Grant => ({
   m: input.method ?? "GET",
   b: input.bucket,
   e: expiresAt,
-  ...(keyId !== undefined && { c: keyId }),
+  ...(key ? { c: key.id } : user && { u: user.id }),
   ...(input.content_type !== undefined && { t: input.content_type }),
   ...(input.content_length !== undefined && { l: input.content_length }),
   ...(input.max_size !== undefined && { x: input.max_size }),
@@ -78,7 +78,7 @@ const createPresign =
     await bucketStore(database.db).find(call.owner, input.bucket)
     // Whole seconds, and never less than was asked for.
     const expiresAt = Math.ceil(call.now.getTime() / 1000) + (input.expires_in ?? EXPIRES_SECONDS)
-    const grant = toGrant(input, call.principal.key?.id, expiresAt)
+    const grant = toGrant(input, call.principal, expiresAt)
     const token = signGrant(await signingKeys.current(placeOf(call), call.now), grant, input.key)
     return {
       url: `${baseUrl}/v1/storage/signed/${token}/${pathOf(input.key)}`,
@@ -106,8 +106,8 @@ const createVerify = ({ signingKeys, signers, tenants }: LinkHandlerNeeds) => {
     if (grant.m !== method) throw refuse(`it is for ${grant.m}`)
     if (nowMs >= grant.e * 1000) throw refuse("it has expired")
     const place = await tenants.find(projectId)
-    if (!place || (grant.c !== undefined && !(await signers.allow(grant.c, grant.m, nowMs))))
-      throw refuse("the key that made it does not allow it any more")
+    if (!place || !(await signers.allow(grant, place, nowMs)))
+      throw refuse("whoever made it may not do this any more")
     return { grant, place }
   }
 

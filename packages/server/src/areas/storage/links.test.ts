@@ -2,7 +2,9 @@ import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import { test } from "node:test"
 import { plans } from "@svc/contract"
+import { createSvc } from "@svc/sdk"
 import { refused } from "../../core/accounts/testing/people.ts"
+import { watchedFetch } from "../../testing/watch.ts"
 import { storageWorld } from "./testing/world.ts"
 
 const SECOND_MS = 1000
@@ -141,6 +143,30 @@ test("a URL ends with the key that made it, and gives no more than that key has"
   await refused(p.as(reader.secret).storage.presign({ bucket, key: "a", method: "PUT" }), "key_read_only")
 
   await (await p.person("acme")).keys.revoke({ id: maker.id })
+  assert.equal((await open(url)).code, "signed_url_invalid")
+})
+
+test("a URL that a signed-in person made ends with the membership, and gives no more than the person may do", async t => {
+  const { p, bucket, put, open } = await signedWorld(t)
+  await put("a", "1")
+  const { organizationId: org_id, projectId } = await p.tenant("acme")
+  const owner = await p.person("acme")
+  const headers = { ...(await p.session("acme", "member")), "x-svc-project": projectId }
+  const member = createSvc({ baseUrl: p.url, fetch: watchedFetch, retries: 0, headers })
+  const { id: user_id } = await member.account.get()
+  const { url } = await member.storage.presign({ bucket, key: "a" })
+  const upload = await member.storage.presign({ bucket, key: "b", method: "PUT" })
+  const send = () => open(upload.url, { method: "PUT", body: "2" })
+  assert.deepEqual([(await open(url)).status, (await send()).status], [200, 200])
+
+  await owner.organizations.updateMember({ org_id, user_id, role: "viewer" })
+  assert.deepEqual([(await open(url)).status, (await send()).code], [200, "signed_url_invalid"])
+  const other = await owner.projects.create({ name: "other" })
+  await owner.organizations.updateMember({ org_id, user_id, project_ids: [other.id] })
+  assert.equal((await open(url)).code, "signed_url_invalid")
+  await owner.organizations.updateMember({ org_id, user_id, project_ids: null })
+  assert.equal((await open(url)).status, 200)
+  await owner.organizations.removeMember({ org_id, user_id })
   assert.equal((await open(url)).code, "signed_url_invalid")
 })
 

@@ -8,10 +8,11 @@ import {
   pageOf,
   plans,
 } from "@svc/contract"
-import type { Call } from "../../kernel/call.ts"
+import type { Call, Principal } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { projectStore } from "../organizations/project-store.ts"
+import { isSameMembership } from "../organizations/rules.ts"
 import { organizationStore } from "../organizations/store.ts"
 import { announceEndOfKeys, emitKeyEvents, type KeyNews } from "./events.ts"
 import { mintKey } from "./mint.ts"
@@ -50,9 +51,13 @@ const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
   revoked_at: row.revoked_at?.toISOString() ?? null,
 })
 
+/** A member who is restricted to projects sees the keys of these alone. */
+const isInReach = ({ projectIds }: Principal, { project_id }: Pick<KeyRow, "project_id">): boolean =>
+  !projectIds || projectIds.has(project_id ?? "")
+
 const getKey = async ({ db, organization, principal }: Call, id: string): Promise<KeyRecord> => {
   const key = await keyStore(db).findForUpdate(organization.id, id)
-  if (!key) throw fault("key_not_found")
+  if (!key || !isInReach(principal, key)) throw fault("key_not_found")
   checkMayManage(principal, key)
   return key
 }
@@ -69,6 +74,17 @@ const checkPlan = async ({ db, organization, now }: Call) => {
   if ((await keyStore(db).countLive(organization.id, now)) >= limit) {
     throw fault("plan_limit_reached", { limit, resources: limit === 1 ? "API key" : "API keys" })
   }
+}
+
+/**
+ * Refuses who was removed or changed since the request began, and makes later changes wait: they have to find the new key,
+ * to end it.
+ */
+const checkStillMember = async ({ db, organization, principal }: Call) => {
+  const member = await organizationStore(db).lockMember(organization.id, principal.id)
+  if (!member) throw fault("tenant_mismatch")
+  if (!isSameMembership(member, principal))
+    throw fault("role_insufficient", { roles: "the membership as it was when the request began" })
 }
 
 export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
@@ -120,6 +136,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       // A publishable key is no secret, so nothing is gained by its end.
       const expires_at = input.type === "publishable" ? expiryOf(input, now, null) : expiryOf(input, now)
       if (input.type !== "publishable") await checkPlan(call)
+      await checkStillMember(call)
 
       const { row, secret } = await mintKey(call.db, now, {
         organization_id: organization.id,
@@ -144,8 +161,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
 
     async get({ id }, { db, organization, principal, now }) {
       const key = await keyStore(db).find(organization.id, id)
-      if (!key || (principal.projectIds && !principal.projectIds.has(key.project_id ?? "")))
-        throw fault("key_not_found")
+      if (!key || !isInReach(principal, key)) throw fault("key_not_found")
       return toKey(key, now)
     },
 
@@ -174,6 +190,8 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
 
     async rotate({ id, ...input }, call) {
       const { db, organization, principal, now } = call
+      // Before the key is locked: a removal locks the membership first, too.
+      await checkStillMember(call)
       const old = await getKey(call, id)
       if (old.type === "oauth") throw notByHand()
       checkMayRotate(principal, old)

@@ -179,9 +179,9 @@ test("a restricted member sees the keys of their projects and touches no other",
   assert.equal(total, data.length)
   for (const { id } of [theirs, wide]) {
     await refused(restricted.keys.get({ id }), "key_not_found")
-    await refused(restricted.keys.rotate({ id }), "role_insufficient")
-    await refused(restricted.keys.revoke({ id }), "role_insufficient")
-    await refused(restricted.keys.update({ id, name: "mine" }), "role_insufficient")
+    await refused(restricted.keys.rotate({ id }), "key_not_found")
+    await refused(restricted.keys.revoke({ id }), "key_not_found")
+    await refused(restricted.keys.update({ id, name: "mine" }), "key_not_found")
   }
   await restricted.keys.update({ id: mine.id, name: "ours" })
 })

@@ -23,7 +23,10 @@ export interface KeyRecord extends KeyRow {
 /** Keeps the list of an IN from being empty, which is not SQL. */
 const NO_PROJECT = "00000000-0000-0000-0000-000000000000"
 
+/** Their keys speak for the person who made them; keys of other types belong to the organization. */
 const OF_A_PERSON = ["personal", "oauth"]
+
+export const isOfPerson = (type: string): boolean => OF_A_PERSON.includes(type)
 
 /** Rows of core.api_keys. */
 export const keyStore = (db: Db) => {
@@ -111,6 +114,19 @@ export const keyStore = (db: Db) => {
         .executeTakeFirstOrThrow()
       return count
     },
+
+    /** Keys with a secret that still works, or will until its rotation's grace ends, newest first. */
+    listLiveOfMaker: (organizationId: string, userId: string, now: Date): Promise<KeyRow[]> =>
+      db
+        .selectFrom("core.api_keys as key")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("created_by", "=", userId)
+        .where("type", "!=", "publishable")
+        .where(eb => eb.or([statusIs("active", now), statusIs("rotating", now)]))
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .execute(),
 
     insert: (row: KeyRow): Promise<unknown> => db.insertInto("core.api_keys").values(row).execute(),
 

@@ -1,4 +1,5 @@
 import { type areas, type Output, type PlanName, page, pageOf, plans, type Role } from "@svc/contract"
+import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
@@ -12,7 +13,7 @@ import {
   organizationTarget,
   toOrganization,
 } from "./membership.ts"
-import { checkLeads, checkMayManage, checkRoom, invitationStatus, projectsFor } from "./rules.ts"
+import { checkLeads, checkMayManage, checkRoom, invitationStatus, mayManage, projectsFor } from "./rules.ts"
 import { organizationStore } from "./store.ts"
 
 type Specs = typeof areas.organizations.specs
@@ -48,6 +49,18 @@ export const getOpenInvitation = async (db: Db, { token, email, now }: Claim): P
   if (!invitation || !isTheirs || invitationStatus(invitation, now) !== "pending")
     throw fault("invitation_not_found")
   return invitation
+}
+
+/** Withdraws what a person invited to and now may not: an invitation is its maker's word. */
+export const withdrawInvitationsBeyond = async (
+  { db, now }: Pick<Call, "db" | "now">,
+  { organizationId, userId }: { readonly organizationId: string; readonly userId: string },
+  role: Role | null,
+): Promise<InvitationRow[]> => {
+  const open = await invitationStore(db).listOpenOfMaker(organizationId, userId, now)
+  const beyond = open.filter(invitation => role === null || !mayManage(role, invitation.role as Role))
+  for (const { id } of beyond) await invitationStore(db).revoke(organizationId, id, now)
+  return beyond
 }
 
 const seatsOf = (plan: string): number | null => plans[plan as PlanName].seats

@@ -46,6 +46,14 @@ export const invitationStore = (db: Db) => {
       return count
     },
 
+    listOpenOfMaker: (organizationId: string, userId: string, now: Date): Promise<InvitationRow[]> =>
+      all(organizationId)
+        .where("invited_by", "=", userId)
+        .where("accepted_at", "is", null)
+        .where("revoked_at", "is", null)
+        .where("expires_at", ">", now)
+        .execute(),
+
     /** Withdraws what is still open for this address, so that one person never holds two invitations. */
     revokeOpenFor: (organizationId: string, email: string, now: Date): Promise<unknown> =>
       db

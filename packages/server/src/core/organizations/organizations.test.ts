@@ -1,33 +1,13 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { cloneDatabase } from "../../testing/database.ts"
-import { platform, type TestPlatform } from "../../testing/platform.ts"
+import { platform } from "../../testing/platform.ts"
 import { newEmail, type Person, refused, signIn, signUp } from "../accounts/testing/people.ts"
 import { holdsWithin } from "../keys/testing/use.ts"
+import { found, join } from "./testing/members.ts"
 
 const NOBODY = "00000000-0000-7000-8000-000000000000"
 const DAY_MS = 24 * 3600 * 1000
-
-/** A person of that role in the organization, with a session that acts in it. */
-const join = async (
-  p: TestPlatform,
-  owner: Person,
-  org_id: string,
-  role: "admin" | "member" | "viewer" | "owner",
-) => {
-  const person = await signUp(p)
-  const { token = "" } = await owner.svc.organizations.invite({ org_id, email: person.email, role })
-  await person.svc.organizations.acceptInvitation({ token })
-  return { ...person, svc: person.with({ "x-svc-organization": org_id }) }
-}
-
-/** Somebody who owns an organization on that plan. */
-const found = async (p: TestPlatform, plan: "free" | "starter" | "pro" | "enterprise" = "enterprise") => {
-  const owner = await signUp(p)
-  const organizations = p.database.db.updateTable("core.organizations")
-  await organizations.set({ plan }).where("id", "=", owner.organizationId).execute()
-  return { owner, org_id: owner.organizationId }
-}
 
 const codesOf = (results: readonly PromiseSettledResult<unknown>[]) => {
   const codes: Record<string, number> = {}
@@ -226,34 +206,6 @@ test("an accepted invitation gives what it promised: the role and the projects",
   await refused(inside.projects.get({ id: hidden }), "project_not_found")
   const members = await owner.svc.organizations.listMembers({ org_id })
   assert.deepEqual(members.data.find(({ user_id }) => user_id === person.id)?.project_ids, [shown.id])
-})
-
-test("a person's own keys end when the person leaves, or may no longer do what they do", async t => {
-  const p = await platform(t)
-  const { owner, org_id } = await found(p)
-  const person = await join(p, owner, org_id, "member")
-  const project = (await owner.svc.projects.list()).data[0]?.id ?? ""
-  const newKey = async (type: "personal" | "secret", scope: "kv:read" | "kv:write") => {
-    const key = await person.svc.keys.create({
-      name: `${type} ${scope}`,
-      type,
-      scopes: [scope],
-      project_id: project,
-    })
-    return p.as(key.secret ?? "")
-  }
-  const reader = await newKey("personal", "kv:read")
-  const writer = await newKey("personal", "kv:write")
-  const ours = await newKey("secret", "kv:write")
-  for (const key of [reader, writer, ours]) await key.identity.me()
-
-  await owner.svc.organizations.updateMember({ org_id, user_id: person.id, role: "viewer" })
-  await reader.identity.me()
-  await refused(writer.identity.me(), "api_key_revoked")
-
-  await owner.svc.organizations.removeMember({ org_id, user_id: person.id })
-  await refused(reader.identity.me(), "api_key_revoked")
-  await ours.identity.me()
 })
 
 test("deleting an organization takes a fresh proof of the password, and ends its keys at once in every process", async t => {

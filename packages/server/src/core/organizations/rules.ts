@@ -1,4 +1,5 @@
 import type { Role } from "@svc/contract"
+import type { Principal } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 
 const LEADING: ReadonlySet<Role> = new Set(["owner", "admin"])
@@ -11,9 +12,12 @@ export const checkLeads = (role: Role | null) => {
 }
 
 /** Only owners make or unmake owners and administrators; administrators see to members and viewers. */
+export const mayManage = (actor: Role, ...concerned: readonly Role[]): boolean =>
+  isLeading(actor) && (actor === "owner" || !concerned.some(isLeading))
+
 export const checkMayManage = (actor: Role, ...concerned: readonly Role[]) => {
   checkLeads(actor)
-  if (actor !== "owner" && concerned.some(isLeading)) throw fault("role_insufficient", { roles: "owner" })
+  if (!mayManage(actor, ...concerned)) throw fault("role_insufficient", { roles: "owner" })
 }
 
 /** The projects that somebody of this role is restricted to; null: all. Those who lead are not restricted. */
@@ -28,6 +32,18 @@ export const projectsFor = (role: Role, asked: readonly string[] | null): string
 export const checkRoom = (limit: number | null, used: number, resource: string) => {
   if (limit === null || used < limit) return
   throw fault("plan_limit_reached", { limit, resources: limit === 1 ? resource : `${resource}s` })
+}
+
+/** Whether a membership is still the one that the principal was read with. */
+export const isSameMembership = (
+  { role, project_ids }: { readonly role: string; readonly project_ids: readonly string[] | null },
+  principal: Pick<Principal, "role" | "projectIds">,
+): boolean => {
+  const known = principal.projectIds
+  const isSameReach = project_ids
+    ? project_ids.length === known?.size && project_ids.every(id => known.has(id))
+    : known === null
+  return role === principal.role && isSameReach
 }
 
 interface InvitationTimes {

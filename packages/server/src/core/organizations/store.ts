@@ -124,6 +124,16 @@ export const organizationStore = (db: Db) => {
     findMember: (organizationId: string, userId: string): Promise<MemberRecord | undefined> =>
       members(organizationId).where("member.user_id", "=", userId).executeTakeFirst(),
 
+    /** The membership, which stays as it is until the transaction ends. */
+    lockMember: (organizationId: string, userId: string): Promise<MemberRow | undefined> =>
+      db
+        .selectFrom("core.members")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("user_id", "=", userId)
+        .forShare()
+        .executeTakeFirst(),
+
     findMemberByEmail: (organizationId: string, email: string): Promise<MemberRecord | undefined> =>
       members(organizationId)
         .where(eb => eb(eb.fn("lower", ["user.email"]), "=", eb.fn("lower", [eb.val(email)])))

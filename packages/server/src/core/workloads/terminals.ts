@@ -108,6 +108,7 @@ export const createTerminals = <Item extends Workload & { readonly defaults: Com
   const takePlace = createPlaces(fleet)
   const check = createWarden(needs, open)
   changes.subscribe("key", id => void check(({ principal }) => id === undefined || principal.id === id))
+  changes.subscribe("member", id => void check(({ principal }) => id === undefined || principal.id === id))
   changes.subscribe(
     "organization",
     id => void check(({ organizationId }) => id === undefined || organizationId === id),

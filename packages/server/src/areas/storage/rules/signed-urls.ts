@@ -8,8 +8,9 @@ export interface Grant {
   readonly b: string
   /** Unix seconds. */
   readonly e: number
-  /** The API key that made it; absent: a signed-in person did. */
+  /** The API key that made it, or the signed-in person. */
   readonly c?: string
+  readonly u?: string
   /** Content type that must come. */
   readonly t?: string
   /** Bytes that must come. */
