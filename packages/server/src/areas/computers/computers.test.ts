@@ -47,6 +47,23 @@ test("a computer keeps disk and address over stop and start, and is gone for goo
   await assert.rejects(computers.exec({ id, command: "true" }), refusedAs("computer_not_found", 404))
 })
 
+test("software that a computer installs is there after stop and start, and in no other computer", async t => {
+  if (process.getuid?.() !== 0) return t.skip("it takes root")
+  const p = await platform(t)
+  const svc = await p.client("acme", ...SCOPES)
+  const id = await runningComputer(svc, "own")
+  const other = await runningComputer(svc, "other")
+  const install =
+    "printf 'echo mine' >/usr/local/bin/mine; chmod 755 /usr/local/bin/mine; mkdir /data; rm /usr/bin/env"
+  await run(svc, id, install, "root")
+  await svc.computers.stop({ id })
+  await svc.computers.start({ id })
+  const seen = "mine; test -d /data && echo data; test -e /usr/bin/env || echo no env"
+  assert.equal(await run(svc, id, seen), "mine\ndata\nno env\n")
+  const looked = await svc.computers.exec({ id: other, command: "mine || test -e /usr/bin/env && echo env" })
+  assert.equal(looked.stdout, "env\n")
+})
+
 test("names are DNS labels and one machine's each; two projects may both have one", async t => {
   const p = await platform(t)
   const svc = await p.client("acme", ...SCOPES)

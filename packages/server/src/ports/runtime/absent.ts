@@ -19,7 +19,7 @@ export const createAbsentRuntime = (reason: string): RuntimePort => {
       ...{ overheadBytes: 0, outOfMemory: "workload" },
       terminalSignals: false,
       limits: { memory: false, cpu: false, processes: false, disk: false },
-      ...{ separatesRoot: false, narrowsKernelFiles: false, mounts: false },
+      ...{ separatesRoot: false, narrowsKernelFiles: false, mounts: false, installs: false },
       sharedResources: {},
       ...{ roots: [], reasons: [reason] },
     },

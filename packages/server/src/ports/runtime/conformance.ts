@@ -6,11 +6,21 @@ import { exhaustionTests } from "./conformance/exhaustion.ts"
 import { fileTests } from "./conformance/files.ts"
 import type { Subject } from "./conformance/fixture.ts"
 import { imageTests } from "./conformance/images.ts"
+import { installTests } from "./conformance/installs.ts"
 import { lifeTests } from "./conformance/life.ts"
 import { resourceTests } from "./conformance/resources.ts"
 import type { RuntimePort } from "./port.ts"
 
-const suites = { lifeTests, commandTests, fileTests, exhaustionTests, resourceTests, escapeTests, imageTests }
+const suites = {
+  lifeTests,
+  commandTests,
+  fileTests,
+  exhaustionTests,
+  resourceTests,
+  escapeTests,
+  imageTests,
+  installTests,
+}
 
 /**
  * `open` gives a driver that is used by all tests and closed after them. `concurrency` of them run at once, for drivers whose

@@ -10,7 +10,8 @@ import type { Duplex, Readable, Writable } from "node:stream"
  * - Life: `start` resolves once commands can run. A workload ends with the platform's process, whatever ends that;
  *   its disk stays until `destroy`. `stop` ends every process in it, also those that ignore signals or left their
  *   parents. Both may be repeated.
- * - Disk: what was written is there after stop and start, and after a crash of the platform; `destroy` frees it. A
+ * - Disk: what was written is there after stop and start, and after a crash of the platform; `destroy` frees it. Where
+ *   `capabilities.installs`, that is all of the root, programs included, and all of it counts on the disk's size. A
  *   workload whose `disk.kind` is `memory` or `scratch` begins empty at each start.
  * - Limits: what `capabilities.limits` names is enforced on the workload as a whole. Who exceeds memory is killed,
  *   processor time is shared out, a full disk and too many processes are errors inside.
@@ -81,6 +82,11 @@ export interface RuntimeCapabilities {
   readonly mounts: boolean
   /** What one workload can take all of from its neighbours and its host, each with the reason; empty: nothing. */
   readonly sharedResources: Readonly<Partial<Record<CountedResource, string>>>
+  /**
+   * Whether a workload with a persistent disk whose root is `host` may change the machine's programs for itself, as one
+   * does that begins as an image; where not, they are read-only in it.
+   */
+  readonly installs: boolean
   /** Kinds of root filesystem it can start from. */
   readonly roots: readonly RootKind[]
   /** What is weaker here than the driver could be and why, for the operator; empty when nothing is. */
@@ -94,7 +100,7 @@ export const countedResources = [
 ]
 export type CountedResource = (typeof countedResources)[number]
 
-/** `host`: the machine's own programs, read-only. `image`: an unpacked OCI image. */
+/** `host`: the machine's own programs; read-only but where `installs` says otherwise. `image`: an unpacked OCI image. */
 export type RootKind = "host" | "image"
 
 export type Root =

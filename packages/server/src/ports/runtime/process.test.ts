@@ -137,7 +137,12 @@ test("workloads that were used and destroyed leave no process, mount, group, dev
   )
   assert.deepEqual(await runtime.list(), [])
   await runtime[Symbol.asyncDispose]()
-  assert.deepEqual(await namesBelow(dataDir, /./), ["workloads", "workloads/disks", "workloads/root"])
+  assert.deepEqual(await namesBelow(dataDir, /./), [
+    "workloads",
+    "workloads/disks",
+    "workloads/host-settings",
+    "workloads/root",
+  ])
 })
 
 test("closing ends what runs, and refuses what comes later", { skip }, async t => {
@@ -199,7 +204,7 @@ test("where the kernel forbids namespaces the driver is refused, with the reason
 })
 
 const asNobody =
-  "to the letter|SIGKILL all|owner, mode|after a stop and a start|kill -9|mounted|agent cannot|megabytes|takes all"
+  "to the letter|SIGKILL all|owner, mode|after a stop and a start|kill -9|mounted|installed in a computer|agent cannot|megabytes|takes all"
 
 test("started by an ordinary user, workloads keep what does not take root", {
   skip: skip || (process.getuid?.() !== 0 && "only root can become somebody else"),

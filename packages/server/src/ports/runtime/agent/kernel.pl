@@ -20,6 +20,7 @@ my %numbers = (
     clone            => [56,  220],
     dup3             => [292, 24],
     exit_group       => [231, 94],
+    fchownat         => [260, 54],
     finit_module     => [313, 273],
     memfd_create     => [319, 279],
     mkdirat          => [258, 34],

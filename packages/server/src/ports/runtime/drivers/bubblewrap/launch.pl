@@ -21,9 +21,8 @@ sub machine {
     # bwrap works there.
     Root::directory('tmp', 01777, 0);
     Root::directory($_, 0755, 0) for qw(empty workload);
-    if ($asked->{image}) {
-        Image::tree($asked, $uid);
-    } else {
+    my $is_changeable = Root::own_tree($asked, $uid);
+    if (!$is_changeable) {
         Root::plant('workload');
         Root::tree($asked, $uid);
         Root::directory($_, 0755, $uid) for qw(dev proc);
@@ -33,7 +32,7 @@ sub machine {
         my ($source, $target) = unpack 'N/a* N/a*', $_;
         Root::show($source, Root::target('.', $target), Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV);
     }
-    Root::finish() unless $asked->{image};
+    Root::finish() unless $is_changeable;
     chdir '..' or die "root: $!\n";
     Root::enter();
 }

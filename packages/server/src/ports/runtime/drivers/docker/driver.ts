@@ -20,6 +20,7 @@ import {
   isRoot,
   openFilesPerProcess,
   programIn,
+  readOnlyPrograms,
   SLOTS_MAX,
   whyWithoutRoots,
   withoutDiskImages,
@@ -105,13 +106,14 @@ const capabilitiesOf = (found: Found): RuntimeCapabilities => {
     freeze: true,
     outOfMemory: "command",
     terminalSignals: true,
-    ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true },
+    ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true, installs: false },
     sharedResources: {},
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     reasons: [
       "Docker does not always tell that a container ended for want of memory: some have just died",
       ...unlimited.map(what => `this Docker does not limit ${what}`),
       ...(diskImages ? [] : [withoutDiskImages]),
+      readOnlyPrograms("containers of Docker show them read-only; an image is theirs to change"),
       ...(withoutRoots === undefined ? [] : [`workloads cannot begin as images: ${withoutRoots}`]),
       ...(hasSecurity(info, "seccomp") ? [] : ["this Docker has no filter of system calls"]),
       ...(hasSecurity(info, "apparmor")

@@ -11,7 +11,7 @@ import type { AgentKit } from "../../agent/kit.ts"
 import type { GuestClient } from "../../guest/client.ts"
 import { words } from "../../guest/frames.ts"
 import type { Command, RuntimePort, WorkloadSpec } from "../../port.ts"
-import { agentKitIn, isRoot, programIn, withoutDiskImages } from "../process/host.ts"
+import { agentKitIn, isRoot, programIn, readOnlyPrograms, withoutDiskImages } from "../process/host.ts"
 import { type Confinement, type LaunchedOptions, openLaunched } from "../process/launched.ts"
 import { seccompFilter } from "../process/seccomp.ts"
 import { bundleOf } from "./bundle.ts"
@@ -89,7 +89,7 @@ const sandboxes = (runsc: string, kit: AgentKit, isDemanded: boolean): Confineme
     ...{ memoryBytes: memoryBytes + OWN_MEMORY_BYTES, vcpus },
     processesMax: THREADS_EACH * processesMax + OWN_THREADS,
   }),
-  capabilities: ({ groups, images, withoutRoots }, { reasons, terminalSignals }) => ({
+  capabilities: ({ groups, images, withoutRoots, withoutInstalls }, { reasons, terminalSignals }) => ({
     driver: "gvisor",
     isolation: "gvisor",
     overheadBytes: OWN_MEMORY_BYTES,
@@ -103,12 +103,14 @@ const sandboxes = (runsc: string, kit: AgentKit, isDemanded: boolean): Confineme
     ...{ separatesRoot: true, narrowsKernelFiles: true, mounts: true },
     sharedResources: {},
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
+    installs: withoutInstalls === undefined,
     reasons: [
       ...groups.reasons,
       "gVisor counts no processes: a workload that starts far too many ends as a whole",
       ...(terminalSignals ? [] : ["its terminals make no signals of keys, so that Ctrl-C is a character"]),
       ...(images ? [] : [withoutDiskImages]),
       ...(withoutRoots === undefined ? [] : [`workloads cannot begin as images: ${withoutRoots}`]),
+      ...(withoutInstalls === undefined ? [] : [readOnlyPrograms(withoutInstalls)]),
       ...reasons,
     ],
   }),

@@ -33,8 +33,8 @@ sub workload {
         Root::show($source, $at, Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV);
         push @targets, $target;
     }
-    if ($asked->{image}) {
-        Image::tree($asked, $uid);
+    my $is_changeable = Root::own_tree($asked, $uid);
+    if ($is_changeable) {
         # runsc is told to mount it, and would follow a link.
         Root::directory('tmp', 01777, $uid);
     } else {
@@ -45,7 +45,7 @@ sub workload {
     my $kit = Root::target('.', '/.svc/agent');
     Root::show($asked->{kit}, $kit, Root::ATTR_RDONLY | Root::ATTR_NOSUID | Root::ATTR_NODEV);
     Root::target('.', $_) for @targets;
-    Root::finish() unless $asked->{image};
+    Root::finish() unless $is_changeable;
     chdir '..' or die "root: $!\n";
 }
 

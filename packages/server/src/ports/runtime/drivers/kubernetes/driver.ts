@@ -97,7 +97,13 @@ const capabilitiesOf = ({
   overheadBytes: DOOR_BYTES,
   network: hasNetwork ? "filtered" : "none",
   ...{ persistentDisks: true, scratchDisks: true, freeze: false, outOfMemory: "workload", mounts: false },
-  ...{ terminalSignals: true, separatesRoot: true, narrowsKernelFiles: false, roots: ["host"] },
+  ...{
+    terminalSignals: true,
+    separatesRoot: true,
+    narrowsKernelFiles: false,
+    roots: ["host"],
+    installs: false,
+  },
   sharedResources: isolation === "container" ? sharedResources : {},
   reasons: [
     ...(isolation === "container" ? [ofTheNode] : []),

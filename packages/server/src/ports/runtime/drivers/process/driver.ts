@@ -1,12 +1,18 @@
 /** Workloads as processes of this machine in namespaces of their own. They share this machine's kernel. */
 import { fileURLToPath } from "node:url"
 import type { RuntimeCapabilities, RuntimePort } from "../../port.ts"
-import { withoutDiskImages } from "./host.ts"
+import { readOnlyPrograms, withoutDiskImages } from "./host.ts"
 import { type Confinement, type Found, type LaunchedOptions, openLaunched } from "./launched.ts"
 import { seccompFilter } from "./seccomp.ts"
 
 /** What namespaces and control groups of this machine's kernel give. */
-export const capabilitiesOf = ({ groups, images, ownUsers, withoutRoots }: Found): RuntimeCapabilities => ({
+export const capabilitiesOf = ({
+  groups,
+  images,
+  ownUsers,
+  withoutRoots,
+  withoutInstalls,
+}: Found): RuntimeCapabilities => ({
   driver: "process",
   isolation: "process",
   limits: { ...groups.limits, processes: groups.limits.processes || ownUsers, disk: images },
@@ -20,6 +26,7 @@ export const capabilitiesOf = ({ groups, images, ownUsers, withoutRoots }: Found
   ...{ separatesRoot: ownUsers, narrowsKernelFiles: true, mounts: true },
   sharedResources: {},
   roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
+  installs: withoutInstalls === undefined,
   reasons: [
     ...groups.reasons,
     ...(images ? [] : [withoutDiskImages]),
@@ -27,6 +34,7 @@ export const capabilitiesOf = ({ groups, images, ownUsers, withoutRoots }: Found
       ? []
       : ["all workloads run as the platform's own user; only root can give each users of its own"]),
     ...(withoutRoots === undefined ? [] : [`workloads cannot begin as images: ${withoutRoots}`]),
+    ...(withoutInstalls === undefined ? [] : [readOnlyPrograms(withoutInstalls)]),
     ...(seccompFilter(process.arch) ? [] : [`there is no filter of system calls for ${process.arch}`]),
   ],
 })

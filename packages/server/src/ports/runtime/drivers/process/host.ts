@@ -111,6 +111,21 @@ export const whyWithoutRoots = async (
   }
 }
 
+/** Why workloads cannot change the machine's programs for themselves; `attempt` starts one that may, with no settings. */
+export const whyWithoutInstalls = async (
+  attempt: (settings: string) => Promise<unknown>,
+): Promise<string | undefined> => {
+  try {
+    await attempt("/dev/null")
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** What the operator is told where they cannot. */
+export const readOnlyPrograms = (reason: string): string => `computers cannot install software: ${reason}`
+
 /** A folder on the machine's own file system has to be counted. */
 export const usedOn = async (source: string): Promise<{ readonly diskBytes?: number }> => {
   const folder = source.startsWith("directory:") ? source.slice("directory:".length) : undefined

@@ -8,7 +8,7 @@ use warnings;
 BEGIN {
     my ($driver) = __FILE__ =~ m{^(.*)/} or die 'an absolute path, please';
     require "$driver/../../agent/agent.pl";
-    require "$driver/$_.pl" for qw(../../network/link limits root image);
+    require "$driver/$_.pl" for qw(../../network/link limits root image system);
 }
 
 sub CLONE_NEWNS ()     { 0x20000 }

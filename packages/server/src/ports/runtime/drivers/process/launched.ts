@@ -27,9 +27,11 @@ import {
   UID_BASE,
   UIDS_EACH,
   usedOn,
+  whyWithoutInstalls,
   whyWithoutRoots,
   workloadsIn,
 } from "./host.ts"
+import { createHostSettings, type HostSettings } from "./host-settings.ts"
 import type { LaunchRequest } from "./launcher.ts"
 
 export interface LaunchedOptions {
@@ -50,6 +52,8 @@ export interface Found {
   readonly openFiles: (processesMax: number) => number
   /** Why workloads cannot begin as images; undefined where they can. */
   readonly withoutRoots?: string
+  /** Why workloads cannot change the machine's programs for themselves; undefined where they can. */
+  readonly withoutInstalls?: string
 }
 
 /** What a first workload showed of how it is shut in. */
@@ -75,6 +79,7 @@ const PROBE_MS_MAX = 30_000
 
 interface Parts extends Holdings {
   readonly found: Found
+  readonly hostSettings: HostSettings
   readonly rootAt: string
   readonly confinement: Confinement
 }
@@ -82,7 +87,7 @@ interface Parts extends Holdings {
 const requestOf = (
   { found, rootAt, confinement }: Parts,
   spec: WorkloadSpec,
-  given: Pick<Held, "slot" | "disk" | "group" | "link">,
+  given: Pick<Held, "slot" | "disk" | "group" | "link"> & { readonly settings: string | undefined },
 ): LaunchRequest => {
   const { ownUsers } = found
   const ownBase = UID_BASE + given.slot * UIDS_EACH
@@ -96,6 +101,7 @@ const requestOf = (
     ["disk", given.disk],
     ["files_max", String(found.openFiles(spec.processesMax))],
     ...(spec.root.kind === "image" ? [["image", spec.root.directory] as const] : []),
+    ...(given.settings === undefined ? [] : [["settings", given.settings] as const]),
     ...(given.link ? [["link", given.link.words] as const] : []),
     ...given.group.joinFiles.map(file => ["group", file] as const),
     ...spec.mounts.map(({ source, target }) => ["mount", words(source, target)] as const),
@@ -103,11 +109,19 @@ const requestOf = (
   ]
 }
 
-const boot = async (parts: Parts, spec: WorkloadSpec): Promise<Booted> => {
+/** What a workload begins with in /etc that may change the machine's programs for itself; undefined for others. */
+const settingsFor = async ({ found, hostSettings }: Parts, { root, disk }: WorkloadSpec) =>
+  root.kind === "host" && disk.kind === "persistent" && found.withoutInstalls === undefined
+    ? await hostSettings()
+    : undefined
+
+/** `settings`: a file of settings for a root that may be changed. */
+const boot = async (parts: Parts, spec: WorkloadSpec, settings?: string): Promise<Booted> => {
   const { launcher, confinement } = parts
   const held = await hold(parts, spec, confinement.groupLimits(spec))
   const { group, link, disk } = held
-  const { socket, pid, ended } = await launcher.launch(requestOf(parts, spec, held)).catch(async error => {
+  const request = requestOf(parts, spec, { ...held, settings })
+  const { socket, pid, ended } = await launcher.launch(request).catch(async error => {
     await held.release()
     throw error
   })
@@ -153,19 +167,29 @@ export const openLaunched = async (
   const images = ownUsers && (await hasDiskImages())
   const holdings = await openHoldings({ directory, perl, program: confinement.program, images, log })
   const found = { groups: holdings.groups, images, ownUsers, openFiles: await openFilesPerProcess() }
-  const alone: Parts = { ...holdings, found, rootAt, confinement, network: undefined }
+  const hostSettings = createHostSettings(directory)
+  const alone: Parts = { ...holdings, found, hostSettings, rootAt, confinement, network: undefined }
   try {
     const shown = await probe(alone, { kind: "host" })
     const { network, reasons } = await networkFor(alone, { demand, perl, log })
-    const parts = { ...alone, network }
-    const withoutRoots = await whyWithoutRoots(directory, root => probe(alone, root))
-    const all = { ...found, ...(withoutRoots !== undefined && { withoutRoots }) }
+    const [withoutRoots, withoutInstalls] = await Promise.all([
+      whyWithoutRoots(directory, root => probe(alone, root)),
+      whyWithoutInstalls(settings => probe(alone, { kind: "host" }, settings)),
+    ])
+    const all = {
+      ...found,
+      ...(withoutRoots !== undefined && { withoutRoots }),
+      ...(withoutInstalls !== undefined && { withoutInstalls }),
+    }
+    const parts = { ...alone, found: all, network }
     const capabilities = {
       ...confinement.capabilities(all, shown),
       network: network ? ("filtered" as const) : ("none" as const),
     }
     const told = { ...capabilities, reasons: [...capabilities.reasons, ...reasons] }
-    return createRuntime(engineOf(parts, told, spec => boot(parts, spec)))
+    return createRuntime(
+      engineOf(parts, told, async spec => boot(parts, spec, await settingsFor(parts, spec))),
+    )
   } catch (error) {
     await holdings[Symbol.asyncDispose]()
     const cause = [error instanceof Error ? error.message : String(error), ...holdings.said()].join(": ")
@@ -192,18 +216,23 @@ const networkFor = async (
 }
 
 /** Starts a workload and ends it. Rejects with what this machine does not grant. */
-const probe = async (parts: Parts, root: Root): Promise<Shown> => {
-  const booted = await boot(parts, {
+const probe = async (parts: Parts, root: Root, settings?: string): Promise<Shown> => {
+  const spec: WorkloadSpec = {
     ...{ id: randomUUID(), hostname: "probe", root, disk: { kind: "memory", bytes: 2 ** 20 } },
     ...{ vcpus: 1, memoryBytes: 2 ** 25, processesMax: 8, mounts: [] },
     network: parts.network ? { mode: "filtered", allow: [], deny: [] } : { mode: "none" },
-  })
+  }
+  const booted = await boot(parts, spec, settings)
   const client = createGuestClient(booted.stream)
   // What it says to a workload that ends is that this has ended.
   const timer = setTimeout(booted.kill, PROBE_MS_MAX)
   try {
     await client.ready
-    const shown = root.kind === "host" && !parts.network && (await parts.confinement.try?.(client))
+    const shown =
+      root.kind === "host" &&
+      settings === undefined &&
+      !parts.network &&
+      (await parts.confinement.try?.(client))
     return shown || { reasons: [], terminalSignals: true }
   } finally {
     clearTimeout(timer)

@@ -25,15 +25,15 @@ sub AT_RECURSIVE () { 0x8000 }
 my @devices = qw(null zero full random urandom tty);
 my %links = (fd => '/proc/self/fd', stdin => 'fd/0', stdout => 'fd/1', stderr => 'fd/2', ptmx => 'pts/ptmx');
 # Directories of the disk, with their modes.
-my %disk = (
+our %disk = (
     etc => 0755, home => 0755, mnt => 0755, opt => 0755, root => 0700, srv => 0755, tmp => 01777, var => 0755,
     workspace => 0755,
 );
-my %below = (
+our %below = (
     'home/user' => 0750, 'var/cache' => 0755, 'var/lib' => 0755, 'var/log' => 0755, 'var/tmp' => 01777,
     'etc/ssl' => 0755,
 );
-my %users_own = map { $_ => 1 } qw(workspace home/user);
+our %users_own = map { $_ => 1 } qw(workspace home/user);
 our @hidden_files = qw(kcore keys key-users kmsg kallsyms kpagecount kpagecgroup kpageflags sched_debug sysrq-trigger
     timer_list config.gz modules vmallocinfo slabinfo vmcore iomem ioports);
 our @hidden_directories = qw(acpi asound scsi driver bus fs irq tty dynamic_debug pressure);
@@ -105,15 +105,24 @@ sub target {
 sub build {
     my ($asked, $uid) = @_;
     begin($asked->{root_at});
-    $asked->{image} ? Image::tree($asked, $uid) : tree($asked, $uid);
+    my $is_changeable = own_tree($asked, $uid);
+    tree($asked, $uid) unless $is_changeable;
     devices($uid);
     proc($uid, $asked->{image} ? '../empty' : '.svc/empty');
     for (@{ $asked->{mount} }) {
         my ($source, $target) = unpack 'N/a* N/a*', $_;
         show($source, target('.', $target), ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV);
     }
-    finish() unless $asked->{image};
+    finish() unless $is_changeable;
     enter();
+}
+
+# Of a workload that may change all that it begins with; whether it is one.
+sub own_tree {
+    my ($asked, $uid) = @_;
+    return 0 unless $asked->{image} || $asked->{settings};
+    $asked->{image} ? Image::tree($asked, $uid) : System::tree($asked, $uid);
+    return 1;
 }
 
 # A small tree of our own, where the process then stands; nothing of it is seen outside of its mount namespace.
