@@ -5,6 +5,7 @@ import { existsSync, readFileSync, statSync } from "node:fs"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
+import { fileURLToPath } from "node:url"
 import { createSvc } from "@svc/sdk"
 import pg from "pg"
 import { cloneDatabase, databaseUrl } from "./testing/database.ts"
@@ -12,6 +13,7 @@ import { freePort } from "./testing/ports.ts"
 import {
   dataFolder,
   isRoot,
+  MAIN,
   NOBODY,
   readFirstRun,
   type SpawnOptions,
@@ -19,7 +21,6 @@ import {
   until,
 } from "./testing/process.ts"
 
-/** Runs the printed line as a shell and curl would, as far as it uses them. */
 /** Starts what must not start, and gives what it says about that. */
 const refusal = async (t: TestContext, options: SpawnOptions): Promise<string> => {
   const svc = spawnSvc(t, options)
@@ -56,6 +57,24 @@ test("the first start keeps credentials in a file and out of a log, the second m
   }
   assert.deepEqual(readFirstRun(first.dataDir), made)
   assert.deepEqual(await second.stop(), { code: 0, signal: null })
+})
+
+test("a terminal shows the first person's key and password", async t => {
+  const command = ["script", "-qec", `exec ${process.execPath} ${MAIN}`, "/dev/null"] as const
+  const svc = spawnSvc(t, { command })
+  await svc.ready
+  const { api_key, password } = readFirstRun(svc.dataDir)
+  for (const secret of [api_key, password]) assert.ok(svc.stdout().includes(secret))
+  await svc.stop()
+})
+
+test("npm start hands the signal that ends it on to the server", async t => {
+  const root = fileURLToPath(new URL("../../..", import.meta.url))
+  const svc = spawnSvc(t, { command: ["npm", "start", "--prefix", root] })
+  const { port } = new URL(await svc.ready)
+  await svc.stop()
+  assert.equal(await refusesConnections(Number(port)), true)
+  assert.equal(existsSync(join(svc.dataDir, "svc.lock")), false)
 })
 
 test("the base URL is the address taken, or the one that was set, wherever it is told", async t => {

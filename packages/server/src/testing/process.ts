@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url"
 import type { FirstRun } from "../core/first-run.ts"
 import { postgresProcessesOf } from "../kernel/db/embedded/processes.ts"
 
-const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url))
+export const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url))
 /** It makes a database and tries what runs workloads: a machine that does much else takes more than a minute for it. */
 const START_MS_MAX = 300_000
 
@@ -94,6 +94,8 @@ export interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Run as this user, with a folder of its own. */
   readonly uid?: number
+  /** How it is started; by default as the program itself. */
+  readonly command?: readonly [string, ...string[]]
 }
 
 const collect = (child: ChildProcess) => {
@@ -113,7 +115,7 @@ const untilReady = async (
 ): Promise<string> => {
   const signal = AbortSignal.timeout(START_MS_MAX)
   for (;;) {
-    const url = /ready at (\S+)\n/.exec(texts.stdout)?.[1]
+    const url = /ready at (\S+)\s/.exec(texts.stdout)?.[1]
     if (url !== undefined) return url
     if (child.exitCode !== null || child.signalCode !== null) {
       throw new Error(
@@ -131,7 +133,8 @@ const untilReady = async (
 
 export const spawnSvc = (t: TestContext, { env = {}, uid, ...options }: SpawnOptions = {}): SvcProcess => {
   const dataDir = options.dataDir ?? dataFolder(t, uid)
-  const child = spawn(process.execPath, [MAIN], {
+  const [program, ...args] = options.command ?? [process.execPath, MAIN]
+  const child = spawn(program, args, {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: "/",
     ...(uid === undefined ? {} : { uid, gid: uid }),
