@@ -1,6 +1,6 @@
 /** Shapes of the integrations area. */
 import { T } from "./dsl.ts"
-import { Dictionary, Id, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, FIELD_FAULT, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const gitProviders = ["github", "gitlab", "bitbucket", "gitea"] as const
 export const integrationStatuses = ["pending", "active", "paused", "error"] as const
@@ -45,11 +45,9 @@ const DeployTarget = T.Object({
 
 export const InstallationId = T.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
-/** The word is checked by its handler, so that a wrong one gets a refusal of its own. */
-export const Provider = T.String({
-  maxLength: 32,
-  description: `One of ${gitProviders.map(name => `\`${name}\``).join(", ")}`,
-})
+export const Provider = T.Unsafe<(typeof gitProviders)[number]>(
+  T.String({ enum: [...gitProviders], [FIELD_FAULT]: "invalid_provider" }),
+)
 
 export const WebhookSecret = T.String({
   minLength: 16,

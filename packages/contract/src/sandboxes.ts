@@ -50,6 +50,12 @@ export type SandboxStopReason = (typeof sandboxStopReasons)[number]
 
 const One = T.Object({ id: Id })
 const Status = OneOf(sandboxStatuses)
+const inEitherCase = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, letter => `[${letter}${letter.toLowerCase()}]`)
+const AnyCaseStatus = T.String({
+  pattern: `^(?:${sandboxStatuses.map(inEitherCase).join("|")})$`,
+  description: `${sandboxStatuses.map(name => `\`${name}\``).join(", ")}, in either case`,
+})
 const NOT_USABLE = [
   "sandbox_not_found",
   "sandbox_not_running",
@@ -139,11 +145,10 @@ export const sandboxes = area(
       effect: "read",
       query: T.Object({
         ...pageQuery,
-        status: T.Optional(T.String({ maxLength: 32, description: "In either case" })),
+        status: T.Optional(AnyCaseStatus),
         kind: T.Optional(OneOf(sandboxKinds)),
       }),
       replies: { 200: T.Object({ sandboxes: T.Array(Sandbox), total: T.Integer() }) },
-      faults: ["invalid_parameter"],
     },
     create: {
       id: "sandboxCreate",

@@ -20,7 +20,7 @@ const appWorld = async (t: TestContext) => {
   ] as const)
     github.installations.set(id, { login, repositories: ["acme/shop"], suspended: login === "suspended" })
   const world = await worldOf(t)
-  const app = { provider: "github", app_id: "123", private_key: PEM, base_url: github.url }
+  const app = { provider: "github" as const, app_id: "123", private_key: PEM, base_url: github.url }
   const putApp = () => world.svc.integrations.putCredentials(app)
   return { ...world, github, app, putApp }
 }
@@ -47,8 +47,9 @@ test("credentials are kept sealed, shown without their secret, replaced and forg
   await assert.rejects(stranger.integrations.getCredentials({ provider: "gitlab" }), gone)
   await assert.rejects(stranger.integrations.deleteCredentials({ provider: "gitlab" }), gone)
   const wrong = { status: 400, code: "invalid_provider" }
-  await assert.rejects(svc.integrations.getCredentials({ provider: "sourceforge" }), wrong)
-  await assert.rejects(svc.integrations.deleteCredentials({ provider: "sourceforge" }), wrong)
+  const unknown = "sourceforge" as "gitlab"
+  await assert.rejects(svc.integrations.getCredentials({ provider: unknown }), wrong)
+  await assert.rejects(svc.integrations.deleteCredentials({ provider: unknown }), wrong)
   assert.equal(await svc.integrations.deleteCredentials({ provider: "gitlab" }), undefined)
   await assert.rejects(svc.integrations.getCredentials({ provider: "gitlab" }), gone)
 })

@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey } from "node:crypto"
-import { type areas, gitProviders, type Input, page, pageOf } from "@svc/contract"
+import { type areas, type Input, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { outsideTransaction } from "../../kernel/implement.ts"
@@ -26,12 +26,6 @@ export const ownerOf = ({ organization, project }: Call): Owner => ({
   organizationId: organization.id,
   projectId: project?.id ?? "",
 })
-
-export const providerOf = (word: string): GitProviderName => {
-  const provider = gitProviders.find(name => name === word)
-  if (provider === undefined) throw fault("invalid_provider", { provider: word })
-  return provider
-}
 
 const refuse = (reason: string): never => {
   throw fault("invalid_parameter", { reason })
@@ -210,9 +204,8 @@ export const credentialsHandlers = (needs: CredentialsNeeds) => {
   return {
     ...installationHandlers(needs),
 
-    async putCredentials({ provider: word, base_url, ...given }: Input<Specs["putCredentials"]>, call: Call) {
+    async putCredentials({ provider, base_url, ...given }: Input<Specs["putCredentials"]>, call: Call) {
       const owner = ownerOf(call)
-      const provider = providerOf(word)
       const problem = base_url === undefined ? undefined : urlProblem(base_url)
       if (problem !== undefined) refuse(problem)
       if (base_url !== undefined && /[?#]/.test(base_url)) refuse("base_url must end with its path")
@@ -236,14 +229,13 @@ export const credentialsHandlers = (needs: CredentialsNeeds) => {
     },
 
     async getCredentials({ provider }: Input<Specs["getCredentials"]>, call: Call) {
-      const row = await accountStore(call.db).find(ownerOf(call), providerOf(provider))
+      const row = await accountStore(call.db).find(ownerOf(call), provider)
       if (!row) throw fault("resource_not_found")
       return toCredentials(row)
     },
 
-    async deleteCredentials({ provider: word }: Input<Specs["deleteCredentials"]>, call: Call) {
+    async deleteCredentials({ provider }: Input<Specs["deleteCredentials"]>, call: Call) {
       const owner = ownerOf(call)
-      const provider = providerOf(word)
       const store = accountStore(call.db)
       if (!(await store.delete(owner, provider))) throw fault("resource_not_found")
       if (provider === "github") await store.deleteInstallations(owner)

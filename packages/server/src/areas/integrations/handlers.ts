@@ -6,7 +6,7 @@ import { newId } from "../../kernel/id.ts"
 import { implement, outsideTransaction } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { sayingOf } from "./accounts.ts"
-import { type CredentialsNeeds, credentialsHandlers, ownerOf, providerOf } from "./credentials-handlers.ts"
+import { type CredentialsNeeds, credentialsHandlers, ownerOf } from "./credentials-handlers.ts"
 import { type EventRow, eventStore, type NewEvent } from "./event-store.ts"
 import { toEvent, toIntegration } from "./payloads.ts"
 import { eventJobs } from "./processing.ts"
@@ -82,11 +82,10 @@ const checkInstallation = async (call: Call, provider: string, id: number | unde
 const createHandler =
   ({ secrets, baseUrl }: IntegrationHandlerNeeds) =>
   async (
-    { provider: word, repository, installation_id, webhook_secret, ...given }: Input<Specs["create"]>,
+    { provider, repository, installation_id, webhook_secret, ...given }: Input<Specs["create"]>,
     call: Call,
   ) => {
     const owner = ownerOf(call)
-    const provider = providerOf(word)
     const reason = repositoryProblem(provider, repository)
     if (reason !== undefined) throw fault("invalid_parameter", { reason })
     await checkInstallation(call, provider, installation_id)

@@ -104,7 +104,7 @@ test("lists are newest first, by page, state in either case and kind, and each p
   assert.deepEqual(await ids({ status: "stopped" }), [1, first])
   assert.deepEqual(await ids({ status: "RUNNING", kind: "ephemeral" }), [1, second])
   assert.deepEqual(await ids({ kind: "persistent" }), [0])
-  await assert.rejects(ids({ status: "asleep" }), refusedAs("invalid_parameter", 400))
+  await assert.rejects(ids({ status: "asleep" }), refusedAs("validation_failed", 400))
 
   assert.equal((await globex.sandboxes.list()).total, 0)
   for (const act of [
