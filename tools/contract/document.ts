@@ -32,7 +32,7 @@ export const calls = async (): Promise<readonly string[]> => {
   const version: string | undefined = database.data?.data.pg_version.toString()
 
   const object = await client.GET("/v1/storage/buckets/{bucket}/objects/{key}", {
-    params: { path: { bucket: "photos", key: "one.jpg" } },
+    params: { path: { bucket: "photos", key: "one.jpg" }, header: { Range: "bytes=0-99" } },
     parseAs: "stream",
   })
   await object.data?.cancel()
@@ -61,10 +61,21 @@ const compileTypeScript = (document: string, folder: string): void => {
   process.stdout.write("calls of the generated TypeScript client compile\n")
 }
 
+/** Its generator knows few media types; these are bytes. */
+const PYTHON_SETTINGS = {
+  content_type_overrides: {
+    "*/*": "application/octet-stream",
+    "application/offset+octet-stream": "application/octet-stream",
+    "image/gif": "application/octet-stream",
+  },
+}
+
 const importPython = (document: string, folder: string): void => {
+  const settings = join(folder, "settings.json")
+  writeFileSync(settings, JSON.stringify(PYTHON_SETTINGS))
   const told = run(
     pythonTool("openapi-python-client"),
-    ["generate", "--path", document, "--meta", "none", "--output-path", "svc_client"],
+    ["generate", "--path", document, "--config", settings, "--meta", "none", "--output-path", "svc_client"],
     folder,
   )
   // It leaves out what it cannot name or read, and goes on.

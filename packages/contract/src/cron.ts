@@ -9,7 +9,18 @@ import {
   Timezone,
 } from "./cron-fields.ts"
 import { area, T } from "./dsl.ts"
-import { Id, Name, OneOf, Page, PageQuery, pageQuery, Time } from "./types.ts"
+import {
+  atMostOne,
+  eitherOr,
+  exactlyOne,
+  Id,
+  Name,
+  OneOf,
+  Page,
+  PageQuery,
+  pageQuery,
+  Time,
+} from "./types.ts"
 
 const One = T.Object({ id: Id })
 const OneExecution = T.Object({ id: Id, execution_id: Id })
@@ -38,6 +49,8 @@ const CATCH_UP =
   "`catchup_policy` says what happens to runs that are more than ten seconds late: `latest` (the default) runs the last " +
   "of them, `all` each, `none` none; those later than `catchup_window_seconds` (3600) are missed."
 
+const WHEN = ["cron", "interval_seconds", "run_at"] as const
+
 export const cron = area(
   "cron",
   { title: "Cron", summary: "Work at set times", project: "optional" },
@@ -61,7 +74,10 @@ export const cron = area(
       scope: "cron:write",
       effect: "write",
       risk: "by-input",
-      body: T.Object({ ...cronFields, name: Name }),
+      body: T.Object(
+        { ...cronFields, name: Name },
+        eitherOr(exactlyOne(...WHEN), exactlyOne("target", "function_name")),
+      ),
       aliases: cronAliases,
       replies: { 201: NewSchedule },
       secrets: ["signing_secret"],
@@ -95,7 +111,7 @@ export const cron = area(
       risk: "by-input",
       idempotent: "naturally",
       params: One,
-      body: T.Object(cronFields),
+      body: T.Object(cronFields, eitherOr(atMostOne(...WHEN), atMostOne("target", "function_name"))),
       aliases: cronAliases,
       replies: { 200: Schedule },
       faults: ["schedule_not_found", ...WRITE_FAULTS],

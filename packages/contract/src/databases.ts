@@ -18,7 +18,7 @@ import {
   SuspendTimeout,
 } from "./databases-fields.ts"
 import { area, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
+import { atMostOne, eitherOr, Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 const READ = ["database:read", "database:query"] as const
 const BRANCH_READ = ["database:branch", "database:read"] as const
@@ -245,13 +245,16 @@ export const databases = area(
       risk: "high",
       beyond: true,
       params: DatabaseId,
-      body: T.Object({
-        target_time: T.Optional(Time),
-        target_lsn: T.Optional(Lsn),
-        name: T.Optional(DatabaseName),
-        mode: T.Optional(OneOf(["new", "in_place"])),
-        keep_passwords: T.Optional(KeepPasswords),
-      }),
+      body: T.Object(
+        {
+          target_time: T.Optional(Time),
+          target_lsn: T.Optional(Lsn),
+          name: T.Optional(DatabaseName),
+          mode: T.Optional(OneOf(["new", "in_place"])),
+          keep_passwords: T.Optional(KeepPasswords),
+        },
+        eitherOr(atMostOne("target_time", "target_lsn")),
+      ),
       replies: { 201: NewDatabase },
       faults: ["database_not_found", "recovery_point_invalid", "name_taken", "service_unavailable"],
       secrets: ["password", "connection_uri"],
@@ -279,16 +282,19 @@ export const databases = area(
       effect: "write",
       beyond: true,
       params: DatabaseId,
-      body: T.Object({
-        name: T.Optional(BranchName),
-        parent_id: T.Optional(Id),
-        parent_lsn: T.Optional(Lsn),
-        parent_timestamp: T.Optional(Time),
-        expires_at: T.Optional(Nullable(Time)),
-        init_source: T.Optional(OneOf(["data", "schema"])),
-        protected: T.Optional(T.Boolean()),
-        keep_passwords: T.Optional(KeepPasswords),
-      }),
+      body: T.Object(
+        {
+          name: T.Optional(BranchName),
+          parent_id: T.Optional(Id),
+          parent_lsn: T.Optional(Lsn),
+          parent_timestamp: T.Optional(Time),
+          expires_at: T.Optional(Nullable(Time)),
+          init_source: T.Optional(OneOf(["data", "schema"])),
+          protected: T.Optional(T.Boolean()),
+          keep_passwords: T.Optional(KeepPasswords),
+        },
+        eitherOr(atMostOne("parent_lsn", "parent_timestamp")),
+      ),
       replies: { 201: NewBranch },
       faults: [
         "database_not_found",
@@ -356,12 +362,15 @@ export const databases = area(
       risk: "high",
       beyond: true,
       params: BranchId,
-      body: T.Object({
-        source_branch_id: Id,
-        source_timestamp: T.Optional(Time),
-        source_lsn: T.Optional(Lsn),
-        preserve_under_name: T.Optional(BranchName),
-      }),
+      body: T.Object(
+        {
+          source_branch_id: Id,
+          source_timestamp: T.Optional(Time),
+          source_lsn: T.Optional(Lsn),
+          preserve_under_name: T.Optional(BranchName),
+        },
+        eitherOr(atMostOne("source_timestamp", "source_lsn")),
+      ),
       replies: { 200: Branch },
       faults: [
         "database_not_found",

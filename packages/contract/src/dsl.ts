@@ -63,13 +63,21 @@ export interface OperationSpec {
    * `once`: it would act again, and a record of each call would be too dear; the SDK repeats it only when nothing was done.
    */
   readonly idempotent?: "keyed" | "naturally" | "once"
-  readonly content?: { readonly request?: ContentKind; readonly reply?: ReplyKind }
+  readonly content?: {
+    readonly request?: ContentKind
+    readonly reply?: ReplyKind
+    /** Media types of bytes, where they are not `application/octet-stream` alone. */
+    readonly requestTypes?: readonly string[]
+    readonly replyTypes?: readonly string[]
+  }
   /** What a WebSocket speaks: the name in `Sec-WebSocket-Protocol`. */
   readonly subprotocol?: string
   readonly params?: TObject
   /** The last path parameter is the rest of the path, slashes included. */
   readonly rest?: true
   readonly query?: TObject
+  /** Headers that the handler reads and checks itself. The credential, the project and the like are of the platform. */
+  readonly headers?: TObject
   readonly body?: TObject
   /** The one field of `body` as which the whole JSON body travels: a value of the caller's own, such as an event. */
   readonly bodyAs?: string
@@ -149,6 +157,9 @@ export interface Area<Ops extends Record<string, OperationSpec> = Record<string,
 }
 
 export const MIB = 1024 * 1024
+
+/** Bytes of whatever type the caller names; the first is for those who name none. */
+export const ANY_TYPE = ["application/octet-stream", "*/*"] as const
 
 const complete = (areaName: string, area: AreaSpec, key: string, spec: OperationSpec): Operation => {
   const [method, path] = spec.http.split(" ") as [Method, string]

@@ -13,7 +13,7 @@ import {
   Template,
   Variable,
 } from "./email-fields.ts"
-import { Dictionary, Id, Nullable, Page, pageQuery, Time } from "./types.ts"
+import { atLeastOne, Dictionary, eitherOr, Id, Nullable, Page, pageQuery, Time } from "./types.ts"
 
 const ById = T.Object({ id: Id })
 const Headers = Dictionary(T.String({ maxLength: 76 }), T.String({ maxLength: 998 }), {
@@ -100,12 +100,10 @@ const sends = {
     description: "Without `text` a plain part is made from the HTML.",
     scope: "email:send",
     effect: "write",
-    body: T.Object({
-      ...envelope,
-      subject: Subject,
-      html: T.Optional(Body),
-      text: T.Optional(Body),
-    }),
+    body: T.Object(
+      { ...envelope, subject: Subject, html: T.Optional(Body), text: T.Optional(Body) },
+      eitherOr(atLeastOne("html", "text")),
+    ),
     bodyBytesMax: SEND_BYTES_MAX,
     replies: { 200: Accepted },
     faults: ["invalid_parameter", "missing_parameter", "plan_limit_reached", "email_domain_not_enabled"],
@@ -131,7 +129,7 @@ const templates = {
       "Subject, HTML, MJML and text are Liquid. `html` or `mjml` is needed; MJML is compiled now, Liquid is checked now.",
     scope: "email:write",
     effect: "write",
-    body: T.Object(templateBody),
+    body: T.Object(templateBody, eitherOr(atLeastOne("html", "mjml"))),
     bodyBytesMax: 8 * MIB,
     replies: { 200: Template },
     faults: ["invalid_parameter", "missing_parameter", "name_taken"],
@@ -156,7 +154,7 @@ const templates = {
     scope: "email:write",
     effect: "write",
     params: ById,
-    body: T.Object(templateBody),
+    body: T.Object(templateBody, eitherOr(atLeastOne("html", "mjml"))),
     bodyBytesMax: 8 * MIB,
     replies: { 200: Template },
     faults: ["template_not_found", "invalid_parameter", "missing_parameter", "name_taken"],
@@ -285,7 +283,7 @@ const inbox = {
     effect: "read",
     project: "none",
     beyond: true,
-    content: { reply: "bytes" },
+    content: { reply: "bytes", replyTypes: ["text/html"] },
     replies: { 200: T.Unknown() },
   },
   deleteInbox: {

@@ -1,5 +1,5 @@
 import { area, MIB, T, type TSchema } from "./dsl.ts"
-import { Dictionary, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import { Dictionary, eitherOr, exactlyOne, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 /** Bytes of one plaintext. */
 export const ENCRYPTION_PLAINTEXT_BYTES_MAX = MIB
@@ -42,17 +42,20 @@ const Encrypted = { ciphertext: T.String(), key_version: KeyVersion }
 const Decrypted = { plaintext: T.String(), encoding: Encoding, key_version: KeyVersion }
 
 /** The fields of one item, or `items` with those fields: a request has one or the other. */
-const oneOrMany = <const Fields extends Record<string, TSchema>>(fields: Fields) =>
-  T.Object({
-    ...T.Partial(T.Object(fields)).properties,
-    items: T.Optional(
-      T.Array(T.Object({ ...fields, reference: T.Optional(Reference) }, { additionalProperties: false }), {
-        minItems: 1,
-        maxItems: ITEMS_MAX,
-        description: "Several at once, in place of the fields above",
-      }),
-    ),
-  })
+const oneOrMany = <const Fields extends Record<string, TSchema>>(first: string, fields: Fields) =>
+  T.Object(
+    {
+      ...T.Partial(T.Object(fields)).properties,
+      items: T.Optional(
+        T.Array(T.Object({ ...fields, reference: T.Optional(Reference) }, { additionalProperties: false }), {
+          minItems: 1,
+          maxItems: ITEMS_MAX,
+          description: "Several at once, in place of the fields above",
+        }),
+      ),
+    },
+    eitherOr(exactlyOne(first, "items")),
+  )
 
 const ItemResult = { reference: T.Optional(T.String()) }
 const Failure = T.Object({ ...ItemResult, error: T.Object({ code: T.String(), message: T.String() }) })
@@ -87,7 +90,7 @@ export const encryption = area(
       effect: "write",
       audit: "rollup",
       idempotent: "naturally",
-      body: oneOrMany(toEncrypt),
+      body: oneOrMany("plaintext", toEncrypt),
       bodyBytesMax: BODY_BYTES_MAX,
       replies: { 200: oneOrManyOf(Encrypted) },
       faults: ["invalid_parameter", "missing_parameter"],
@@ -104,7 +107,7 @@ export const encryption = area(
         `version that is no longer accepted, a changed character. ${MANY} ${READS}`,
       scope: "encryption:use",
       effect: "read",
-      body: oneOrMany(toDecrypt),
+      body: oneOrMany("ciphertext", toDecrypt),
       bodyBytesMax: BODY_BYTES_MAX,
       replies: { 200: oneOrManyOf(Decrypted) },
       faults: ["decryption_failed", "invalid_parameter", "missing_parameter"],
@@ -122,7 +125,7 @@ export const encryption = area(
       effect: "write",
       audit: "rollup",
       idempotent: "naturally",
-      body: oneOrMany(toDecrypt),
+      body: oneOrMany("ciphertext", toDecrypt),
       bodyBytesMax: BODY_BYTES_MAX,
       replies: { 200: oneOrManyOf(Encrypted) },
       faults: ["decryption_failed", "invalid_parameter", "missing_parameter"],

@@ -21,7 +21,7 @@ import {
   TopicName,
   WithSecret,
 } from "./events-fields.ts"
-import { Id, Nullable, OneOf, Page, PageQuery } from "./types.ts"
+import { atMostOne, eitherOr, exactlyOne, Id, Nullable, OneOf, Page, PageQuery } from "./types.ts"
 
 export const events = area(
   "events",
@@ -90,16 +90,22 @@ export const events = area(
       effect: "write",
       audit: "rollup",
       params: T.Object(TopicId),
-      body: T.Object({
-        ...eventFields,
-        event_type: T.Optional(EventType),
-        events: T.Optional(
-          T.Array(T.Object(eventFields, { additionalProperties: false }), {
-            minItems: 1,
-            maxItems: EVENTS_PUBLISHED_MAX,
-          }),
+      body: T.Object(
+        {
+          ...eventFields,
+          event_type: T.Optional(EventType),
+          events: T.Optional(
+            T.Array(T.Object(eventFields, { additionalProperties: false }), {
+              minItems: 1,
+              maxItems: EVENTS_PUBLISHED_MAX,
+            }),
+          ),
+        },
+        eitherOr(
+          exactlyOne("event_type", "events"),
+          ...Object.keys(eventFields).map(field => atMostOne(field, "events")),
         ),
-      }),
+      ),
       aliases: eventAliases,
       bodyBytesMax: 8 * MIB,
       replies: { 200: T.Union([Published, T.Object({ events: T.Array(Published) })]) },

@@ -1,5 +1,5 @@
 /** Functions by URL: any method and path, with a key, or without one where the function is public. */
-import { type OperationSpec, T } from "./dsl.ts"
+import { ANY_TYPE, type OperationSpec, T } from "./dsl.ts"
 import { FUNCTION_PAYLOAD_BYTES_MAX, FunctionRef } from "./functions-fields.ts"
 import { Id } from "./types.ts"
 
@@ -30,8 +30,12 @@ const FAULTS = [
   "not_implemented",
 ] as const
 
-const read = { effect: "read", content: { reply: "bytes" } } as const
-const write = { effect: "write", audit: "rollup", content: { request: "bytes", reply: "bytes" } } as const
+const read = { effect: "read", content: { reply: "bytes", replyTypes: ANY_TYPE } } as const
+const write = {
+  effect: "write",
+  audit: "rollup",
+  content: { request: "bytes", requestTypes: ANY_TYPE, reply: "bytes", replyTypes: ANY_TYPE },
+} as const
 
 const keyed = { ...shared, params: Keyed, scope: "functions:invoke", faults: FAULTS } as const
 const open = {

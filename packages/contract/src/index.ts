@@ -189,7 +189,17 @@ export {
   type TicketPriority,
   type TicketStatus,
 } from "./support-fields.ts"
-export { Dictionary, EXACT_NUMBERS, FIELD_FAULT, isList, type PageInput, page, pageOf } from "./types.ts"
+export {
+  Dictionary,
+  EITHER_OR,
+  type EitherOr,
+  EXACT_NUMBERS,
+  FIELD_FAULT,
+  isList,
+  type PageInput,
+  page,
+  pageOf,
+} from "./types.ts"
 export {
   VECTOR_ID_BYTES_MAX,
   VECTOR_METADATA_BYTES_MAX,

@@ -1,5 +1,5 @@
 import { area, MIB, T } from "./dsl.ts"
-import { Nullable, Time } from "./types.ts"
+import { atLeastOne, eitherOr, Nullable, Time } from "./types.ts"
 
 /** Bytes of a key in UTF-8; the handler counts bytes, the schema bounds characters. */
 export const KV_KEY_BYTES_MAX = 1024
@@ -111,10 +111,10 @@ export const kv = area(
       scope: "kv:write",
       effect: "destroy",
       idempotent: "naturally",
-      body: T.Object({
-        key: T.Optional(Key),
-        keys: T.Optional(T.Array(Key, { minItems: 1, maxItems: KEYS_MAX })),
-      }),
+      body: T.Object(
+        { key: T.Optional(Key), keys: T.Optional(T.Array(Key, { minItems: 1, maxItems: KEYS_MAX })) },
+        eitherOr(atLeastOne("key", "keys")),
+      ),
       bodyBytesMax: 2 * MIB,
       replies: {
         200: T.Object({ deleted: T.Integer({ description: "How many of the keys held a value" }) }),

@@ -13,7 +13,7 @@ import {
   sendFields,
   Whose,
 } from "./notifications-fields.ts"
-import { Id, Page, pageQuery, Time } from "./types.ts"
+import { Id, LastEvent, Page, pageQuery, Time } from "./types.ts"
 
 const WhoseQuery = T.Object(Whose)
 const Named = T.Object({ id: Id })
@@ -106,6 +106,7 @@ export const notifications = area(
         "`notification` has a notification as its data and is repeated from `Last-Event-ID` on after a reconnection; " +
         "`unread_count` comes first and whenever it changes. A comment every 15 seconds keeps the connection open.",
       content: { reply: "sse" },
+      headers: LastEvent,
       query: WhoseQuery,
       replies: { 200: T.String() },
       faults: ["member_not_found", "role_insufficient", "rate_limited"],

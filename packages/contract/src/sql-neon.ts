@@ -13,6 +13,8 @@ const NeonResult = T.Object(
   { description: "One result as the driver reads it" },
 )
 
+const Flag = (description: string) => T.Optional(T.String({ description: `${description}, if \`true\`` }))
+
 export const neonSpecs = {
   neonQuery: {
     id: "executeNeonSql",
@@ -27,6 +29,16 @@ export const neonSpecs = {
     effect: "by-statement",
     project: "none",
     beyond: true,
+    headers: T.Object({
+      "Neon-Connection-String": T.String({ description: "`postgres://role:password@host/database`" }),
+      "Neon-Raw-Text-Output": Flag("Values as PostgreSQL writes them"),
+      "Neon-Array-Mode": Flag("Rows as arrays"),
+      "Neon-Batch-Isolation-Level": T.Optional(
+        T.String({ description: "Of the transaction of `queries`, as `RepeatableRead`" }),
+      ),
+      "Neon-Batch-Read-Only": Flag("The transaction of `queries` only reads"),
+      "Neon-Batch-Deferrable": Flag("The transaction of `queries` is deferrable"),
+    }),
     body: T.Object({
       query: T.Optional(Sql),
       params: T.Optional(Params),

@@ -1,5 +1,5 @@
 /** Objects for those who have no key: by signed URL, and in public buckets. */
-import { type OperationSpec, T } from "./dsl.ts"
+import { ANY_TYPE, type OperationSpec, T } from "./dsl.ts"
 import {
   bytesReplies,
   headReplies,
@@ -10,6 +10,7 @@ import {
   StoredObject,
   WRITE_FAULTS,
 } from "./storage-fields.ts"
+import { ReadConditions, ReadHeaders, SignedUploadHeaders } from "./storage-headers.ts"
 import { Id } from "./types.ts"
 
 const SignedParams = T.Object({ token: T.String({ minLength: 1, maxLength: 4096 }), key: Key })
@@ -50,8 +51,9 @@ export const linkOperations = {
     beyond: true,
     rest: true,
     crossOrigin: true,
-    content: { reply: "bytes" },
+    content: { reply: "bytes", replyTypes: ANY_TYPE },
     params: SignedParams,
+    headers: ReadHeaders,
     replies: bytesReplies,
     faults: [...SIGNED_FAULTS, "range_not_satisfiable"],
   },
@@ -67,6 +69,7 @@ export const linkOperations = {
     rest: true,
     crossOrigin: true,
     params: SignedParams,
+    headers: ReadConditions,
     replies: headReplies,
     faults: SIGNED_FAULTS,
   },
@@ -83,8 +86,9 @@ export const linkOperations = {
     beyond: true,
     rest: true,
     crossOrigin: true,
-    content: { request: "bytes" },
+    content: { request: "bytes", requestTypes: ANY_TYPE },
     params: SignedParams,
+    headers: SignedUploadHeaders,
     replies: { 200: StoredObject },
     faults: ["signed_url_invalid", ...WRITE_FAULTS],
   },
@@ -98,8 +102,9 @@ export const linkOperations = {
     beyond: true,
     rest: true,
     crossOrigin: true,
-    content: { reply: "bytes" },
+    content: { reply: "bytes", replyTypes: ANY_TYPE },
     params: PublicParams,
+    headers: ReadHeaders,
     replies: bytesReplies,
     faults: [...PUBLIC_FAULTS, "range_not_satisfiable"],
   },
@@ -114,6 +119,7 @@ export const linkOperations = {
     rest: true,
     crossOrigin: true,
     params: PublicParams,
+    headers: ReadConditions,
     replies: headReplies,
     faults: PUBLIC_FAULTS,
   },

@@ -13,6 +13,7 @@ import {
   Upload,
   UploadId,
 } from "./storage-fields.ts"
+import { PartHeaders, TusCreateHeaders, TusHeaders, TusPatchHeaders } from "./storage-headers.ts"
 import { Id } from "./types.ts"
 
 const TUS_FAULTS = [
@@ -78,6 +79,7 @@ export const uploadOperations = {
     beyond: true,
     content: { request: "bytes" },
     params: T.Object({ upload_id: Id, part_number: T.Integer({ minimum: 1, maximum: PARTS_MAX }) }),
+    headers: PartHeaders,
     replies: { 200: Part },
     faults: [
       "upload_not_found",
@@ -161,7 +163,8 @@ export const uploadOperations = {
     audit: "rollup",
     beyond: true,
     crossOrigin: true,
-    content: { request: "bytes" },
+    content: { request: "bytes", requestTypes: ["application/offset+octet-stream"] },
+    headers: TusCreateHeaders,
     replies: { 201: T.Object({ upload_id: T.String(), offset: T.Integer() }) },
     faults: [...TUS_FAULTS, "bucket_not_found"],
   },
@@ -174,6 +177,7 @@ export const uploadOperations = {
     beyond: true,
     crossOrigin: true,
     params: UploadId,
+    headers: TusHeaders,
     replies: { 200: null },
     faults: ["upload_not_found", "precondition_failed"],
   },
@@ -187,8 +191,9 @@ export const uploadOperations = {
     audit: "rollup",
     beyond: true,
     crossOrigin: true,
-    content: { request: "bytes" },
+    content: { request: "bytes", requestTypes: ["application/offset+octet-stream"] },
     params: UploadId,
+    headers: TusPatchHeaders,
     replies: { 204: null },
     faults: [...TUS_FAULTS, "bucket_not_found"],
   },
@@ -203,6 +208,7 @@ export const uploadOperations = {
     beyond: true,
     crossOrigin: true,
     params: UploadId,
+    headers: TusHeaders,
     replies: { 204: null },
     faults: ["upload_not_found", "precondition_failed"],
   },

@@ -1,4 +1,4 @@
-import { area, MIB, T } from "./dsl.ts"
+import { ANY_TYPE, area, MIB, T } from "./dsl.ts"
 import {
   Bucket,
   BucketName,
@@ -15,6 +15,7 @@ import {
   Usage,
   WRITE_FAULTS,
 } from "./storage-fields.ts"
+import { ReadConditions, ReadHeaders, UploadHeaders, WriteConditions } from "./storage-headers.ts"
 import { linkOperations } from "./storage-links.ts"
 import { uploadOperations } from "./storage-uploads.ts"
 import { PageQuery } from "./types.ts"
@@ -116,8 +117,9 @@ export const storage = area(
       idempotent: "naturally",
       audit: "rollup",
       rest: true,
-      content: { request: "bytes" },
+      content: { request: "bytes", requestTypes: ANY_TYPE },
       params: ObjectParams,
+      headers: UploadHeaders,
       replies: { 200: StoredObject },
       faults: WRITE_FAULTS,
     },
@@ -128,8 +130,9 @@ export const storage = area(
       scope: "storage:read",
       effect: "read",
       rest: true,
-      content: { reply: "bytes" },
+      content: { reply: "bytes", replyTypes: ANY_TYPE },
       params: ObjectParams,
+      headers: ReadHeaders,
       replies: bytesReplies,
       faults: READ_FAULTS,
     },
@@ -141,6 +144,7 @@ export const storage = area(
       effect: "read",
       rest: true,
       params: ObjectParams,
+      headers: ReadConditions,
       replies: headReplies,
       faults: [...FIND_FAULTS, "precondition_failed"],
     },
@@ -154,6 +158,7 @@ export const storage = area(
       audit: "rollup",
       rest: true,
       params: ObjectParams,
+      headers: WriteConditions,
       replies: { 200: T.Object({ bucket: T.String(), key: T.String(), deleted: T.Boolean() }) },
       faults: ["bucket_not_found", "invalid_parameter", "precondition_failed"],
     },

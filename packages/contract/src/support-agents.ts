@@ -15,7 +15,7 @@ import {
   Text,
   ticketFilters,
 } from "./support-fields.ts"
-import { Id, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
+import { Id, LastEvent, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
 
 const READ = { beyond: true, scope: "admin:full", effect: "read" } as const
 const WRITE = { beyond: true, scope: "admin:full", effect: "write" } as const
@@ -151,6 +151,7 @@ export const supportAgents = {
     summary: "Follow a chat of any organization live",
     description: "As the customer's stream does.",
     content: { reply: "sse" },
+    headers: LastEvent,
     params: Named,
     replies: { 200: T.String() },
     faults: ["chat_session_not_found", "role_insufficient", "rate_limited"],

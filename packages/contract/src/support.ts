@@ -16,7 +16,7 @@ import {
   Ticket,
   ticketFilters,
 } from "./support-fields.ts"
-import { Id, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
+import { Id, LastEvent, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
 
 const READ = { scope: "any", effect: "read" } as const
 const WRITE = { scope: "any", effect: "write" } as const
@@ -206,6 +206,7 @@ const chats = {
       "that header only new ones. `session` has the chat, first and whenever it changes. Ends after 15 minutes; come " +
       "again with the last id.",
     content: { reply: "sse" },
+    headers: LastEvent,
     params: Named,
     replies: { 200: T.String() },
     faults: ["chat_session_not_found", "rate_limited"],

@@ -26,6 +26,20 @@ export const Dictionary = <S extends TSchema>(
     ...options,
   })
 
+/**
+ * Which fields of an object go together, for the OpenAPI document alone: handlers refuse the rest with codes and words of
+ * their own.
+ */
+export const EITHER_OR = "x-svc-either-or"
+export interface EitherOr {
+  readonly rule: "exactly-one" | "at-least-one" | "at-most-one"
+  readonly fields: readonly string[]
+}
+export const exactlyOne = (...fields: string[]): EitherOr => ({ rule: "exactly-one", fields })
+export const atLeastOne = (...fields: string[]): EitherOr => ({ rule: "at-least-one", fields })
+export const atMostOne = (...fields: string[]): EitherOr => ({ rule: "at-most-one", fields })
+export const eitherOr = (...rules: EitherOr[]) => ({ [EITHER_OR]: rules })
+
 /** Marks a number in a request that keeps its digits, as values of no declared type do. */
 export const EXACT_NUMBERS = "x-svc-exact"
 
@@ -73,3 +87,8 @@ export const page = <Row>({ rows, total }: { rows: Row[]; total: number }, input
 })
 
 export const isList = (schema: TSchema): boolean => "x-svc-list" in schema
+
+/** Of a stream of server-sent events that goes on where it broke off. */
+export const LastEvent = T.Object({
+  "Last-Event-ID": T.Optional(T.String({ description: "`id` of the last event that arrived" })),
+})

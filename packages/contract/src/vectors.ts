@@ -1,5 +1,5 @@
 import { area, MIB, T } from "./dsl.ts"
-import { ExactInteger, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import { ExactInteger, eitherOr, exactlyOne, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 export const VECTOR_METRICS = ["cosine", "dot", "euclidean"] as const
 export const VECTOR_INDEX_TYPES = ["auto", "hnsw", "flat"] as const
@@ -308,11 +308,10 @@ export const vectors = area(
       idempotent: "naturally",
       beyond: true,
       params: T.Object(Tenant),
-      body: T.Object({
-        collection: VectorCollectionName,
-        ids: T.Optional(Ids),
-        filter: T.Optional(Filter),
-      }),
+      body: T.Object(
+        { collection: VectorCollectionName, ids: T.Optional(Ids), filter: T.Optional(Filter) },
+        eitherOr(exactlyOne("ids", "filter")),
+      ),
       replies: { 200: T.Object({ deleted_count: T.Integer() }) },
       faults: ["collection_not_found", "missing_parameter", "invalid_parameter", "vector_store_unavailable"],
       example: { collection: "articles", ids: ["a"] },

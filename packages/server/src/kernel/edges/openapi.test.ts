@@ -212,6 +212,49 @@ test("each kind of content is described by its media type", () => {
   assert.equal(find(odd, transcribe).responses[204]?.content, undefined)
 })
 
+/** `storage.getObject` of the document. */
+const rendered = (name: string) => {
+  const operation = allOperations.find(declared => declared.name === name)
+  assert.ok(operation, name)
+  return find(whole, operation)
+}
+
+test("headers that an operation reads are its parameters, and bytes are of the types that it sends and takes", () => {
+  const headers = (name: string) =>
+    rendered(name)
+      .parameters?.filter(({ in: place }) => place === "header")
+      .map(({ name }) => name)
+  assert.deepEqual(headers("storage.getObject"), [
+    ...["If-Match", "If-Unmodified-Since", "If-None-Match", "If-Modified-Since", "Range", "If-Range"],
+  ])
+  assert.ok(headers("storage.patchUpload")?.includes("Upload-Offset"))
+  assert.ok(headers("sql.neonQuery")?.includes("Neon-Connection-String"))
+  const types = (name: string) => Object.keys(rendered(name).responses[200]?.content ?? {})
+  assert.deepEqual(types("storage.getObject"), ["application/octet-stream", "*/*"])
+  assert.deepEqual(types("email.inboxPage"), ["text/html"])
+  assert.deepEqual(types("email.trackOpen"), ["image/gif"])
+})
+
+test("fields that exclude or replace each other are described, and a body that must hold one of them is required", () => {
+  const ajv = addFormats.default(new Ajv({ strict: false }))
+  const accepts = (name: string, value: object): boolean => {
+    const schema = rendered(name).requestBody?.content["application/json"]?.schema
+    return ajv.validate({ ...schema, components: whole.components }, value)
+  }
+  assert.equal(rendered("encryption.encrypt").requestBody?.required, true)
+  assert.ok(accepts("encryption.encrypt", { plaintext: "a" }))
+  assert.ok(accepts("encryption.encrypt", { items: [{ plaintext: "a" }] }))
+  assert.ok(!accepts("encryption.encrypt", {}))
+  assert.ok(!accepts("encryption.encrypt", { plaintext: "a", items: [{ plaintext: "a" }] }))
+  assert.ok(!accepts("events.publish", { events: [{ event_type: "a" }], source: "b" }))
+  const template = { name: "welcome", subject: "Hello" }
+  assert.ok(accepts("email.createTemplate", { ...template, html: null, mjml: "<mjml/>" }))
+  assert.ok(!accepts("email.createTemplate", { ...template, html: null }))
+  const times = { target_time: "2026-01-01T00:00:00Z", target_lsn: "0/0" }
+  assert.ok(accepts("databases.pitr", {}))
+  assert.ok(!accepts("databases.pitr", times))
+})
+
 test("who may call is described: keys by scope, sessions, publishable keys, anyone", () => {
   const session = { consoleSession: [] }
   assert.deepEqual(find(odd, upload).security, [

@@ -1,5 +1,13 @@
 /** What travels in: path, query and header parameters, and the body. */
-import { type ContentKind, isReplayed, MIB, type Operation } from "@svc/contract"
+import {
+  type ContentKind,
+  EITHER_OR,
+  type EitherOr,
+  isReplayed,
+  MIB,
+  type Operation,
+  type TSchema,
+} from "@svc/contract"
 import { close } from "../../validation.ts"
 import type { JsonSchema, SchemaShelf } from "./schemas.ts"
 
@@ -24,7 +32,7 @@ export const sharedParameters = {
 const shared = (name: keyof typeof sharedParameters) => ({ $ref: `#/components/parameters/${name}` })
 
 const described = (
-  place: "path" | "query",
+  place: "path" | "query" | "header",
   name: string,
   schema: JsonSchema,
   required: boolean,
@@ -57,9 +65,15 @@ const inQuery = ({ query, example }: Operation) =>
     described("query", name, schema as JsonSchema, query?.required?.includes(name) ?? false, example?.[name]),
   )
 
+const inHeaders = ({ headers }: Operation) =>
+  Object.entries(headers?.properties ?? {}).map(([name, schema]) =>
+    described("header", name, schema as JsonSchema, headers?.required?.includes(name) ?? false, undefined),
+  )
+
 export const renderParameters = (operation: Operation): object[] => [
   ...inPath(operation),
   ...inQuery(operation),
+  ...inHeaders(operation),
   ...(operation.project === "none" ? [] : [shared("Project")]),
   ...(isReplayed(operation) ? [shared("IdempotencyKey")] : []),
 ]
@@ -72,7 +86,9 @@ export const mediaTypes: Readonly<Record<ContentKind, string>> = {
   sse: "text/event-stream",
 }
 
-const BYTES = { type: "string", format: "binary" }
+/** Bytes of any of these types. */
+export const bytesContent = (types: readonly string[]): JsonSchema =>
+  Object.fromEntries(types.map(type => [type, { schema: { type: "string", format: "binary" } }]))
 
 /** The fields of the declaration's example that travel in the body. */
 const bodyExample = ({ body, bodyAs, example }: Operation): JsonSchema | undefined => {
@@ -84,6 +100,12 @@ const bodyExample = ({ body, bodyAs, example }: Operation): JsonSchema | undefin
 const largest = (bytes: number): string =>
   bytes >= MIB ? `${Math.floor(bytes / MIB)} MiB` : `${bytes} bytes`
 
+/** An absent body counts as an empty object, and where bytes are expected as none of them. */
+const needsFields = (body: TSchema): boolean => {
+  const { required = [], [EITHER_OR]: rules = [] } = body as { required?: string[]; [EITHER_OR]?: EitherOr[] }
+  return required.length > 0 || rules.some(({ rule }) => rule !== "at-most-one")
+}
+
 /** Undefined for an operation that reads no body. */
 export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): object | undefined => {
   const { body, bodyAs, content, bodyBytesMax } = operation
@@ -93,17 +115,16 @@ export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): ob
   const example = structured ? bodyExample(operation) : undefined
   return {
     description: `At most ${largest(bodyBytesMax)}.`,
-    // An absent body counts as an empty object.
-    required: structured ? (body?.required ?? []).length > 0 : true,
-    content: {
-      [mediaTypes[kind]]: {
-        schema: structured
-          ? body
-            ? bodies.at(bodyAs === undefined ? body : body.properties[bodyAs])
-            : { type: "object" }
-          : BYTES,
-        ...(example && { example }),
-      },
-    },
+    required: structured && body !== undefined && needsFields(body),
+    content: structured
+      ? {
+          [mediaTypes[kind]]: {
+            schema: body
+              ? bodies.at(bodyAs === undefined ? body : body.properties[bodyAs])
+              : { type: "object" },
+            ...(example && { example }),
+          },
+        }
+      : bytesContent(content?.requestTypes ?? [mediaTypes[kind]]),
   }
 }

@@ -13,7 +13,7 @@ import {
   transportFaults,
   wireCode,
 } from "@svc/contract"
-import { mediaTypes } from "./parameters.ts"
+import { bytesContent, mediaTypes } from "./parameters.ts"
 import { type JsonSchema, pascalCase, type SchemaShelf } from "./schemas.ts"
 
 const text = { type: "string" }
@@ -89,8 +89,9 @@ const successContent = (operation: Operation, schema: TSchema, replies: SchemaSh
   const json = () => ({ [mediaTypes.json]: { schema: enveloped(operation, schema, replies) } })
   if (kind === "json") return json()
   // A stream is asked for by a field of the request; without it the same operation answers in one piece.
-  if (kind === "sse") return { ...json(), [mediaTypes.sse]: { schema: text } }
-  return { [mediaTypes[kind]]: { schema: { type: "string", format: "binary" } } }
+  if (kind === "sse")
+    return { ...json(), [mediaTypes.sse]: { schema: { description: "A stream of events." } } }
+  return bytesContent(operation.content?.replyTypes ?? [mediaTypes[kind]])
 }
 
 const successPhrases: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 /** Schemas of the declarations as JSON, with those that several operations share lifted into components. */
+import { EITHER_OR, type EitherOr } from "@svc/contract"
 
 export type JsonSchema = Record<string, unknown>
 
@@ -23,6 +24,30 @@ const isObjectSchema = (value: JsonSchema): boolean => value.type === "object" &
 /** `created_by` → `CreatedBy`, `kvSet` → `KvSet`. */
 export const pascalCase = (name: string): string =>
   name.replaceAll(/(?:^|[_\W]+)(\w)/g, (_, first: string) => first.toUpperCase())
+
+/** A field that may be null is not given by being null. */
+const given = (field: string, properties: JsonSchema) => {
+  const { anyOf } = (properties[field] ?? {}) as { anyOf?: readonly JsonSchema[] }
+  const isNullable = anyOf?.some(({ type }) => type === "null")
+  return { required: [field], ...(isNullable && { properties: { [field]: { not: { type: "null" } } } }) }
+}
+
+const rulesOf = ({ rule, fields }: EitherOr, properties: JsonSchema): JsonSchema[] => {
+  const alternatives = fields.map(field => given(field, properties))
+  if (rule === "exactly-one") return [{ oneOf: alternatives }]
+  if (rule === "at-least-one") return [{ anyOf: alternatives }]
+  return alternatives.flatMap((one, at) =>
+    alternatives.slice(at + 1).map(other => ({ not: { required: [...one.required, ...other.required] } })),
+  )
+}
+
+/** Inside `allOf`, where generators of clients still read the object's fields. */
+export const withAlternatives = (schema: JsonSchema): JsonSchema => {
+  const { [EITHER_OR]: rules, ...rest } = schema
+  if (rules === undefined) return schema
+  const allOf = (rules as EitherOr[]).flatMap(rule => rulesOf(rule, rest.properties as JsonSchema))
+  return { ...rest, allOf }
+}
 
 /** Counts each object schema by identity: one that is met twice was declared once and is meant to be the same. */
 const countUses = (uses: readonly SchemaUse[]) => {
@@ -79,7 +104,7 @@ export const createSchemaShelf = (
     return { $ref: `#/components/schemas/${name}` }
   }
   const writeFields = (schema: JsonSchema): JsonSchema =>
-    Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, write(value)]))
+    withAlternatives(Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, write(value)])))
 
   return { at: schema => finish(write(schema) as JsonSchema), components }
 }
