@@ -1,5 +1,5 @@
 import { T } from "./dsl.ts"
-import { FIELD_FAULT, Id, Nullable, OneOf, Time } from "./types.ts"
+import { atMostOne, eitherOr, FIELD_FAULT, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const PG_VERSIONS = [16, 17, 18] as const
 export const PG_VERSION_DEFAULT = 16
@@ -132,3 +132,13 @@ export const NewBranch = T.Object({
 
 export const DatabaseId = T.Object({ id: Id })
 export const BranchId = T.Object({ id: Id, branch_id: Id })
+
+export const RestoreBranchBody = T.Object(
+  {
+    source_branch_id: Id,
+    source_timestamp: T.Optional(Time),
+    source_lsn: T.Optional(Lsn),
+    preserve_under_name: T.Optional(BranchName),
+  },
+  eitherOr(atMostOne("source_timestamp", "source_lsn")),
+)

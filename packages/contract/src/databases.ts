@@ -15,6 +15,7 @@ import {
   Lsn,
   NewBranch,
   NewDatabase,
+  RestoreBranchBody,
   SuspendTimeout,
 } from "./databases-fields.ts"
 import { area, T } from "./dsl.ts"
@@ -362,15 +363,7 @@ export const databases = area(
       risk: "high",
       beyond: true,
       params: BranchId,
-      body: T.Object(
-        {
-          source_branch_id: Id,
-          source_timestamp: T.Optional(Time),
-          source_lsn: T.Optional(Lsn),
-          preserve_under_name: T.Optional(BranchName),
-        },
-        eitherOr(atMostOne("source_timestamp", "source_lsn")),
-      ),
+      body: RestoreBranchBody,
       replies: { 200: Branch },
       faults: [
         "database_not_found",

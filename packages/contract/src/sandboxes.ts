@@ -1,6 +1,6 @@
 import { area, type Static, T } from "./dsl.ts"
 import { Stream } from "./events-fields.ts"
-import { Id, Name, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import { AnyCase, Id, Name, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 import {
   AbsoluteGuestPath,
   COMMAND_DESCRIPTION,
@@ -50,12 +50,6 @@ export type SandboxStopReason = (typeof sandboxStopReasons)[number]
 
 const One = T.Object({ id: Id })
 const Status = OneOf(sandboxStatuses)
-const inEitherCase = (name: string): string =>
-  name.replaceAll(/[A-Z]/g, letter => `[${letter}${letter.toLowerCase()}]`)
-const AnyCaseStatus = T.String({
-  pattern: `^(?:${sandboxStatuses.map(inEitherCase).join("|")})$`,
-  description: `${sandboxStatuses.map(name => `\`${name}\``).join(", ")}, in either case`,
-})
 const NOT_USABLE = [
   "sandbox_not_found",
   "sandbox_not_running",
@@ -145,7 +139,7 @@ export const sandboxes = area(
       effect: "read",
       query: T.Object({
         ...pageQuery,
-        status: T.Optional(AnyCaseStatus),
+        status: T.Optional(AnyCase(sandboxStatuses)),
         kind: T.Optional(OneOf(sandboxKinds)),
       }),
       replies: { 200: T.Object({ sandboxes: T.Array(Sandbox), total: T.Integer() }) },

@@ -54,6 +54,15 @@ export const OneOf = <const Values extends readonly string[]>(
   options: { readonly description?: string; readonly default?: NoInfer<Values[number]> } = {},
 ) => T.Unsafe<Values[number]>(T.String({ enum: [...values], ...options }))
 
+/** A closed set of upper-case words that are taken in lower case too. */
+export const AnyCase = (values: readonly string[]) => {
+  const patterns = values.map(value =>
+    value.replaceAll(/[A-Z]/g, letter => `[${letter}${letter.toLowerCase()}]`),
+  )
+  const words = values.map(value => `\`${value}\``).join(", ")
+  return T.String({ pattern: `^(?:${patterns.join("|")})$`, description: `${words}, in either case` })
+}
+
 const LIST_LIMIT_DEFAULT = 50
 const LIST_LIMIT_MAX = 200
 
