@@ -16,6 +16,9 @@ const Foreign = T.Unknown()
 const shared = { envelope: "s3", beyond: true, crossOrigin: true } as const
 
 const reads = { ...shared, scope: "storage:read", effect: "read", query: Query } as const
+/** What a request without a signature for the path of an object is answered by. */
+const anonymous = { ...shared, scope: "public", effect: "read", project: "none", query: Query } as const
+
 const writes = {
   ...shared,
   scope: "storage:write",
@@ -145,6 +148,33 @@ export const s3 = area(
       params: AtKey,
       replies: { 200: null, 206: null, 304: null },
       faults: ["bucket_not_found", "object_not_found", "precondition_failed", "range_not_satisfiable"],
+    },
+    getPublicObject: {
+      ...anonymous,
+      id: "s3GetPublicObject",
+      http: "GET /s3-public/{bucket}/{key}",
+      summary: "Read an object of a public bucket",
+      description:
+        "Answers requests for `/s3/{bucket}/{key}` that bring no credentials, if that bucket is public and the first of " +
+        "its name to be so. A private bucket is refused like one that is not there.",
+      rest: true,
+      params: AtKey,
+      content: { reply: "bytes" },
+      replies: { 200: Foreign, 206: Foreign, 304: null },
+      faults: [
+        ...(["missing_credentials", "object_not_found", "precondition_failed"] as const),
+        ...(["range_not_satisfiable"] as const),
+      ],
+    },
+    headPublicObject: {
+      ...anonymous,
+      id: "s3HeadPublicObject",
+      http: "HEAD /s3-public/{bucket}/{key}",
+      summary: "Read the headers of an object of a public bucket",
+      rest: true,
+      params: AtKey,
+      replies: { 200: null, 206: null, 304: null },
+      faults: ["missing_credentials", "object_not_found", "precondition_failed", "range_not_satisfiable"],
     },
     putObject: {
       ...writes,

@@ -35,6 +35,13 @@ const Text = T.String({ maxLength: 1024 })
 export const Bucket = T.Object({
   name: T.String(),
   public: T.Boolean({ description: "Whether anybody may read its objects without a key" }),
+  public_url: Nullable(
+    T.String({
+      description:
+        "Where anybody reads its objects, with a slash and the key behind it; null while it is private. " +
+        "The public bucket of a name that was made public first has S3's path, others one with their project",
+    }),
+  ),
   object_count: T.Integer(),
   size_bytes: T.Integer(),
   created_at: Time,

@@ -71,7 +71,8 @@ export const storage = area(
       http: "PATCH /v1/storage/buckets/{name}",
       summary: "Make a bucket public or private",
       description:
-        "Objects of a public bucket are read without a key at `/v1/storage/public/{project_id}/…`.",
+        "Objects of a public bucket are read without a key at `public_url`, and at " +
+        "`/v1/storage/public/{project_id}/…` in any case. Lists stay closed.",
       scope: "storage:write",
       effect: "write",
       idempotent: "naturally",

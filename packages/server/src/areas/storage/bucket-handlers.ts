@@ -11,32 +11,34 @@ type Operations = typeof areas.storage.specs
 export interface BucketHandlerNeeds {
   readonly database: Database
   readonly quota: Quota
+  readonly baseUrl: string
 }
 
 const note = (call: Call, name: string) => call.describe({ targets: [{ type: "bucket", id: name, name }] })
 
 /** The statements run on the call's transaction: a bucket and its audit entry exist together or not at all. */
-export const bucketHandlers = ({ quota }: BucketHandlerNeeds) => ({
+export const bucketHandlers = ({ quota, baseUrl }: BucketHandlerNeeds) => ({
   async listBuckets(input: Input<Operations["listBuckets"]>, { db, owner }: Call) {
     const { rows, total } = await bucketStore(db).list(owner, pageOf(input))
-    return page({ rows: rows.map(bucketPayload), total }, input)
+    return page({ rows: rows.map(row => bucketPayload(row, baseUrl)), total }, input)
   },
 
   async createBucket({ name, public: isPublic = false }: Input<Operations["createBucket"]>, call: Call) {
     checkBucketName(name)
     note(call, name)
-    return bucketPayload(await bucketStore(call.db).create(placeOf(call), { name, isPublic, now: call.now }))
+    const made = await bucketStore(call.db).create(placeOf(call), { name, isPublic, now: call.now })
+    return bucketPayload(made, baseUrl)
   },
 
   async getBucket({ name }: Input<Operations["getBucket"]>, { db, owner }: Call) {
-    return bucketPayload(await bucketStore(db).find(owner, name))
+    return bucketPayload(await bucketStore(db).find(owner, name), baseUrl)
   },
 
   async updateBucket({ name, public: isPublic }: Input<Operations["updateBucket"]>, call: Call) {
     const buckets = bucketStore(call.db)
     call.describe({ targets: [{ type: "bucket", id: name, name }], metadata: { public: isPublic } })
     await buckets.setPublic(call.owner, name, isPublic)
-    return bucketPayload(await buckets.find(call.owner, name))
+    return bucketPayload(await buckets.find(call.owner, name), baseUrl)
   },
 
   async deleteBucket({ name }: Input<Operations["deleteBucket"]>, call: Call) {

@@ -10,9 +10,12 @@ export interface Place {
 }
 
 export interface BucketRecord {
+  readonly projectId: string
   readonly name: string
   /** Whether anybody may read its objects without a key. */
   readonly isPublic: boolean
+  /** Whether it is the one public bucket of its name that answers at S3's path, which names no project. */
+  readonly holdsPublicName: boolean
   readonly objectCount: number
   readonly sizeBytes: number
   readonly createdAt: Date
@@ -183,6 +186,7 @@ export interface ObjectStore {
     place: Place,
     page: { limit: number; offset: number },
   ): Promise<{ rows: BucketRecord[]; total: number }>
+  setBucketPublic(place: Place, name: string, isPublic: boolean): Promise<void>
   removeBucket(place: Place, name: string): Promise<void>
 
   put(place: Place, object: PutObject): Promise<ObjectRecord>

@@ -132,6 +132,7 @@ const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
     },
     findBucket: ({ projectId }, name) => buckets.find(projectId, name),
     listBuckets: ({ projectId }, page) => buckets.list(projectId, page),
+    setBucketPublic: ({ projectId }, name, isPublic) => buckets.setPublic(projectId, name, isPublic),
     removeBucket: ({ projectId }, name) => buckets.remove(projectId, name, new Date(clock.now())),
   } satisfies Partial<ObjectStore>
 }

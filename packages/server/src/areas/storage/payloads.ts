@@ -19,9 +19,16 @@ export const placeOf = ({ organization, owner }: Pick<Call, "organization" | "ow
   projectId: owner,
 })
 
-export const bucketPayload = (bucket: BucketRecord): Output<Operations["getBucket"]> => ({
+/** Where anybody reads the objects of a bucket. */
+const publicUrl = ({ projectId, name, isPublic, holdsPublicName }: BucketRecord, baseUrl: string) => {
+  if (!isPublic) return null
+  return holdsPublicName ? `${baseUrl}/s3/${name}` : `${baseUrl}/v1/storage/public/${projectId}/${name}`
+}
+
+export const bucketPayload = (bucket: BucketRecord, baseUrl: string): Output<Operations["getBucket"]> => ({
   name: bucket.name,
   public: bucket.isPublic,
+  public_url: publicUrl(bucket, baseUrl),
   object_count: bucket.objectCount,
   size_bytes: bucket.sizeBytes,
   created_at: bucket.createdAt.toISOString(),

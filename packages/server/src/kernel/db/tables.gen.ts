@@ -997,6 +997,7 @@ export interface Tables {
     name: string
     is_public: boolean
     created_at: Date
+    holds_public_name: Generated<boolean>
   }
   "storage.chores": {
     name: string

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http"
 import { type Duplex, Readable } from "node:stream"
-import { type Envelope, isList, type Operation, type Reply } from "@svc/contract"
+import { isList, type Operation, type Reply } from "@svc/contract"
 import Fastify, { type FastifyInstance } from "fastify"
 import { type Clock, systemClock } from "../clock.ts"
 import { type Fault, fault, isFault } from "../fault.ts"
@@ -18,6 +18,7 @@ import {
   NO_STORE,
   type RefusalBody,
   type RenderError,
+  type RenderErrors,
   requestIdOf,
   send,
   sendStream,
@@ -56,7 +57,7 @@ export interface HttpEdgeNeeds {
   /** How long the headers of a request may take to arrive. */
   readonly headersTimeoutMs?: number
   /** How refusals look in protocols that fix it. */
-  readonly renderErrors?: { readonly [Name in Envelope]?: RenderError }
+  readonly renderErrors?: RenderErrors
   readonly reroute?: Reroute
   /** Who answers for other hosts, once there is somebody. */
   readonly gate?: () => HostGate | undefined
@@ -110,21 +111,22 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     const rendered = render(body as RefusalBody, request)
     const named = {
       ...sent,
+      ...rendered.headers,
       "content-type": rendered.type,
       "x-error-code": known.publicCode,
     }
     sendWhole(request, response, rendered.status ?? status, rendered.text, named)
   }
 
-  const refuseUnrouted: Refuse = (request, response, error, extra) => {
-    if (!needs.countUnrouted) return refuse(request, response, error, extra)
+  const refuseUnrouted: Refuse = (request, response, error, extra, render) => {
+    if (!needs.countUnrouted) return refuse(request, response, error, extra, render)
     const header = (name: string) => {
       const value = request.headers[name]
       return Array.isArray(value) ? value.join(", ") : value
     }
     needs.countUnrouted({ header, ip: callerAddress(request) }).then(
-      ({ headers, refusal }) => refuse(request, response, refusal ?? error, { ...headers, ...extra }),
-      failure => refuse(request, response, failure, extra),
+      ({ headers, refusal }) => refuse(request, response, refusal ?? error, { ...headers, ...extra }, render),
+      failure => refuse(request, response, failure, extra, render),
     )
   }
 
@@ -162,11 +164,11 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
       const written = write(bound, routed, result)
       if (written) await written
     } catch (error) {
-      refuse(request, response, error)
+      refuse(request, response, error, undefined, renderErrors?.[bound.operation.envelope])
     }
   }
 
-  const router = createRoutes(operations, refuseUnrouted, answer)
+  const router = createRoutes(operations, refuseUnrouted, answer, renderErrors)
   const own = { ...needs, callerAddress, bodies, write, refuse, refuseUnrouted }
   const sockets = createWebSocketEdge(own)
   const app = createPagesApp({ routes: router, sockets }, own)

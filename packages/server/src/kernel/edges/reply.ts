@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import type { Envelope } from "@svc/contract"
 import { DirectBody } from "../direct-body.ts"
 import { requestIdFor } from "../pipeline.ts"
 import { hasBody } from "./body.ts"
@@ -106,11 +107,22 @@ export const sendWhole = (
   })
 }
 
-/** The text of a refusal in a protocol's own form, its content type, and its status where that differs from ours. */
+/**
+ * The text of a refusal in a protocol's own form, its content type, what else that protocol tells in headers, and its
+ * status where that differs from ours.
+ */
 export type RenderError = (
   refusal: RefusalBody,
   request: IncomingMessage,
-) => { readonly type: string; readonly text: string; readonly status?: number }
+) => {
+  readonly type: string
+  readonly text: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly status?: number
+}
+
+/** By the envelope of the operation that refuses. */
+export type RenderErrors = { readonly [Name in Envelope]?: RenderError }
 
 /** What every refusal tells. */
 export interface RefusalBody {

@@ -6,7 +6,7 @@ import { fault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Answer } from "../pipeline.ts"
 import type { Routed } from "./incoming.ts"
-import { NO_STORE, type RenderError, requestIdOf, send } from "./reply.ts"
+import { NO_STORE, type RenderError, type RenderErrors, requestIdOf, send } from "./reply.ts"
 
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
 export type Method = (typeof METHODS)[number]
@@ -57,6 +57,7 @@ export const createRoutes = (
   operations: readonly BoundOperation[],
   refuse: Refuse,
   answer: (bound: BoundOperation, routed: Routed) => void,
+  renderErrors: RenderErrors = {},
 ): Routes => {
   const refuseUrl = (_path: string, request: IncomingMessage, response: ServerResponse) =>
     refuse(request, response, fault("uri_invalid"))
@@ -84,7 +85,10 @@ export const createRoutes = (
     const allow = [...declared, "OPTIONS"].sort().join(", ")
     const isPublic = bounds.some(({ operation }) => isCrossOrigin(operation))
     const others = METHODS.filter(method => !declared.has(method))
-    add(others, url, ({ request, response }) => answerOther(request, response, refuse, allow, isPublic))
+    const render = bounds.map(({ operation }) => renderErrors[operation.envelope]).find(known => known)
+    add(others, url, ({ request, response }) =>
+      answerOther({ request, response, refuse, allow, isPublic, render }),
+    )
   }
   return router
 }
@@ -98,15 +102,16 @@ const nameRest = ({ path }: Operation) => {
   }
 }
 
-const answerOther = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  refuse: Refuse,
-  allow: string,
-  isPublic: boolean,
-) => {
+interface OtherMethod extends Pick<Routed, "request" | "response"> {
+  readonly refuse: Refuse
+  readonly allow: string
+  readonly isPublic: boolean
+  readonly render: RenderError | undefined
+}
+
+const answerOther = ({ request, response, refuse, allow, isPublic, render }: OtherMethod) => {
   if (request.method !== "OPTIONS") {
-    return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow })
+    return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow }, render)
   }
   const headers = {
     ...NO_STORE,

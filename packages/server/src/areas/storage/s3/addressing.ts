@@ -7,6 +7,8 @@ import { fault } from "../../../kernel/fault.ts"
 import { renderS3Error } from "./errors.ts"
 
 const ROOT = "/s3"
+/** Where objects are read by those who bring no credentials. */
+const PUBLIC_ROOT = "/s3-public"
 const HOSTS_KNOWN_MAX = 1000
 
 /**
@@ -46,6 +48,16 @@ const inPath = (path: string): string =>
 const inBucket = (bucket: string, path: string): string =>
   `${ROOT}/${encodeURIComponent(bucket)}${path === "/" ? "" : path}`
 
+/** A path with a key, which reads an object for anybody if its bucket is public. */
+const OF_OBJECT = /^\/s3\/[^/?]+\/[^?]/
+
+/** Cookies do not count at S3's paths, so a request with neither header nor signature comes from nobody in particular. */
+const forCaller = ({ method, url = "", headers }: IncomingMessage, target: string): string => {
+  const isReading = method === "GET" || method === "HEAD"
+  const isAnonymous = headers.authorization === undefined && !isSigned(url, undefined)
+  return isReading && isAnonymous && OF_OBJECT.test(target) ? PUBLIC_ROOT + target.slice(ROOT.length) : target
+}
+
 const foreign = ({ domain }: S3Hosts, host: string) =>
   fault("invalid_request", {
     reason:
@@ -69,12 +81,13 @@ export const createS3Reroute = (hosts: S3Hosts): Reroute => {
     return role
   }
 
-  return ({ url = "", headers }: IncomingMessage) => {
+  return request => {
+    const { url = "", headers } = request
     const role = roleOf(headers.host ?? "")
     const at = url.indexOf("?")
     const path = at < 0 ? url : url.slice(0, at)
     const query = url.slice(path.length)
-    if (role.is === "bucket") return inBucket(role.bucket, path) + query
+    if (role.is === "bucket") return forCaller(request, inBucket(role.bucket, path) + query)
     const isUnderRoot = path === ROOT || path.startsWith(`${ROOT}/`)
     if (!isUnderRoot && role.is !== "endpoint" && !isSigned(url, headers.authorization)) return undefined
     const rest = isUnderRoot ? path.slice(ROOT.length) : path
@@ -82,7 +95,7 @@ export const createS3Reroute = (hosts: S3Hosts): Reroute => {
     // At the root of other names nothing tells a bucket from a part of the host, nor a key from the path of an endpoint.
     if (!isUnderRoot && !isKnown)
       return { refusal: foreign(hosts, headers.host ?? ""), render: renderS3Error }
-    if (role.is === "below") return inBucket(role.bucket, rest || "/") + query
-    return inPath(rest) + query
+    if (role.is === "below") return forCaller(request, inBucket(role.bucket, rest || "/") + query)
+    return forCaller(request, inPath(rest) + query)
   }
 }

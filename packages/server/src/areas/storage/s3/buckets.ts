@@ -82,28 +82,46 @@ export const getNotification = of("NotificationConfiguration")
 export const getAccelerate = of("AccelerateConfiguration")
 export const getRequestPayment = of("RequestPaymentConfiguration", () => [text("Payer", "BucketOwner")])
 
-const aclOf = (request: S3Request): readonly string[] => {
+const grant = (type: "CanonicalUser" | "Group", grantee: readonly string[], permission: string): string =>
+  element("Grant", [
+    `<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="${type}">${grantee.join("")}</Grantee>`,
+    text("Permission", permission),
+  ])
+
+const EVERYBODY = text("URI", "http://acs.amazonaws.com/groups/global/AllUsers")
+
+/** Anybody reads the objects of a public bucket; its list, which the grant on a bucket means in S3, stays closed. */
+const answerAcl = async (request: S3Request) => {
+  const { isPublic } = await request.store.findBucket(request.place, request.bucket)
   const owner = ownerOf(request)
-  const grantee = `<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser">${owner.join("")}</Grantee>`
-  return [
+  return xml("AccessControlPolicy", [
     element("Owner", owner),
-    element("AccessControlList", [element("Grant", [grantee, text("Permission", "FULL_CONTROL")])]),
-  ]
+    element("AccessControlList", [
+      grant("CanonicalUser", owner, "FULL_CONTROL"),
+      ...(isPublic ? [grant("Group", [EVERYBODY], "READ")] : []),
+    ]),
+  ])
 }
 
-export const getAcl = of("AccessControlPolicy", aclOf)
+export const getAcl: S3Handler = answerAcl
 
-/** `private` is how buckets are made. What else there is to set is not here, and neither is a list of grants. */
+/** `private` closes a public bucket. What else there is to set is not here, and neither is a list of grants. */
 export const putAcl: S3Handler = async ({ call, store, place, bucket }) => {
   checkSupported(call)
-  const { isPublic } = await store.findBucket(place, bucket)
-  if (call.header("x-amz-acl") !== "private" || isPublic) throw s3Fault("NotImplemented")
+  if (call.header("x-amz-acl") !== "private") throw s3Fault("NotImplemented")
+  await store.setBucketPublic(place, bucket, false)
   return { status: 200, body: undefined }
 }
 
 export const getObjectAcl: S3Handler = async request => {
   await request.store.find(request.place, request.bucket, request.key)
-  return xml("AccessControlPolicy", aclOf(request))
+  return await answerAcl(request)
+}
+
+/** Answers without a policy too: a setting is what makes a bucket public here. */
+export const getPolicyStatus: S3Handler = async ({ store, place, bucket }) => {
+  const { isPublic } = await store.findBucket(place, bucket)
+  return xml("PolicyStatus", [text("IsPublic", isPublic)])
 }
 
 export const getObjectTagging: S3Handler = async ({ store, place, bucket, key }) => {

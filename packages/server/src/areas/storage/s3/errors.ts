@@ -32,6 +32,7 @@ const byFault: { readonly [Code in FaultCode]?: S3Refusal } = {
   upload_not_found: as("NoSuchUpload", 404),
   name_taken: as("BucketAlreadyOwnedByYou", 409),
   bucket_not_empty: as("BucketNotEmpty", 409),
+  method_not_allowed: as("MethodNotAllowed", 405),
   conflict: as("ConditionalRequestConflict", 409),
   idempotency_key_in_use: as("OperationAborted", 409),
   precondition_failed: as("PreconditionFailed", 412),
@@ -108,6 +109,7 @@ export const renderS3Error: RenderError = (refusal, request) => {
   const [path = ""] = (request.url ?? "").split("?", 1)
   return {
     type: "application/xml",
+    headers: { "x-amz-request-id": refusal.request_id },
     status,
     text: document("Error", null, [
       text("Code", code),

@@ -1,10 +1,9 @@
 /** S3's operations over the object store, by method, path and query. */
-import { areas } from "@svc/contract"
+import { areas, type Reply } from "@svc/contract"
 import type { AccessKeys } from "../../../core/keys/signatures.ts"
-import type { Call } from "../../../kernel/call.ts"
+import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { implement, outsideTransaction } from "../../../kernel/implement.ts"
-import type { ObjectStore } from "../object-store.ts"
 import * as buckets from "./buckets.ts"
 import { copyObject, copyPart } from "./copying.ts"
 import { s3Region } from "./facts.ts"
@@ -12,6 +11,7 @@ import { listObjects, listVersions } from "./listing.ts"
 import { deleteObjects } from "./multi-delete.ts"
 import * as multipart from "./multipart.ts"
 import * as objects from "./objects.ts"
+import { type PublicNeeds, publicReader } from "./public.ts"
 import { notImplemented, type Query, type S3Call, type S3Handler, s3CallOf } from "./request.ts"
 
 /** The first row whose field the query has; `otherwise` when there is none. */
@@ -67,7 +67,7 @@ const tables = {
       "object-lock": unset("ObjectLockConfigurationNotFoundError"),
       ownershipControls: unset("OwnershipControlsNotFoundError"),
       policy: unset("NoSuchBucketPolicy"),
-      policyStatus: unset("NoSuchBucketPolicy"),
+      policyStatus: buckets.getPolicyStatus,
       publicAccessBlock: unset("NoSuchPublicAccessBlockConfiguration"),
       replication: unset("ReplicationConfigurationNotFoundError"),
       tagging: unset("NoSuchTagSet"),
@@ -122,8 +122,7 @@ const only = (otherwise: S3Handler): Table => ({ rows: {}, otherwise })
 
 type Input = Query & { readonly bucket?: string; readonly key?: string }
 
-export interface S3Needs {
-  readonly store: ObjectStore
+export interface S3Needs extends PublicNeeds {
   readonly accessKeys: AccessKeys
   /** Where the platform is reached. */
   readonly baseUrl: string
@@ -139,6 +138,14 @@ const virtualHostEndpoint = ({ baseUrl, s3Domain }: S3Needs): string | null => {
   return url.origin
 }
 
+type Field = "setHeader" | "operation"
+
+/** The declaration may name one status, which then goes without saying. */
+const finish = ({ headers = {}, ...reply }: Reply, { setHeader, operation }: Pick<Call, Field>): unknown => {
+  for (const [name, value] of Object.entries(headers)) setHeader(name, value)
+  return Object.keys(operation.replies).length === 1 ? reply.body : reply
+}
+
 export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
   const { store, accessKeys, baseUrl } = needs
   /** The declaration names the statuses of all rows of a table together, so each row's is not told by types. */
@@ -149,12 +156,16 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
       const field = Object.keys(rows).find(name => Object.hasOwn(query, name))
       const handle = (field === undefined ? undefined : rows[field]) ?? otherwise
       const place = { organization, projectId: project?.id ?? "" }
-      const { headers = {}, ...reply } = await handle({
-        ...{ call: s3CallOf(call, query), store, place, bucket, key, query },
-      })
-      for (const [name, value] of Object.entries(headers)) call.setHeader(name, value)
-      return Object.keys(call.operation.replies).length === 1 ? reply.body : reply
+      return finish(await handle({ call: s3CallOf(call, query), store, place, bucket, key, query }), call)
     }) as (input: object, call: Call) => Promise<never>
+
+  const readPublic = publicReader(needs, Object.keys(tables.getObject.rows))
+  const answerPublic = (read: S3Handler) =>
+    (async ({ bucket = "", key = "", ...query }: Input, call: AccountCall): Promise<unknown> =>
+      finish(await readPublic(read, call, { bucket, key, query }), call)) as (
+      input: object,
+      call: AccountCall,
+    ) => Promise<never>
 
   return {
     async credentials(_input, { principal, project }) {
@@ -177,6 +188,8 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
     postBucket: answer(tables.postBucket),
     getObject: answer(tables.getObject),
     headObject: answer(only(objects.headObject)),
+    getPublicObject: answerPublic(objects.getObject),
+    headPublicObject: answerPublic(objects.headObject),
     putObject: answer(putTable),
     deleteObject: answer(tables.deleteObject),
     postObject: answer(tables.postObject),

@@ -1,6 +1,6 @@
 /** One request of an S3 client, as its handlers see it. */
 import type { Reply } from "@svc/contract"
-import type { Call } from "../../../kernel/call.ts"
+import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { ObjectStore, Place } from "../object-store.ts"
 import { s3Fault } from "./errors.ts"
@@ -18,8 +18,8 @@ export type S3Call = Pick<
 const HOISTED = /^x-amz-(?!checksum-|sdk-|content-sha256)/
 
 /** The call with headers from wherever its signature covers them. */
-export const s3CallOf = (call: Call, query: Query): S3Call => {
-  const { header, headerNames, signed, principal, now, meter } = call
+export const s3CallOf = (call: AccountCall, query: Query, meter: Call["meter"] = call.meter): S3Call => {
+  const { header, headerNames, signed, principal, now } = call
   const isPresigned =
     signed !== null && (Object.hasOwn(query, "X-Amz-Signature") || Object.hasOwn(query, "AWSAccessKeyId"))
   const hoisted = isPresigned ? Object.keys(query).filter(name => HOISTED.test(name)) : []

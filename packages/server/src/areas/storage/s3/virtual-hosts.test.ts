@@ -1,6 +1,6 @@
 /** Buckets in host names, as SDKs address them by default. */
 import assert from "node:assert/strict"
-import { Agent, request } from "node:http"
+import { Agent } from "node:http"
 import { type TestContext, test } from "node:test"
 import {
   CreateBucketCommand,
@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-s3"
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner"
 import type { TestPlatform } from "../../../testing/platform.ts"
-import { sign } from "./testing/signing.ts"
+import { ask, sign } from "./testing/signing.ts"
 import { type Access, openClient, openWorld, refused, textOf } from "./testing/world.ts"
 
 /** Every name leads to this machine, as those below `localhost` do in most resolvers. */
@@ -34,20 +34,6 @@ const hostsOf = (p: TestPlatform) => {
   const { port } = new URL(p.url)
   return { port, domain: `s3.localhost:${port}` }
 }
-
-/** A request for any host, to this platform. */
-const ask = (p: TestPlatform, host: string, target: string, headers: Record<string, string> = {}) =>
-  new Promise<{ status: number; text: string }>((resolve, reject) => {
-    const { hostname, port } = new URL(p.url)
-    const sent = request({ hostname, port, path: target, headers: { ...headers, host } }, reply => {
-      let text = ""
-      reply.setEncoding("utf8").on("data", chunk => {
-        text += chunk
-      })
-      reply.once("end", () => resolve({ status: reply.statusCode ?? 0, text }))
-    })
-    sent.once("error", reject).end()
-  })
 
 for (const [what, endpointOf] of [
   ["S3's own domain", (p: TestPlatform) => `http://${hostsOf(p).domain}`],
@@ -95,7 +81,8 @@ test("a presigned URL with the bucket in its host name is good there, and nowher
   const url = new URL(await getSignedUrl(client, new GetObjectCommand({ Bucket: bucket, Key: "k" })))
   assert.equal(url.hostname, `${bucket}.s3.localhost`)
   const target = url.pathname + url.search
-  assert.deepEqual(await ask(p, url.host, target), { status: 200, text: "k" })
+  const { status, text } = await ask(p, url.host, target)
+  assert.deepEqual([status, text], [200, "k"])
   assert.equal((await ask(p, `other.${hostsOf(p).domain}`, target)).status, 403)
 })
 

@@ -8,7 +8,7 @@ import { bucketNotFound } from "./objects.ts"
 import { type BucketRow, toBucket } from "./rows.ts"
 
 const COUNTED = sql`
-  SELECT bucket.name, bucket.is_public, bucket.created_at,
+  SELECT bucket.project_id, bucket.name, bucket.is_public, bucket.holds_public_name, bucket.created_at,
     coalesce(sum(counted.object_count), 0)::bigint AS object_count,
     coalesce(sum(counted.size_bytes), 0)::bigint AS size_bytes
   FROM storage.buckets AS bucket LEFT JOIN storage.counts AS counted ON counted.bucket_id = bucket.id`
@@ -32,12 +32,13 @@ export const bucketStore = (db: Db) => ({
       created_at: bucket.now,
     }
     try {
-      await db.insertInto("storage.buckets").values(row).execute()
+      const inserted = db.insertInto("storage.buckets").values(row).returning("holds_public_name")
+      const { holds_public_name } = await inserted.executeTakeFirstOrThrow()
+      return toBucket({ ...row, holds_public_name, object_count: 0, size_bytes: 0 })
     } catch (error) {
       if (isUniqueViolation(error)) throw fault("name_taken", { resource: "bucket", name: bucket.name })
       throw error
     }
-    return toBucket({ ...row, object_count: 0, size_bytes: 0 })
   },
 
   async find(projectId: string, name: string): Promise<BucketRecord> {
@@ -70,6 +71,17 @@ export const bucketStore = (db: Db) => ({
       .where("name", "=", name)
       .executeTakeFirst()
     return row?.is_public ?? false
+  },
+
+  /** The project whose public bucket answers to the name alone. */
+  async projectOfPublicName(name: string): Promise<string | undefined> {
+    const row = await db
+      .selectFrom("storage.buckets")
+      .select("project_id")
+      .where("name", "=", name)
+      .where("holds_public_name", "=", true)
+      .executeTakeFirst()
+    return row?.project_id
   },
 
   async setPublic(projectId: string, name: string, isPublic: boolean): Promise<void> {

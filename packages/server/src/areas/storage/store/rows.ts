@@ -53,16 +53,20 @@ export const toBlobParts = ({ addresses, sizes }: StoredParts): BlobPart[] =>
   addresses.map((address, at) => ({ address, size: Number(sizes[at]) }))
 
 export interface BucketRow {
+  readonly project_id: string
   readonly name: string
   readonly is_public: boolean
+  readonly holds_public_name: boolean
   readonly created_at: Date
   readonly object_count: number
   readonly size_bytes: number
 }
 
 export const toBucket = (row: BucketRow): BucketRecord => ({
+  projectId: row.project_id,
   name: row.name,
   isPublic: row.is_public,
+  holdsPublicName: row.holds_public_name,
   objectCount: row.object_count,
   sizeBytes: row.size_bytes,
   createdAt: row.created_at,

@@ -1,5 +1,6 @@
 /** Requests signed by hand: for what no well-behaved client would send. */
 import { hash } from "node:crypto"
+import { type IncomingHttpHeaders, request } from "node:http"
 import { ALGORITHM, type SignableRequest, signatureOf, signingKeyOf } from "../../../../core/keys/sigv4.ts"
 import type { TestPlatform } from "../../../../testing/platform.ts"
 import type { Access } from "./world.ts"
@@ -66,3 +67,24 @@ export const send = async (
   const text = await response.text()
   return { status: response.status, code: /<Code>(\w+)<\/Code>/.exec(text)?.[1], text }
 }
+
+/** A request for any host, to this platform. */
+export const ask = (
+  p: TestPlatform,
+  host: string,
+  target: string,
+  headers: Readonly<Record<string, string>> = {},
+  method = "GET",
+) =>
+  new Promise<{ status: number; text: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
+    const { hostname, port } = new URL(p.url)
+    const options = { hostname, port, method, path: target, headers: { ...headers, host } }
+    const sent = request(options, reply => {
+      let text = ""
+      reply.setEncoding("utf8").on("data", chunk => {
+        text += chunk
+      })
+      reply.once("end", () => resolve({ status: reply.statusCode ?? 0, text, headers: reply.headers }))
+    })
+    sent.once("error", reject).end()
+  })
