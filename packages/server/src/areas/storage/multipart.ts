@@ -123,6 +123,7 @@ export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): P
       throw fault("invalid_parameter", { reason: "an object has at most 5 TiB" })
     await putObject(db, {
       ...{ projectId, object, parts: toBlobParts(parts), conditions, isPublished: false },
+      numbered: parts.map(({ number, size, checksums }) => ({ number, size, checksums })),
       released: { addresses: toBlobParts(stored).map(({ address }) => address), bytes: sizeOf(stored) },
     })
     await rows.completeUpload(db, uploadId, object)

@@ -51,6 +51,20 @@ export interface ObjectRecord {
   readonly partCount: number | null
 }
 
+/** One of the parts that an object was put together from. */
+export interface NumberedPart {
+  readonly number: number
+  readonly size: number
+  readonly checksums: Checksums
+}
+
+/** An object as it was at one moment, with its parts: none when it was sent whole. */
+export interface ObjectInParts {
+  readonly object: ObjectRecord
+  readonly parts: readonly NumberedPart[]
+  open(range: ByteRange): Promise<Readable>
+}
+
 /** What must hold for the object that is there (RFC 9110, 13). ETags without quotes; `*` stands for any. */
 export interface Conditions {
   readonly ifMatch?: readonly string[]
@@ -192,6 +206,7 @@ export interface ObjectStore {
   put(place: Place, object: PutObject): Promise<ObjectRecord>
   /** Throws `object_not_found`; conditions are the caller's to judge with `conditions.ts`. */
   find(place: Place, bucket: string, key: string): Promise<ObjectRecord>
+  findParts(place: Place, bucket: string, key: string): Promise<ObjectInParts>
   /** The object as `find` saw it, and its bytes from then: a write in between changes nothing of what is read. */
   open(
     place: Place,

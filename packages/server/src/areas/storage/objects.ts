@@ -2,6 +2,7 @@
 import { PUT_BYTES_MAX } from "@svc/contract"
 import { LRUCache } from "lru-cache"
 import { fault, isFault } from "../../kernel/fault.ts"
+import type { ByteRange } from "../../ports/blob/port.ts"
 import { createMultipart } from "./multipart.ts"
 import type { ObjectStoreNeeds } from "./needs.ts"
 import { createdData } from "./object-events.ts"
@@ -15,6 +16,7 @@ import { bucketStore } from "./store/buckets.ts"
 import {
   createFinder,
   findObject,
+  findObjectParts,
   listObjects,
   type NewObject,
   putObject,
@@ -96,7 +98,7 @@ const createCopy =
   async (place, { from, to, attributes, now }) => {
     const { organization, projectId } = place
     checkKey(to.key)
-    const source = await findObject(pool, projectId, from.bucket, from.key)
+    const source = await findObjectParts(pool, { projectId, bucket: from.bucket, key: from.key })
     if (judgeRead(from.conditions, source.object) !== "go_on") throw fault("precondition_failed")
     await quota.admit(organization, source.object.size, () => sizeOf(pool, projectId, to))
     const object = {
@@ -106,7 +108,8 @@ const createCopy =
     }
     // The source may be overwritten now. Its blobs then wait to be collected, far longer than this statement takes.
     const parts = toBlobParts(source.stored)
-    const put = { projectId, object, parts, conditions: to.conditions, isPublished: false }
+    const numbered = source.object.partCount === null ? undefined : source.numbered
+    const put = { projectId, object, parts, numbered, conditions: to.conditions, isPublished: false }
     const held = quota.hold(organization, object.size)
     try {
       await objectEvents.told(
@@ -168,6 +171,12 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
     async find({ projectId }, bucket, key) {
       checkKey(key)
       return (await find({ projectId, bucket, key })).object
+    },
+    async findParts({ projectId }, bucket, key) {
+      checkKey(key)
+      const { object, stored, numbered } = await findObjectParts(pool, { projectId, bucket, key })
+      const open = (range: ByteRange) => openParts(projectId, toBlobParts(stored), range)
+      return { object, parts: numbered, open }
     },
     async open({ projectId }, bucket, key, choose) {
       checkKey(key)

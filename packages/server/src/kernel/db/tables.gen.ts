@@ -1026,6 +1026,7 @@ export interface Tables {
     part_count: number | null
     addresses: string[]
     sizes: number[]
+    parts: ColumnType<unknown, string | null>
   }
   "storage.parts": {
     upload_id: string

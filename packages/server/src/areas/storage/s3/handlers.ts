@@ -4,6 +4,7 @@ import type { AccessKeys } from "../../../core/keys/signatures.ts"
 import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { implement, outsideTransaction } from "../../../kernel/implement.ts"
+import { getAttributes } from "./attributes.ts"
 import * as buckets from "./buckets.ts"
 import { copyObject, copyPart } from "./copying.ts"
 import { s3Region } from "./facts.ts"
@@ -90,7 +91,7 @@ const tables = {
   getObject: {
     rows: {
       uploadId: multipart.listParts,
-      attributes: objects.getAttributes,
+      attributes: getAttributes,
       acl: buckets.getObjectAcl,
       tagging: buckets.getObjectTagging,
       ...refused("retention", "legal-hold", "torrent"),

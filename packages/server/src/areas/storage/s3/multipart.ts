@@ -33,7 +33,7 @@ const findUpload = async ({ store, place, bucket, key, query }: S3Request): Prom
   return upload
 }
 
-const partNumber = (textual: string | undefined): number => {
+export const partNumber = (textual: string | undefined): number => {
   const number = /^[1-9]\d{0,4}$/.test(textual ?? "") ? Number(textual) : 0
   if (number < 1 || number > PARTS_MAX)
     throw s3Fault("InvalidArgument", `partNumber must be from 1 to ${PARTS_MAX}`)

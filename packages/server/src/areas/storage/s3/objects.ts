@@ -7,41 +7,26 @@ import type { ObjectRecord } from "../object-store.ts"
 import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
 import { parseRange } from "../rules/ranges.ts"
 import { readDeleteConditions, removeIf } from "./conditional-delete.ts"
-import { s3Fault } from "./errors.ts"
 import {
   checkKey,
   checkSupported,
-  checksumElements,
   checksumHeaders,
   objectHeaders,
   readAttributes,
   stateHeaders,
 } from "./headers.ts"
+import { getPart, headPart } from "./parts.ts"
 import { openPayload } from "./payload.ts"
-import { checkVersion, givenOf, quoted, type S3Handler, type S3Request, xml } from "./request.ts"
-import { element, text } from "./xml.ts"
-
-/** How much of an object is asked for, or that its reader has it already. */
-type Wanted = ByteRange | "all" | "nothing_new"
+import { checkVersion, givenOf, quoted, type S3Handler, type S3Request } from "./request.ts"
 
 const outside = ({ size }: ObjectRecord) =>
   fault("range_not_satisfiable", undefined, { headers: { "content-range": `bytes */${size}` } })
 
-/** `partNumber` in place of a range: an object that was sent whole is its own first part. */
-const wantedPart = (number: string, object: ObjectRecord): Wanted => {
-  if (!/^[1-9]\d{0,4}$/.test(number)) throw s3Fault("InvalidArgument", "partNumber must be from 1 to 10,000")
-  if (object.partCount !== null)
-    throw s3Fault("NotImplemented", "parts of an object cannot be read by number")
-  if (number !== "1") throw outside(object)
-  return object.size === 0 ? "all" : { start: 0, end: object.size - 1 }
-}
-
-const judge = (object: ObjectRecord, { call, query }: S3Request): Wanted => {
+/** How much of an object is asked for, or that its reader has it already. */
+const judge = (object: ObjectRecord, { call }: S3Request): ByteRange | "all" | "nothing_new" => {
   const judged = judgeRead(parseConditions(call.header), object)
   if (judged === "failed") throw fault("precondition_failed")
   if (judged === "not_modified") return "nothing_new"
-  const part = givenOf(query, "partNumber")
-  if (part !== undefined) return wantedPart(part, object)
   const range = isSameForRange(call.header("if-range"), object)
     ? parseRange(call.header("range"), object.size)
     : "all"
@@ -49,7 +34,12 @@ const judge = (object: ObjectRecord, { call, query }: S3Request): Wanted => {
   return range
 }
 
-const replyWith = (request: S3Request, object: ObjectRecord, wanted: Wanted, body: unknown): Reply => {
+const replyWith = (
+  request: S3Request,
+  object: ObjectRecord,
+  wanted: ReturnType<typeof judge>,
+  body: unknown,
+): Reply => {
   if (wanted === "nothing_new") return { status: 304, body: undefined, headers: stateHeaders(object) }
   const { call, query } = request
   const isWhole = wanted === "all" || wanted.end - wanted.start + 1 === object.size
@@ -72,7 +62,8 @@ const replyWith = (request: S3Request, object: ObjectRecord, wanted: Wanted, bod
 export const getObject: S3Handler = async request => {
   const { call, store, place, bucket, key, query } = request
   checkVersion(query)
-  let wanted: Wanted = "all"
+  if (givenOf(query, "partNumber") !== undefined) return await getPart(request)
+  let wanted: ReturnType<typeof judge> = "all"
   const { object, body } = await store.open(place, bucket, key, found => {
     wanted = judge(found, request)
     return wanted === "nothing_new" ? "none" : wanted
@@ -85,6 +76,7 @@ export const getObject: S3Handler = async request => {
 export const headObject: S3Handler = async request => {
   const { store, place, bucket, key, query } = request
   checkVersion(query)
+  if (givenOf(query, "partNumber") !== undefined) return await headPart(request)
   const object = await store.find(place, bucket, key)
   return replyWith(request, object, judge(object, request), undefined)
 }
@@ -122,33 +114,4 @@ export const deleteObject: S3Handler = async ({ call, store, place, bucket, key,
     ...readDeleteConditions(size, modified),
   })
   return { status: 204, body: undefined }
-}
-
-const ATTRIBUTES = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"] as const
-
-/** `GetObjectAttributes`: those that its header names. */
-export const getAttributes: S3Handler = async ({ call, store, place, bucket, key, query }) => {
-  checkVersion(query)
-  const asked = (call.header("x-amz-object-attributes") ?? "").split(",").map(name => name.trim())
-  if (!asked.every(name => ATTRIBUTES.some(known => known === name)))
-    throw s3Fault("InvalidArgument", `x-amz-object-attributes names some of ${ATTRIBUTES.join(", ")}`)
-  const object = await store.find(place, bucket, key)
-  if (judgeRead(parseConditions(call.header), object) === "failed") throw fault("precondition_failed")
-  const checksums = checksumElements(object.checksums)
-  const elements = {
-    ETag: text("ETag", object.etag),
-    Checksum:
-      checksums.length === 0
-        ? ""
-        : element("Checksum", [...checksums, text("ChecksumType", object.checksumType.toUpperCase())]),
-    ObjectParts:
-      object.partCount === null ? "" : element("ObjectParts", [text("PartsCount", object.partCount)]),
-    StorageClass: text("StorageClass", "STANDARD"),
-    ObjectSize: text("ObjectSize", object.size),
-  }
-  return xml(
-    "GetObjectAttributesResponse",
-    ATTRIBUTES.filter(name => asked.includes(name)).map(name => elements[name]),
-    { "last-modified": object.lastModified.toUTCString() },
-  )
 }

@@ -86,6 +86,28 @@ test("a presigned URL with the bucket in its host name is good there, and nowher
   assert.equal((await ask(p, `other.${hostsOf(p).domain}`, target)).status, 403)
 })
 
+test("an endpoint with a slash at its end leads to the same buckets and objects", async t => {
+  const { platform: p, access, bucketOf } = await openWorld(t)
+  const Bucket = await bucketOf("a//b")
+  const client = openClient(t, { ...access, endpoint: `${access.endpoint}/` })
+  const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }))
+  assert.deepEqual(
+    Contents.map(({ Key }) => Key),
+    ["a//b"],
+  )
+  // Clients that only join the texts send two slashes.
+  for (const [target, text] of [
+    ["/s3/", /<ListAllMyBucketsResult/],
+    [`/s3//${Bucket}`, /<ListBucketResult/],
+    [`/s3/${Bucket}/`, /<ListBucketResult/],
+    [`/s3//${Bucket}/a//b`, /^a\/\/b$/],
+  ] as const) {
+    const answer = await ask(p, new URL(p.url).host, target, sign(p, access, { target }))
+    assert.equal(answer.status, 200, target)
+    assert.match(answer.text, text)
+  }
+})
+
 test("everything on S3's own domain is S3's, the paths of the platform too", async t => {
   const { platform: p } = await openWorld(t)
   const { domain } = hostsOf(p)

@@ -3,7 +3,7 @@ import { OBJECT_KEY_BYTES_MAX } from "@svc/contract"
 import type pg from "pg"
 import { fault } from "../../../kernel/fault.ts"
 import { createGathering } from "../../../kernel/gathering.ts"
-import type { Conditions, ListedObjects, Listing, ObjectRecord } from "../object-store.ts"
+import type { Conditions, ListedObjects, Listing, NumberedPart, ObjectRecord } from "../object-store.ts"
 import { successorOf } from "../rules/names.ts"
 import { type BlobPart, OBJECT_COLUMNS, type ObjectRow, type StoredParts, toObject } from "./rows.ts"
 
@@ -27,7 +27,7 @@ const FIND = {
 
 const PUT = {
   name: "storage-put",
-  text: `SELECT storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+  text: `SELECT storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
     AS outcome`,
 }
 
@@ -53,6 +53,8 @@ export interface NewObject {
   readonly projectId: string
   readonly object: ObjectRecord
   readonly parts: readonly BlobPart[]
+  /** The numbered parts that it is put together from; undefined when it was sent whole. */
+  readonly numbered?: readonly NumberedPart[] | undefined
   readonly conditions?: Conditions | undefined
   /** Whether its blobs were written just now. */
   readonly isPublished: boolean
@@ -61,7 +63,7 @@ export interface NewObject {
 }
 
 export const putObject = async (db: Queries, put: NewObject): Promise<void> => {
-  const { projectId, object, parts, conditions, isPublished, released } = put
+  const { projectId, object, parts, numbered, conditions, isPublished, released } = put
   const { rows } = await db.query<{ outcome: string }>({
     ...PUT,
     values: [
@@ -72,6 +74,7 @@ export const putObject = async (db: Queries, put: NewObject): Promise<void> => {
       ...[released?.addresses ?? [], released?.bytes ?? 0],
       ...conditionValues(conditions),
       isPublished,
+      numbered ? JSON.stringify(numbered) : null,
     ],
   })
   judge(rows[0]?.outcome, object.bucket)
@@ -94,7 +97,41 @@ export const findObject = async (
   return toFound(rows[0], bucket, key)
 }
 
-/** The same for many at once, in the order in which they are named. */
+export interface ObjectName {
+  readonly projectId: string
+  readonly bucket: string
+  readonly key: string
+}
+
+const FIND_PARTS = {
+  name: "storage-find-parts",
+  text: `SELECT bucket.id AS bucket_id, bucket.is_public, ${OBJECT_COLUMNS}, o.addresses, o.sizes, o.parts
+    FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = $3
+    WHERE bucket.project_id = $1 AND bucket.name = $2`,
+}
+
+/** Objects of before parts were kept have a blob a part, but for one that is empty. */
+const partsOfBlobs = ({ object, stored }: FoundObject): NumberedPart[] =>
+  Array.from({ length: object.partCount ?? 0 }, (_, at) => ({
+    number: at + 1,
+    size: Number(stored.sizes[at] ?? 0),
+    checksums: {},
+  }))
+
+/** The object with its numbered parts, which most readers do not need and which can be ten thousand. */
+export const findObjectParts = async (
+  db: Queries,
+  { projectId, bucket, key }: ObjectName,
+): Promise<FoundObject & { readonly numbered: readonly NumberedPart[] }> => {
+  const { rows } = await db.query<FoundRow & { readonly parts: readonly NumberedPart[] | null }>({
+    ...FIND_PARTS,
+    values: [projectId, bucket, key],
+  })
+  const found = toFound(rows[0], bucket, key)
+  return { ...found, numbered: rows[0]?.parts ?? partsOfBlobs(found) }
+}
+
+/** What `FIND` finds, for many at once, in the order in which they are named. */
 const FIND_ALL = {
   name: "storage-find-all",
   text: `SELECT found.* FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY
@@ -104,12 +141,6 @@ const FIND_ALL = {
       FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = named.key
       WHERE bucket.project_id = named.project_id AND bucket.name = named.bucket LIMIT 1
     ) AS found ON true ORDER BY named.at`,
-}
-
-export interface ObjectName {
-  readonly projectId: string
-  readonly bucket: string
-  readonly key: string
 }
 
 /** Objects found by one statement at most. */
