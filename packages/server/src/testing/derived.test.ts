@@ -87,12 +87,16 @@ const eachOf = async <Item>(
 const each = (operations: readonly Operation[], check: (operation: Operation) => Promise<void>) =>
   eachOf(operations, operation => operation, check)
 
+/** Pages show objects of public buckets by S3's paths, also to people who are signed in: no cookie counts there. */
+const COOKIELESS: ReadonlySet<string> = new Set(["s3.getObject", "s3.headObject"])
+
 test("no operation answers without a credential, or to one that is wrong", async () => {
   await each(guarded, async operation => {
     assert.equal((await knock(operation, {})).code, "missing_credentials")
     assert.equal((await knock(operation, bearer("svc_sk_wrong"))).code, "invalid_api_key")
     assert.equal((await knock(operation, bearer(newSecret("secret")))).code, "invalid_api_key")
-    assert.equal((await knock(operation, { cookie: "svc_session=made-up" })).code, "session_expired")
+    const byCookie = (await knock(operation, { cookie: "svc_session=made-up" })).code
+    assert.equal(byCookie, COOKIELESS.has(operation.name) ? "missing_credentials" : "session_expired")
   })
 })
 
