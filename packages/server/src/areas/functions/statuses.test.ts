@@ -45,6 +45,7 @@ test("what a function does, each way in tells with the same status", async t => 
   assert.deepEqual(await knock(world, NOBODY, "/a"), all("404 function_not_found"))
   for (const method of METHODS)
     assert.equal((await world.platform.request("/v1/functions/public/no-id/a", { method })).status, 404)
+  assert.deepEqual(await knock(world, id, "/%00"), all("400 validation_failed"))
   const missing = { code: "function_not_found", status: 404 }
   for (const read of ["versions", "invocations", "logs"] as const)
     await assert.rejects(world.svc.functions[read]({ id: NOBODY }), missing)

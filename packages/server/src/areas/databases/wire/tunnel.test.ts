@@ -4,6 +4,15 @@ import { type TestContext, test } from "node:test"
 import { Client, neon, neonConfig, Pool } from "@neondatabase/serverless"
 import { WebSocket } from "ws"
 import { platform } from "../../../testing/platform.ts"
+import { noteReply, watchedFetch } from "../../../testing/watch.ts"
+
+/** The driver makes its own; the ledger of statuses is told of it. */
+class NotedSocket extends WebSocket {
+  constructor(address: string) {
+    super(address)
+    this.once("upgrade", () => noteReply("GET", address.replace(/^ws/, "http"), 101, null))
+  }
+}
 
 const start = async (t: TestContext, env: Record<string, string> = {}) => {
   const p = await platform(t, { env })
@@ -12,10 +21,10 @@ const start = async (t: TestContext, env: Record<string, string> = {}) => {
   const { host } = new URL(p.url)
   // What a deployment behind TLS on the usual port needs not to set.
   neonConfig.fetchEndpoint = () => `${p.url}/sql`
-  neonConfig.fetchFunction = undefined
+  neonConfig.fetchFunction = watchedFetch
   neonConfig.wsProxy = () => `${host}/v2`
   neonConfig.useSecureWebSocket = false
-  neonConfig.webSocketConstructor = WebSocket
+  neonConfig.webSocketConstructor = NotedSocket
   neonConfig.poolQueryViaFetch = false
   return { p, svc, uri, id }
 }
@@ -65,6 +74,8 @@ test("neon() works with the printed connection string alone", async t => {
 test("neon() with a key as its token, whose request is text/plain, is answered at the API's own address", async t => {
   const { p, uri } = await start(t)
   neonConfig.fetchEndpoint = () => `${p.url}/api/v1/sql`
+  // The answer has the driver's form, which the declaration of that operation does not have.
+  neonConfig.fetchFunction = undefined
   const { secret } = await p.key("acme", ["database:query"])
   assert.deepEqual(await neon(uri, { authToken: secret })`SELECT 1 AS one`, [{ one: 1 }])
   const other = await p.request("/v1/kv/set", {
@@ -113,8 +124,7 @@ test("where TLS is required of all others, a WebSocket is a way in of its own", 
 test("a connection string that its database let in counts against its organization's limit, and a wrong one does not", async t => {
   const { p, uri } = await start(t, { SVC_RATE_LIMIT: "plan" })
   const limitOf = async (connectionString: string): Promise<[number, number]> => {
-    // The answer is in the form of the driver, and no API reply.
-    const response = await fetch(`${p.url}/sql`, {
+    const response = await watchedFetch(`${p.url}/sql`, {
       method: "POST",
       headers: { "neon-connection-string": connectionString },
       body: JSON.stringify({ query: "SELECT 1", params: [] }),
@@ -128,4 +138,9 @@ test("a connection string that its database let in counts against its organizati
   assert.equal(status, 200)
   assert.notEqual(ofPlan, ofAddresses)
   assert.deepEqual(await limitOf(wrong), [400, ofAddresses])
+
+  const without = async () => (await watchedFetch(`${p.url}/sql`, { method: "POST", body: "{}" })).status
+  const statuses = await Promise.all(Array.from({ length: ofAddresses }, without))
+  assert.deepEqual([...new Set(statuses)].sort(), [400, 429])
+  assert.equal((await limitOf(uri))[0], 200)
 })
