@@ -115,7 +115,13 @@ export const account = area(
         current_password: T.Optional(Password),
       }),
       replies: { 200: User },
-      faults: ["invalid_credentials", "weak_password", "account_locked", "service_unavailable"],
+      faults: [
+        "missing_parameter",
+        "invalid_credentials",
+        "weak_password",
+        "account_locked",
+        "service_unavailable",
+      ],
       example: { name: "Ada L." },
     },
     listSessions: {

@@ -86,9 +86,11 @@ export const mediaTypes: Readonly<Record<ContentKind, string>> = {
   sse: "text/event-stream",
 }
 
-/** Bytes of any of these types. */
+/** Bytes of these types. Whatever any type is, JSON among them, is no string. */
 export const bytesContent = (types: readonly string[]): JsonSchema =>
-  Object.fromEntries(types.map(type => [type, { schema: { type: "string", format: "binary" } }]))
+  Object.fromEntries(
+    types.map(type => [type, { schema: type === "*/*" ? {} : { type: "string", format: "binary" } }]),
+  )
 
 /** The fields of the declaration's example that travel in the body. */
 const bodyExample = ({ body, bodyAs, example }: Operation): JsonSchema | undefined => {
