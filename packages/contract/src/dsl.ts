@@ -106,6 +106,8 @@ export interface OperationSpec {
   readonly action?: string
   /** Pages of any origin may call it; it takes no cookie. The public routes of end-user auth always are. */
   readonly crossOrigin?: true
+  /** What `OPTIONS` on its path tells, for protocols that ask so what a server can. */
+  readonly optionsHeaders?: Readonly<Record<string, string>>
   /**
    * Fields of the body whose strings may hold null characters, because they are kept as bytes or as JSON. PostgreSQL's text,
    * names of files and variables of a process cannot hold them.

@@ -177,6 +177,7 @@ export {
   PARTS_MAX,
   PUT_BYTES_MAX,
 } from "./storage-fields.ts"
+export { TUS_CHECKSUM_ALGORITHMS, TUS_HEADERS, TUS_VERSION } from "./storage-uploads.ts"
 export {
   CHAT_MESSAGES_MAX,
   CHATS_OPEN_MAX,

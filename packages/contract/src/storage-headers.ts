@@ -76,10 +76,16 @@ export const TusCreateHeaders = T.Object({
   ...tus,
   "Upload-Length": Length,
   "Upload-Defer-Length": optional("`1`: a later request tells the length", { enum: ["1"] }),
-  "Upload-Metadata": T.String({
-    maxLength: 8192,
-    description: "Pairs of a name and a value in base64, as `bucket cGhvdG9z,key YS5qcGc=`",
-  }),
+  "Upload-Metadata": optional(
+    "Pairs of a name and a value in base64, as `bucket cGhvdG9z,key YS5qcGc=`; needed but for partial uploads",
+    { maxLength: 8192 },
+  ),
+  "Upload-Concat": optional(
+    "`partial`, or `final;` and the addresses of partial uploads with spaces between",
+    {
+      pattern: "^(partial|final;.+)$",
+    },
+  ),
   "Upload-Checksum": Checksum,
 })
 

@@ -7,6 +7,7 @@ import {
   HttpMetadata,
   Key,
   NamedBucket,
+  OBJECT_BYTES_MAX,
   PARTS_MAX,
   Part,
   StoredObject,
@@ -15,6 +16,20 @@ import {
 } from "./storage-fields.ts"
 import { PartHeaders, TusCreateHeaders, TusHeaders, TusPatchHeaders } from "./storage-headers.ts"
 import { Id } from "./types.ts"
+
+export const TUS_VERSION = "1.0.0"
+export const TUS_CHECKSUM_ALGORITHMS = ["md5", "sha1", "sha256", "crc32"] as const
+
+/** What every reply to a tus client tells. */
+export const TUS_HEADERS = {
+  "tus-resumable": TUS_VERSION,
+  "tus-version": TUS_VERSION,
+  "tus-extension":
+    "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination,concatenation",
+  "tus-checksum-algorithm": TUS_CHECKSUM_ALGORITHMS.join(","),
+} as const
+
+const tusOptions = { ...TUS_HEADERS, "tus-max-size": String(OBJECT_BYTES_MAX) } as const
 
 const TUS_FAULTS = [
   "upload_not_found",
@@ -156,8 +171,8 @@ export const uploadOperations = {
     summary: "Begin a resumable upload (tus 1.0)",
     description:
       "`Upload-Metadata` names `bucket` and `key` (or `bucketName` and `objectName`), and may have `contentType`, " +
-      "`cacheControl` and `metadata` (JSON). Extensions: creation, creation-with-upload, creation-defer-length, " +
-      "expiration, checksum, termination.",
+      "`cacheControl` and `metadata` (JSON). With `Upload-Concat: partial` it names nothing, and `final;…` makes an " +
+      "object of partial uploads. `OPTIONS` tells the extensions.",
     scope: "storage:write",
     effect: "write",
     audit: "rollup",
@@ -165,6 +180,7 @@ export const uploadOperations = {
     crossOrigin: true,
     content: { request: "bytes", requestTypes: ["application/offset+octet-stream"] },
     headers: TusCreateHeaders,
+    optionsHeaders: tusOptions,
     replies: { 201: T.Object({ upload_id: T.String(), offset: T.Integer() }) },
     faults: [...TUS_FAULTS, "bucket_not_found"],
   },
@@ -176,6 +192,7 @@ export const uploadOperations = {
     effect: "read",
     beyond: true,
     crossOrigin: true,
+    optionsHeaders: tusOptions,
     params: UploadId,
     headers: TusHeaders,
     replies: { 200: null },
@@ -195,7 +212,7 @@ export const uploadOperations = {
     params: UploadId,
     headers: TusPatchHeaders,
     replies: { 204: null },
-    faults: [...TUS_FAULTS, "bucket_not_found"],
+    faults: [...TUS_FAULTS, "bucket_not_found", "upload_final"],
   },
   deleteUpload: {
     id: "deleteResumableUpload",

@@ -241,6 +241,11 @@ export const permissionFaults = {
     text: "the signed URL does not allow this[: {reason}]",
     help: "A signed URL admits one method for one object until it expires, with the headers that were named when it was made, and only while the key or the signed-in person that made it may do the same. Ask for a new one with `POST /v1/storage/presign`.",
   },
+  upload_final: {
+    status: 403,
+    text: "the upload was put together from others and takes no bytes",
+    help: "An upload made with `Upload-Concat: final` is whole at once. Send bytes to partial uploads before they are put together, or begin a new upload.",
+  },
   terms_not_accepted: {
     status: 403,
     text: "the terms of this module are not accepted yet[: {module}]",

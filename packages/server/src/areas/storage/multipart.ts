@@ -81,7 +81,7 @@ const checkWhole = (expected: Checksums, { checksums }: ObjectRecord): void => {
 }
 
 /** The object that an upload becomes. */
-const assemble = (upload: UploadRow, parts: readonly PartRow[], now: Date): ObjectRecord => ({
+export const assemble = (upload: UploadRow, parts: readonly PartRow[], now: Date): ObjectRecord => ({
   bucket: upload.bucket,
   key: upload.key,
   size: sizeOf(parts),
@@ -94,7 +94,7 @@ const assemble = (upload: UploadRow, parts: readonly PartRow[], now: Date): Obje
   partCount: parts.length,
 })
 
-const toBlobParts = (parts: readonly PartRow[]): BlobPart[] =>
+export const toBlobParts = (parts: readonly PartRow[]): BlobPart[] =>
   parts.flatMap(({ address, size }) => (address === null ? [] : [{ address, size }]))
 
 interface Completion {

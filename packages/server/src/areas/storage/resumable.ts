@@ -1,6 +1,7 @@
 /** Resumable uploads: from the first byte to the last, over as many requests as it takes. */
 import { OBJECT_BYTES_MAX, PUT_BYTES_MAX } from "@svc/contract"
 import { fault, isFault } from "../../kernel/fault.ts"
+import { concatenate, type FinalUpload } from "./concatenation.ts"
 import { completeWith, createPartKeeper } from "./multipart.ts"
 import type { ObjectStoreNeeds } from "./needs.ts"
 import type { ObjectAttributes, Place } from "./object-store.ts"
@@ -38,6 +39,13 @@ export interface ResumableUploads {
       readonly now: Date
     },
   ): Promise<UploadRow>
+  /** An upload that only becomes part of another one. */
+  createPartial(
+    place: Place,
+    upload: { readonly lengthBytes: number | null; readonly metadataText: string; readonly now: Date },
+  ): Promise<UploadRow>
+  /** Makes an object of partial uploads, which are then gone. */
+  concatenate(place: Place, final: FinalUpload): Promise<UploadRow>
   /** As it is. A request that is still sending, most likely over a dead connection, is ended first and its bytes kept. */
   find(place: Place, uploadId: string, now: Date): Promise<UploadRow>
   /** Takes what comes, until the body ends or breaks off, and tells where the upload is then. */
@@ -182,6 +190,7 @@ export const createResumable = (needs: ObjectStoreNeeds): ResumableUploads => {
   }
 
   const complete = async (place: Place, upload: UploadRow, now: Date): Promise<UploadRow> => {
+    if (upload.concat === "partial") return upload
     if (upload.length_bytes === null || upload.received_bytes < upload.length_bytes) return upload
     await completeWith(needs, {
       ...{ place, uploadId: upload.id, kind: "resumable", now },
@@ -209,6 +218,13 @@ export const createResumable = (needs: ObjectStoreNeeds): ResumableUploads => {
       return await complete(place, row, upload.now)
     },
 
+    async createPartial(place, upload) {
+      await needs.quota.admit(place.organization, upload.lengthBytes ?? 0)
+      return await rows.insertPartial(pool, place, upload)
+    },
+
+    concatenate: (place, final) => concatenate(needs, place, final),
+
     async find({ projectId }, uploadId, now) {
       await look(projectId, uploadId, now)
       const sender = running.get(uploadId)
@@ -220,6 +236,7 @@ export const createResumable = (needs: ObjectStoreNeeds): ResumableUploads => {
     async send(place, sending) {
       const { uploadId, offset, now } = sending
       const found = await look(place.projectId, uploadId, now)
+      if (found.concat === "final") throw fault("upload_final")
       if (running.has(uploadId)) throw fault("conflict", { reason: "another request sends to this upload" })
       checkOffset(found, offset)
       const { promise: ended, resolve: end } = Promise.withResolvers<void>()

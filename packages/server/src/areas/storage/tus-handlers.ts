@@ -1,5 +1,5 @@
 /** tus 1.0 over HTTP. */
-import { type areas, type Input, OBJECT_BYTES_MAX } from "@svc/contract"
+import { type areas, type Input, OBJECT_BYTES_MAX, TUS_HEADERS } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { placeOf } from "./payloads.ts"
@@ -7,13 +7,14 @@ import type { ResumableUploads } from "./resumable.ts"
 import {
   checkVersion,
   readBodySize,
+  readConcatenation,
   readLateLength,
   readLength,
+  readMetadataText,
   readOffset,
   readUploadChecksum,
   readUploadMetadata,
   TUS_CONTENT_TYPE,
-  TUS_HEADERS,
 } from "./rules/tus.ts"
 import type { UploadRow } from "./store/rows.ts"
 
@@ -38,6 +39,7 @@ const describe = (call: Call, upload: UploadRow) =>
     ...(upload.length_bytes === null
       ? { "upload-defer-length": "1" }
       : { "upload-length": String(upload.length_bytes) }),
+    ...(upload.concat && { "upload-concat": upload.concat_text ?? upload.concat }),
     ...(upload.metadata_text && { "upload-metadata": upload.metadata_text }),
   })
 
@@ -53,15 +55,28 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
     return upload
   }
 
+  const create = async (call: Call): Promise<UploadRow> => {
+    const { header, now } = call
+    const concatenation = readConcatenation(header)
+    if (concatenation?.partials) {
+      const { text: concatText, partials } = concatenation
+      const { text: metadataText, ...metadata } = readUploadMetadata(header)
+      const final = { ...metadata, partials, concatText, metadataText, now }
+      return await resumable.concatenate(placeOf(call), final)
+    }
+    const lengthBytes = readLength(header, OBJECT_BYTES_MAX)
+    if (concatenation) {
+      const metadataText = readMetadataText(header)
+      return await resumable.createPartial(placeOf(call), { lengthBytes, metadataText, now })
+    }
+    const { text: metadataText, ...metadata } = readUploadMetadata(header)
+    return await resumable.create(placeOf(call), { ...metadata, lengthBytes, metadataText, now })
+  }
+
   return {
     async createUpload(_input: Input<Operations["createUpload"]>, call: Call) {
       begin(call)
-      const lengthBytes = readLength(call.header, OBJECT_BYTES_MAX)
-      const { text, ...metadata } = readUploadMetadata(call.header)
-      const created = await resumable.create(placeOf(call), {
-        ...metadata,
-        ...{ lengthBytes, metadataText: text, now: call.now },
-      })
+      const created = await create(call)
       call.setHeader("location", `/v1/storage/uploads/${created.id}`)
       const upload = isUpload(call) ? await send(call, created.id, 0) : created
       describe(call, upload)

@@ -1048,7 +1048,7 @@ export interface Tables {
     id: string
     organization_id: string
     project_id: string
-    bucket_id: string
+    bucket_id: string | null
     key: string
     kind: string
     http: ColumnType<unknown, string>
@@ -1061,6 +1061,8 @@ export interface Tables {
     created_at: Date
     expires_at: Date
     completed: ColumnType<unknown, string | null>
+    concat: string | null
+    concat_text: string | null
   }
   "support.chats": {
     id: string

@@ -85,9 +85,10 @@ export const createRoutes = (
     const allow = [...declared, "OPTIONS"].sort().join(", ")
     const isPublic = bounds.some(({ operation }) => isCrossOrigin(operation))
     const others = METHODS.filter(method => !declared.has(method))
+    const optionsHeaders = Object.assign({}, ...bounds.map(({ operation }) => operation.optionsHeaders))
     const render = bounds.map(({ operation }) => renderErrors[operation.envelope]).find(known => known)
     add(others, url, ({ request, response }) =>
-      answerOther({ request, response, refuse, allow, isPublic, render }),
+      answerOther({ request, response, refuse, allow, isPublic, optionsHeaders, render }),
     )
   }
   return router
@@ -106,15 +107,18 @@ interface OtherMethod extends Pick<Routed, "request" | "response"> {
   readonly refuse: Refuse
   readonly allow: string
   readonly isPublic: boolean
+  readonly optionsHeaders: Readonly<Record<string, string>>
   readonly render: RenderError | undefined
 }
 
-const answerOther = ({ request, response, refuse, allow, isPublic, render }: OtherMethod) => {
+const answerOther = (other: OtherMethod) => {
+  const { request, response, refuse, allow, isPublic, optionsHeaders, render } = other
   if (request.method !== "OPTIONS") {
     return refuse(request, response, fault("method_not_allowed", { methods: allow }), { allow }, render)
   }
   const headers = {
     ...NO_STORE,
+    ...optionsHeaders,
     allow,
     "x-request-id": requestIdOf(request),
     ...(isPublic && preflightHeaders(allow)),

@@ -1,5 +1,7 @@
 /** The headers of tus 1.0.0 (tus.io/protocols/resumable-upload): the core, and the extensions that are named here. */
+import { TUS_CHECKSUM_ALGORITHMS, TUS_VERSION } from "@svc/contract"
 import { fault } from "../../../kernel/fault.ts"
+import { isUuid } from "../../../kernel/id.ts"
 import type { HashName } from "../../../ports/blob/port.ts"
 import type { ObjectAttributes } from "../object-store.ts"
 import { checkAttributes } from "./attributes.ts"
@@ -7,16 +9,8 @@ import type { Digests } from "./checksums.ts"
 
 type ReadHeader = (name: string) => string | undefined
 
-const TUS_VERSION = "1.0.0"
 export const TUS_CONTENT_TYPE = "application/offset+octet-stream"
-const ALGORITHMS = ["md5", "sha1", "sha256", "crc32"] as const satisfies readonly HashName[]
-
-export const TUS_HEADERS = {
-  "tus-resumable": TUS_VERSION,
-  "tus-version": TUS_VERSION,
-  "tus-extension": "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination",
-  "tus-checksum-algorithm": ALGORITHMS.join(","),
-} as const
+const ALGORITHMS: readonly HashName[] = TUS_CHECKSUM_ALGORITHMS
 
 const refuse = (reason: string) => fault("invalid_parameter", { reason })
 
@@ -50,6 +44,40 @@ export const readLength = (header: ReadHeader, bytesMax: number): number | null 
     throw refuse("one of upload-length and upload-defer-length is needed")
   if (length !== undefined && length > bytesMax) throw refuse(`an object has at most ${bytesMax} bytes`)
   return length ?? null
+}
+
+/** Partial uploads in one final one. */
+const PARTIALS_MAX = 1000
+const UPLOAD_PATH = /^\/v1\/storage\/uploads\/([^/]+)$/
+
+/** The id in the address of an upload, which clients send with or without the host that they know. */
+const readUploadAddress = (address: string): string => {
+  const path = address.startsWith("/") ? address : URL.parse(address)?.pathname
+  const id = UPLOAD_PATH.exec(path ?? "")?.[1]?.toLowerCase()
+  if (id === undefined || !isUuid(id)) throw refuse("upload-concat names what is no upload")
+  return id
+}
+
+export interface Concatenation {
+  /** As it was sent. */
+  readonly text: string
+  /** Ids of the uploads to put together; null for an upload that is to be one of them. */
+  readonly partials: readonly string[] | null
+}
+
+/** `partial`, or `final;` and the addresses of partial uploads. */
+export const readConcatenation = (header: ReadHeader): Concatenation | undefined => {
+  const text = header("upload-concat")?.trim()
+  if (text === undefined) return undefined
+  if (text === "partial") return { text, partials: null }
+  const list = /^final; *(.+)$/.exec(text)?.[1]
+  if (list === undefined) throw refuse("upload-concat is neither partial nor final with a list")
+  const partials = list.split(/ +/).map(readUploadAddress)
+  if (partials.length > PARTIALS_MAX || new Set(partials).size < partials.length)
+    throw refuse(`upload-concat names an upload twice, or more than ${PARTIALS_MAX}`)
+  if (header("upload-length") !== undefined || header("upload-defer-length") !== undefined)
+    throw refuse("the length of a final upload is that of its parts")
+  return { text, partials }
 }
 
 /** The length that comes with a later request, where it was deferred. */
@@ -93,10 +121,15 @@ export interface UploadMetadata extends ObjectAttributes {
   readonly text: string
 }
 
-/** Our names, and those of Supabase's clients. */
-export const readUploadMetadata = (header: ReadHeader): UploadMetadata => {
+export const readMetadataText = (header: ReadHeader): string => {
   const text = header("upload-metadata") ?? ""
   if (text.length > METADATA_LENGTH_MAX) throw refuse("upload-metadata is too long")
+  return text
+}
+
+/** Our names, and those of Supabase's clients. */
+export const readUploadMetadata = (header: ReadHeader): UploadMetadata => {
+  const text = readMetadataText(header)
   const pairs = readPairs(text)
   const bucket = pairs.get("bucket") ?? pairs.get("bucketName")
   const key = pairs.get("key") ?? pairs.get("objectName")

@@ -105,12 +105,12 @@ export const bucketStore = (db: Db) => ({
     const { rows } = await sql<ProjectUsage>`
       SELECT
         (SELECT count(*) FROM storage.buckets WHERE project_id = ${projectId}) AS buckets,
-        coalesce(sum(object_count), 0)::bigint AS objects,
+        (SELECT coalesce(sum(object_count), 0)::bigint FROM storage.counts WHERE project_id = ${projectId}) AS objects,
         coalesce(sum(size_bytes), 0)::bigint AS size_bytes,
         coalesce(sum(upload_bytes), 0)::bigint AS upload_bytes,
         (SELECT count(*) FROM storage.blobs WHERE project_id = ${projectId} AND condition <> 'intact' AND refs > 0)
           AS damaged_blobs
-      FROM storage.counts WHERE project_id = ${projectId}`.execute(db)
+      FROM storage.occupied WHERE project_id = ${projectId}`.execute(db)
     return rows[0] ?? { buckets: 0, objects: 0, size_bytes: 0, upload_bytes: 0, damaged_blobs: 0 }
   },
 
@@ -118,7 +118,7 @@ export const bucketStore = (db: Db) => ({
   async bytesOf(organizationId: string): Promise<number> {
     const { rows } = await sql<{ bytes: number }>`
       SELECT coalesce(sum(size_bytes + upload_bytes), 0)::bigint AS bytes
-      FROM storage.counts WHERE organization_id = ${organizationId}`.execute(db)
+      FROM storage.occupied WHERE organization_id = ${organizationId}`.execute(db)
     return rows[0]?.bytes ?? 0
   },
 })

@@ -74,9 +74,13 @@ export const toBucket = (row: BucketRow): BucketRecord => ({
 
 export interface UploadRow {
   readonly id: string
+  /** Empty for a partial upload. */
   readonly bucket: string
   readonly key: string
   readonly kind: "multipart" | "resumable"
+  /** Whether it is a part of another upload, or was put together from such. */
+  readonly concat: "partial" | "final" | null
+  readonly concat_text: string | null
   readonly http: HttpMetadata
   readonly metadata: Readonly<Record<string, string>>
   readonly checksum_algorithm: HashName | null

@@ -115,7 +115,7 @@ export const sweepStore = ({ db, transaction }: Database) => ({
   async levels() {
     const { rows } = await sql<{ organization_id: string; project_id: string; bytes: number }>`
       SELECT organization_id, project_id, sum(size_bytes + upload_bytes)::bigint AS bytes
-      FROM storage.counts GROUP BY organization_id, project_id
+      FROM storage.occupied GROUP BY organization_id, project_id
       HAVING sum(size_bytes + upload_bytes) > 0`.execute(db)
     return rows
   },

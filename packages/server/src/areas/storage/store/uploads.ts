@@ -11,7 +11,8 @@ import type { PartRow, UploadRow } from "./rows.ts"
 /** An upload that nobody completes is given up after this time. */
 const UPLOAD_LIFE_MS = 7 * 86_400_000
 
-const COLUMNS = `upload.id, bucket.name AS bucket, upload.key, upload.kind, upload.http, upload.metadata,
+const COLUMNS = `upload.id, coalesce(bucket.name, '') AS bucket, upload.key, upload.kind, upload.concat,
+  upload.concat_text, upload.http, upload.metadata,
   upload.checksum_algorithm, upload.checksum_type, upload.length_bytes, upload.received_bytes, upload.metadata_text,
   upload.created_at, upload.expires_at, upload.completed`
 
@@ -25,6 +26,8 @@ export interface NewUpload extends ObjectAttributes {
   readonly checksumType: "full_object" | "composite"
   readonly lengthBytes: number | null
   readonly metadataText: string | null
+  readonly concat?: "final"
+  readonly concatText?: string
   readonly now: Date
 }
 
@@ -35,8 +38,9 @@ export const insertUpload = async (db: Queries, place: Place, upload: NewUpload)
       FROM storage.buckets WHERE project_id = $1 AND name = $2
     ), upload AS (
       INSERT INTO storage.uploads (id, organization_id, project_id, bucket_id, key, kind, http, metadata,
-        checksum_algorithm, checksum_type, length_bytes, received_bytes, metadata_text, created_at, expires_at)
-      SELECT $3, $4, $1, bucket.id, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13, $14 FROM bucket
+        checksum_algorithm, checksum_type, length_bytes, received_bytes, metadata_text, created_at, expires_at, concat,
+        concat_text)
+      SELECT $3, $4, $1, bucket.id, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13, $14, $15, $16 FROM bucket
       RETURNING *
     )
     SELECT ${COLUMNS} FROM upload, bucket`,
@@ -45,6 +49,7 @@ export const insertUpload = async (db: Queries, place: Place, upload: NewUpload)
       ...[JSON.stringify(upload.http), JSON.stringify(upload.metadata)],
       ...[upload.checksumAlgorithm, upload.checksumType, upload.lengthBytes, upload.metadataText],
       ...[upload.now, new Date(upload.now.getTime() + UPLOAD_LIFE_MS)],
+      ...[upload.concat ?? null, upload.concatText ?? null],
     ],
   )
   const { rows } = await inserted.catch(error => {
@@ -63,12 +68,62 @@ export const findUpload = async (
   lock: "lock" | "look" = "look",
 ): Promise<UploadRow> => {
   const { rows } = await db.query<UploadRow>(
-    `SELECT ${COLUMNS} FROM storage.uploads AS upload JOIN storage.buckets AS bucket ON bucket.id = upload.bucket_id
+    `SELECT ${COLUMNS} FROM storage.uploads AS upload LEFT JOIN storage.buckets AS bucket ON bucket.id = upload.bucket_id
     WHERE upload.project_id = $1 AND upload.id = $2 ${lock === "lock" ? "FOR UPDATE OF upload" : ""}`,
     [projectId, id],
   )
   if (!rows[0]) throw uploadNotFound(id)
   return rows[0]
+}
+
+/** An upload whose bytes become part of another one, which names the bucket. */
+export const insertPartial = async (
+  db: Queries,
+  place: Place,
+  { lengthBytes, metadataText, now }: Pick<NewUpload, "lengthBytes" | "metadataText" | "now">,
+): Promise<UploadRow> => {
+  const { rows } = await db.query<UploadRow>(
+    `WITH upload AS (
+      INSERT INTO storage.uploads (id, organization_id, project_id, key, kind, http, metadata, checksum_type,
+        length_bytes, received_bytes, metadata_text, created_at, expires_at, concat)
+      VALUES ($1, $2, $3, '', 'resumable', '{}', '{}', 'composite', $4, 0, $5, $6, $7, 'partial')
+      RETURNING *
+    )
+    SELECT ${COLUMNS} FROM upload LEFT JOIN storage.buckets AS bucket ON bucket.id = upload.bucket_id`,
+    [
+      ...[newId(), place.organization.id, place.projectId, lengthBytes, metadataText],
+      ...[now, new Date(now.getTime() + UPLOAD_LIFE_MS)],
+    ],
+  )
+  const [row] = rows
+  if (!row) throw new Error("an upload that was inserted is not there")
+  return row
+}
+
+/** Those that are there, by id; nobody else changes them until the transaction ends. */
+export const lockUploads = async (
+  db: Queries,
+  projectId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, UploadRow>> => {
+  const { rows } = await db.query<UploadRow>(
+    `SELECT ${COLUMNS} FROM storage.uploads AS upload LEFT JOIN storage.buckets AS bucket ON bucket.id = upload.bucket_id
+    WHERE upload.project_id = $1 AND upload.id = ANY ($2::uuid[]) ORDER BY upload.id FOR UPDATE OF upload`,
+    [projectId, ids],
+  )
+  return new Map(rows.map(row => [row.id, row]))
+}
+
+/** On the transaction in which their parts went to an object. */
+export const forgetUploads = async (
+  db: Queries,
+  projectId: string,
+  ids: readonly string[],
+): Promise<void> => {
+  await db.query("DELETE FROM storage.uploads WHERE project_id = $1 AND id = ANY ($2::uuid[])", [
+    projectId,
+    ids,
+  ])
 }
 
 export interface NewPart {
@@ -150,6 +205,15 @@ export const listUploads = async (
 export const completeUpload = async (db: Queries, id: string, object: ObjectRecord): Promise<void> => {
   await db.query("DELETE FROM storage.parts WHERE upload_id = $1", [id])
   await db.query("UPDATE storage.uploads SET completed = $2 WHERE id = $1", [id, JSON.stringify(object)])
+}
+
+/** A final upload has all its bytes at once. */
+export const finishUpload = async (db: Queries, id: string, object: ObjectRecord): Promise<void> => {
+  await completeUpload(db, id, object)
+  await db.query("UPDATE storage.uploads SET length_bytes = $2, received_bytes = $2 WHERE id = $1", [
+    id,
+    object.size,
+  ])
 }
 
 export const setUploadLength = async (
