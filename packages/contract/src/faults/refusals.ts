@@ -154,8 +154,8 @@ export const limitFaults = {
   },
   account_locked: {
     status: 429,
-    text: "the account is locked after too many failed attempts",
-    help: "Wait as long as the `Retry-After` header says, or reset the password.",
+    text: "too many failed attempts for this address",
+    help: "After ten failures in a row the place that they came from rests, for a minute at first and an hour at most; after a hundred from many places all rest from which the account was never signed in. Wait as long as the `Retry-After` header says, or sign in from where you did before. It is the answer for addresses without an account too.",
   },
   too_many_terminals: {
     status: 429,

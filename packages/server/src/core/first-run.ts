@@ -55,8 +55,6 @@ export const firstRun = async (needs: {
       email: EMAIL,
       name: "Administrator",
       password_hash: passwordHash,
-      failed_logins: 0,
-      locked_until: null,
       created_at: now,
     })
     const founded = await foundOrganization(tx, { name: "My organization", userId, plan: "enterprise", now })

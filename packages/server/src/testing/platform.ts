@@ -39,6 +39,8 @@ export interface TestPlatform extends Platform {
   key(tenant: string, scopes: readonly Scope[], options?: KeyOptions): Promise<{ id: string; secret: string }>
   /** An SDK client that holds a new key with these scopes. */
   client(tenant: string, ...scopes: Scope[]): Promise<Svc>
+  /** An SDK client that holds a new key of the whole organization. */
+  wide(tenant: string, ...scopes: Scope[]): Promise<Svc>
   /** An SDK client with that secret, or with other options. */
   as(secret: string, options?: Partial<SvcOptions>): Svc
   /** The headers of a person signed in to the tenant's console. */
@@ -132,8 +134,6 @@ export const platform = async (t: Ends, options: PlatformOptions = {}): Promise<
       email,
       name: "Somebody",
       password_hash: await passwordHash,
-      failed_logins: 0,
-      locked_until: null,
       created_at: now(),
     })
     return { id, email }
@@ -219,6 +219,7 @@ export const platform = async (t: Ends, options: PlatformOptions = {}): Promise<
     request,
     session,
     client: async (name, ...scopes) => as((await key(name, scopes)).secret),
+    wide: async (name, ...scopes) => as((await key(name, scopes, { project_id: null })).secret),
     person: async (name, role) => {
       const headers = await session(name, role)
       return createSvc({ baseUrl: started.url, fetch: watchedFetch, retries: 0, headers })

@@ -8,7 +8,7 @@ import { getOpenInvitation } from "../organizations/invitation-handlers.ts"
 import { foundOrganization } from "../organizations/service.ts"
 import { createSessionCookie } from "./cookie.ts"
 import type { Passwords } from "./passwords.ts"
-import { proveIdentity } from "./proof.ts"
+import { clearFailures, proveIdentity } from "./proof.ts"
 import { checkPassword, isLive, SESSION_LIFETIME_MS } from "./rules.ts"
 import { openSession } from "./service.ts"
 import { accountStore, type SessionRow, type UserRow } from "./store.ts"
@@ -53,9 +53,19 @@ const currentSessionId = ({ principal }: Call): string => {
 }
 
 /** The password was changed while this attempt was on its way: what it proved is no longer the password. */
-const settleProof = async (tx: Db, user: UserRow) => {
-  if (!(await accountStore(tx).clearFailures(user))) throw fault("invalid_credentials")
+const settleProof = async (tx: Db, user: UserRow, { ip, now }: Pick<AccountCall, "ip" | "now">) => {
+  if (!(await accountStore(tx).holdsPassword(user))) throw fault("invalid_credentials")
+  await clearFailures(tx, user, ip, now)
 }
+
+const attemptOf = (user: UserRow, { db, ip, now }: Call) => ({
+  db,
+  user,
+  email: user.email,
+  ip,
+  isSignedIn: true,
+  now,
+})
 
 interface Needs {
   readonly passwords: Passwords
@@ -88,8 +98,6 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
         name: name ?? email.split("@", 1)[0]?.slice(0, NAME_LENGTH_MAX) ?? email,
         // Before the address is looked at, so that a taken one costs the same.
         password_hash: await passwords.hash(password),
-        failed_logins: 0,
-        locked_until: null,
         created_at: now,
       }
       const organizationName =
@@ -97,6 +105,7 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
       try {
         const signedIn = await db.transaction().execute(async tx => {
           await accountStore(tx).insertUser(user)
+          await clearFailures(tx, user, call.ip, now)
           await foundOrganization(tx, { name: organizationName, userId: user.id, plan: "free", now })
           return await signIn(call, tx, user)
         })
@@ -110,12 +119,12 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
     }),
 
     login: outsideTransaction(async ({ email, password }, call) => {
-      const { db, now } = call
+      const { db, ip, now } = call
       const user = await accountStore(db).findUserByEmail(email)
       if (user) call.describe({ action: "auth_login_failed", tenantId: user.id, targets: [userTarget(user)] })
-      const proven = await proveIdentity({ db, passwords, user, password, now })
+      const proven = await proveIdentity({ db, passwords, email, user, password, ip, now })
       const signedIn = await db.transaction().execute(async tx => {
-        await settleProof(tx, proven)
+        await settleProof(tx, proven, call)
         return await signIn(call, tx, proven)
       })
       call.describe({ action: "auth_login" })
@@ -126,9 +135,9 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
       const { db, now } = call
       const user = await getUser(call)
       call.describe({ action: "auth_login_failed", targets: [userTarget(user)] })
-      await proveIdentity({ db, passwords, user, password, now })
+      await proveIdentity({ ...attemptOf(user, call), passwords, password })
       await db.transaction().execute(async tx => {
-        await settleProof(tx, user)
+        await settleProof(tx, user, call)
         await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
       })
       call.describe({ action: "auth_login" })
@@ -151,12 +160,12 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
       if (password !== undefined) {
         if (current_password === undefined) throw fault("missing_parameter", { field: "current_password" })
         checkPassword(password, user.email)
-        await proveIdentity({ db, passwords, user, password: current_password, now })
+        await proveIdentity({ ...attemptOf(user, call), passwords, password: current_password })
         change.password_hash = await passwords.hash(password)
       }
       await db.transaction().execute(async tx => {
         if (change.password_hash !== undefined) {
-          await settleProof(tx, user)
+          await settleProof(tx, user, call)
           await accountStore(tx).deleteOtherSessions(user.id, currentSessionId(call))
           await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
         }

@@ -4,6 +4,7 @@ import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
 import { type MembershipRow, organizationStore } from "../organizations/store.ts"
+import { failureStore } from "./failure-store.ts"
 import { isLive, SESSION_IDLE_MS } from "./rules.ts"
 import { SESSION_PREFIX } from "./service.ts"
 import { accountStore, type SessionWithUser } from "./store.ts"
@@ -12,6 +13,11 @@ import { tokenHash } from "./token.ts"
 const TOKEN = new RegExp(`^${SESSION_PREFIX}[A-Za-z0-9_-]{43}$`)
 /** How exact `last_used_at` is: a write for every request would cost more than it tells. */
 const TOUCH_EVERY_MS = 60_000
+
+const DAY_MS = 24 * 3_600_000
+/** Failures this long apart are not in a row. */
+const FAILURES_KEPT_MS = DAY_MS
+const SOURCES_KEPT_MS = 180 * DAY_MS
 
 const scopesOf = (role: Role) => {
   const scopes = Object.freeze([...roleCeiling(role)])
@@ -96,8 +102,10 @@ export const createSessions = (db: Db) => {
       return toPrincipal(session, membership)
     },
 
-    /** Forgets the sessions that have ended by themselves. */
+    /** Forgets the sessions that have ended by themselves, old failures and places that nobody signs in from any more. */
     async prune(nowMs: number): Promise<void> {
+      const before = (ms: number) => new Date(nowMs - ms)
+      await failureStore(db).forget(before(FAILURES_KEPT_MS), before(SOURCES_KEPT_MS), new Date(nowMs))
       await accountStore(db).deleteSessionsEndedBy(new Date(nowMs), new Date(nowMs - SESSION_IDLE_MS))
     },
   }

@@ -2,7 +2,7 @@ import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
-export type UserRow = Omit<Tables["core.users"], "failed_logins"> & { failed_logins: number }
+export type UserRow = Omit<Tables["core.users"], "failed_logins" | "locked_until">
 export type SessionRow = Tables["core.sessions"]
 
 export interface SessionWithUser extends SessionRow {
@@ -10,17 +10,19 @@ export interface SessionWithUser extends SessionRow {
   user_name: string
 }
 
+const USER = ["id", "email", "name", "password_hash", "created_at"] as const
+
 /** Rows of core.users and core.sessions. */
 export const accountStore = (db: Db) => ({
   insertUser: (row: UserRow): Promise<unknown> => db.insertInto("core.users").values(row).execute(),
 
   findUser: (id: string): Promise<UserRow | undefined> =>
-    db.selectFrom("core.users").selectAll().where("id", "=", id).executeTakeFirst(),
+    db.selectFrom("core.users").select(USER).where("id", "=", id).executeTakeFirst(),
 
   findUserByEmail: (email: string): Promise<UserRow | undefined> =>
     db
       .selectFrom("core.users")
-      .selectAll()
+      .select(USER)
       .where(sql`lower(email)`, "=", sql`lower(${email})`)
       .executeTakeFirst(),
 
@@ -31,39 +33,16 @@ export const accountStore = (db: Db) => ({
   updateUser: (id: string, change: Partial<UserRow>): Promise<unknown> =>
     db.updateTable("core.users").set(change).where("id", "=", id).execute(),
 
-  /**
-   * Counts one more failure and sets the rest that it brings: `lockSeconds[n - 1]` after n in a row. False, and nothing
-   * is counted, while the account rests or when as many have failed as `lockSeconds` has entries.
-   */
-  async countFailure(id: string, lockSeconds: readonly (number | null)[], now: Date): Promise<boolean> {
-    const { rows } = await sql`
-      UPDATE core.users SET
-        failed_logins = failed_logins + 1,
-        locked_until = ${now}::timestamptz + make_interval(secs => (${lockSeconds}::int[])[failed_logins + 1])
-      WHERE id = ${id} AND failed_logins < ${lockSeconds.length}
-        AND (locked_until IS NULL OR locked_until <= ${now})
-      RETURNING id`.execute(db)
-    return rows.length > 0
-  },
-
-  /** Takes back a failure that was counted for an attempt that could not be checked. */
-  takeBackFailure: (id: string): Promise<unknown> =>
-    db
-      .updateTable("core.users")
-      .set(eb => ({ failed_logins: eb("failed_logins", "-", 1), locked_until: null }))
-      .where("id", "=", id)
-      .where("failed_logins", ">", 0)
-      .execute(),
-
-  /** Ends a row of failures. False when the password is no longer the one that was proved. */
-  async clearFailures({ id, password_hash }: UserRow): Promise<boolean> {
-    const { numUpdatedRows } = await db
-      .updateTable("core.users")
-      .set({ failed_logins: 0, locked_until: null })
+  /** False when the password is no longer the one that was proved. It stays as it is until the transaction ends. */
+  async holdsPassword({ id, password_hash }: UserRow): Promise<boolean> {
+    const row = await db
+      .selectFrom("core.users")
+      .select("id")
       .where("id", "=", id)
       .where("password_hash", "=", password_hash)
+      .forNoKeyUpdate()
       .executeTakeFirst()
-    return numUpdatedRows > 0n
+    return row !== undefined
   },
 
   insertSession: (row: SessionRow): Promise<unknown> => db.insertInto("core.sessions").values(row).execute(),

@@ -127,6 +127,18 @@ export interface Tables {
     key_id: string
     told_at: Date
   }
+  "core.login_failures": {
+    account: Buffer
+    source: string
+    failures: number
+    locked_until: Date | null
+    updated_at: Date
+  }
+  "core.login_sources": {
+    user_id: string
+    source: string
+    seen_at: Date
+  }
   "core.members": {
     organization_id: string
     user_id: string

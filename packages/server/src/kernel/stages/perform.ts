@@ -124,7 +124,9 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
       result = await exchange.bound.handler(exchange.input, createCall(exchange, database.db))
     } catch (error) {
       const code = error instanceof Fault ? error.publicCode : "internal_error"
-      await recordResult(exchange, "failure", { code })
+      const recorded = recordResult(exchange, "failure", { code })
+      // A stranger is not to tell by the time it takes that there is a trail to write to, which a person has who exists.
+      if (exchange.operation.scope !== "public") await recorded
       throw error
     }
     await recordResult(exchange, "success")
