@@ -1,5 +1,6 @@
 /** What decides over keys, as tables: a change of who may do what shows as a change of this page. */
 import {
+  allAreas,
   allOperations,
   expandScopes,
   isOurs,
@@ -8,6 +9,7 @@ import {
   readsByPost,
   refusesReadOnly,
   scopeNames,
+  takesOrganization,
 } from "../packages/contract/src/index.ts"
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -34,6 +36,20 @@ const scopes = (): string =>
         scope === "admin:full" ? `every one; alone ${names(admitted(scope))}` : names(admitted(scope)),
       ]
     }),
+  )
+
+/** By area; an area whose operations differ has a row for each kind. */
+const belongings = (): string =>
+  table(
+    ["belongs to", "area", "operations"],
+    (["organization", "installation", "caller", "project"] as const).flatMap(belonging =>
+      allAreas.flatMap(area => {
+        const operations = Object.values(area.operations)
+        const those = operations.filter(operation => operation.belongs === belonging)
+        if (those.length === 0) return []
+        return [[belonging, area.name, those.length === operations.length ? "all" : names(those)]]
+      }),
+    ),
   )
 
 const refusedReads = (): Operation[] =>
@@ -64,6 +80,23 @@ It may send every GET and HEAD but those that do more than read: ${names(refused
 
 Queries wake a sleeping database, because reading needs a server. A read-only key makes no database, no encryption key
 and no push key: what would be made by the first use is a refusal, or 404 \`database_not_provisioned\`.
+
+## What belongs to whom
+
+A key may be bound to a project, and a member limited to some. What belongs to a **project** is, for another project's keys and
+members, like what never existed; a call in no project, by a key of the whole organization, has things of the organization's own.
+What belongs to the **organization** is shared by its projects: their keys read it, and 403 \`organization_reach_required\` is the
+answer where they would change it: ${names(allOperations.filter(operation => takesOrganization(operation) && operation.belongs === "organization"))}.
+What is the **caller's** is the key's or the person's own: its inbox, tickets, approvals. What is the **installation's** is
+everybody's, or takes \`admin:full\` in the organization that runs it, without a project.
+
+${belongings()}
+
+A mail template belongs to the project it was made in, or to the organization, whose templates all projects send from and only
+those limited to no project change. A text is decrypted in the project in which it was encrypted; one that was encrypted in no
+project, or before texts belonged to projects, by a key of the whole organization that names none. A person sees all tickets and
+chats of the organization, or the own ones where limited to projects; a key sees those that it opened, or that a key opened from
+which it was rotated, and all with \`admin:full\` and no project. Operations of signed-in people look at the role besides.
 
 ## High-risk operations
 

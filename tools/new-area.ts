@@ -21,7 +21,7 @@ const ${pascal}Item = T.Object({ id: Id, name: T.String(), created_at: Time })
 
 export const ${camel} = area(
   "${camel}",
-  { title: "${pascal}", summary: "What this area is for, in a sentence", project: "required" },
+  { title: "${pascal}", summary: "What this area is for, in a sentence", project: "required", belongs: "project" },
   {
     list: {
       id: "list${pascal}",

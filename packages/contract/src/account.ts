@@ -27,6 +27,7 @@ export const account = area(
     title: "Account",
     summary: "The person behind the console: sign-up, sign-in, sessions. The session travels in a cookie.",
     project: "none",
+    belongs: "caller",
   },
   {
     signup: {

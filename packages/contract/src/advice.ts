@@ -128,6 +128,7 @@ export const advice = area(
     title: "Database advice",
     summary: "What is wrong in a database, what would make it faster, and what size it should have",
     project: "required",
+    belongs: "project",
   },
   {
     anomalies: {

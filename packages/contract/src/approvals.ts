@@ -49,6 +49,7 @@ export const approvals = area(
     title: "Approvals",
     summary: "High-risk operations of a `require_approval` key wait here for a person's decision",
     project: "none",
+    belongs: "caller",
   },
   {
     list: {

@@ -127,6 +127,7 @@ export const computers = area(
     title: "Computers",
     summary: "Linux machines that keep their disk and address",
     project: "optional",
+    belongs: "project",
     envelope: "bare",
   },
   {

@@ -53,7 +53,7 @@ const WHEN = ["cron", "interval_seconds", "run_at"] as const
 
 export const cron = area(
   "cron",
-  { title: "Cron", summary: "Work at set times", project: "optional" },
+  { title: "Cron", summary: "Work at set times", project: "optional", belongs: "project" },
   {
     list: {
       id: "listCronSchedules",

@@ -40,6 +40,7 @@ export const databases = area(
     summary:
       "PostgreSQL 16, 17 and 18: one server a database, asleep when idle, branched and restored at will",
     project: "required",
+    belongs: "project",
   },
   {
     list: {

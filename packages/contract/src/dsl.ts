@@ -27,6 +27,14 @@ export type Effect = "read" | "write" | "destroy" | "by-statement"
 /** Whether the call acts inside a project: never, if one is named, or always. */
 export type ProjectRule = "none" | "optional" | "required"
 
+/**
+ * Whose things the calls of an operation touch. `project`: those of the project that the call is in, or of the organization
+ * itself where it is in none; another project's are like those that never existed. `organization`: all projects of an
+ * organization share them; only who is not limited to a project changes them. `caller`: the key's or the person's own.
+ * `installation`: everybody's, or all tenants', which take `admin:full` without a project.
+ */
+export type Belonging = "project" | "organization" | "caller" | "installation"
+
 export type ContentKind = "json" | "bytes" | "multipart" | "gzip" | "sse"
 
 /** What a reply is besides: the connection itself, which goes on as a WebSocket after 101. */
@@ -56,6 +64,7 @@ export interface OperationSpec {
    */
   readonly risk?: "high" | "by-input"
   readonly project?: ProjectRule
+  readonly belongs?: Belonging
   readonly envelope?: Envelope
   readonly audit?: AuditRule
   /**
@@ -123,6 +132,7 @@ export interface AreaSpec {
   readonly title: string
   readonly summary: string
   readonly project: ProjectRule
+  readonly belongs: Belonging
   readonly envelope?: Envelope
   readonly audit?: AuditRule
   /** Faults with the area's own wording, where the specification gives one. */
@@ -137,7 +147,7 @@ export interface AreaRefusals {
 }
 
 /** An operation with its area's defaults filled in. */
-export type Operation = Omit<OperationSpec, "project" | "envelope" | "audit"> & {
+export type Operation = Omit<OperationSpec, "project" | "belongs" | "envelope" | "audit"> & {
   readonly area: string
   readonly key: string
   /** `kv.set`: the SDK's name, the CLI's words and the audit action. */
@@ -145,6 +155,7 @@ export type Operation = Omit<OperationSpec, "project" | "envelope" | "audit"> & 
   readonly method: Method
   readonly path: string
   readonly project: ProjectRule
+  readonly belongs: Belonging
   readonly envelope: Envelope
   readonly audit: AuditRule
   readonly refusals: Required<AreaRefusals>
@@ -173,6 +184,7 @@ const complete = (areaName: string, area: AreaSpec, key: string, spec: Operation
     method,
     path,
     project: spec.project ?? area.project,
+    belongs: spec.belongs ?? area.belongs,
     envelope: spec.envelope ?? area.envelope ?? "data",
     audit: spec.audit ?? area.audit ?? "each",
     refusals: { session: "session_required", project: "project_required", ...area.refusals },
@@ -194,6 +206,16 @@ export const area = <const Ops extends Record<string, OperationSpec>>(
 })
 
 export const mutates = ({ effect }: { effect: Effect }): boolean => effect === "write" || effect === "destroy"
+
+/**
+ * Whether a key or a member limited to projects may not call it. What takes a signed-in person checks the person's role
+ * instead.
+ */
+export const takesOrganization = (operation: Operation): boolean => {
+  if (operation.scope === "session" || operation.scope === "public") return false
+  if (operation.belongs === "organization") return mutates(operation)
+  return operation.belongs === "installation" && operation.scope === "admin:full"
+}
 
 /** Whether the call goes on as a WebSocket. */
 export const isWebSocket = ({ content }: Pick<OperationSpec, "content">): boolean =>

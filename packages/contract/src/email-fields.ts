@@ -123,6 +123,7 @@ export const Variable = T.Object(
 
 export const Template = T.Object({
   id: Id,
+  project_id: Nullable(Id, { description: "null: the organization's, which all its projects send from" }),
   name: T.String(),
   version: T.Integer({ description: "Grows with every change" }),
   subject: T.String(),

@@ -281,6 +281,7 @@ const inbox = {
     description: "Holds no mail itself: it asks the API with the reader's key, or as who is signed in.",
     scope: "public",
     effect: "read",
+    belongs: "installation",
     project: "none",
     beyond: true,
     content: { reply: "bytes", replyTypes: ["text/html"] },

@@ -8,6 +8,7 @@ export const email = area(
     title: "Email",
     summary: "Templates, sending, domains and what became of each mail",
     project: "optional",
+    belongs: "project",
   },
   { ...emailSending, ...emailDomainOperations },
 )

@@ -76,7 +76,13 @@ const WRITES =
 
 export const encryption = area(
   "encryption",
-  { title: "Encryption", summary: "Encrypt and decrypt with a key of the tenant's own", project: "none" },
+  {
+    title: "Encryption",
+    summary:
+      "Encrypt and decrypt with a key of the tenant's own; a text belongs to the project that encrypted it, or to the organization where none was named",
+    project: "optional",
+    belongs: "project",
+  },
   {
     encrypt: {
       id: "encryptData",
@@ -103,7 +109,7 @@ export const encryption = area(
       http: "POST /api/v1/encryption/decrypt",
       summary: "Decrypt what was encrypted with the tenant's key",
       description:
-        "Every reason not to decrypt is the one answer `decryption_failed`: another tenant's text, another context, a " +
+        "Every reason not to decrypt is the one answer `decryption_failed`: another tenant's or project's text, another context, a " +
         `version that is no longer accepted, a changed character. ${MANY} ${READS}`,
       scope: "encryption:use",
       effect: "read",
@@ -141,6 +147,7 @@ export const encryption = area(
         "rotates by itself, after 2^30 encryptions.",
       scope: "encryption:rotate",
       effect: "write",
+      belongs: "organization",
       risk: "high",
       replies: {
         200: T.Object({
@@ -158,6 +165,7 @@ export const encryption = area(
       summary: "Show the versions of the tenant's key in use",
       scope: ["encryption:use", "encryption:rotate"],
       effect: "read",
+      belongs: "organization",
       replies: {
         200: T.Object({
           key_version: Nullable(KeyVersion),
@@ -175,6 +183,7 @@ export const encryption = area(
         "Rewrap what is older first: below `min_decryption_version` nothing decrypts, until it is set lower again.",
       scope: "encryption:rotate",
       effect: "write",
+      belongs: "organization",
       idempotent: "naturally",
       body: T.Object({ min_decryption_version: KeyVersion }),
       replies: { 200: T.Object({ key_version: KeyVersion, min_decryption_version: KeyVersion }) },
@@ -188,6 +197,7 @@ export const encryption = area(
       summary: "List the versions of the tenant's key",
       scope: ["encryption:use", "encryption:rotate"],
       effect: "read",
+      belongs: "organization",
       query: PageQuery,
       replies: {
         200: Page(

@@ -29,6 +29,7 @@ export const events = area(
     title: "Events",
     summary: "Topics, and subscriptions that are told of what is published",
     project: "optional",
+    belongs: "project",
   },
   {
     createTopic: {

@@ -53,6 +53,7 @@ export const functions = area(
     title: "Functions",
     summary: "Code that runs when it is called, each function apart from all others",
     project: "required",
+    belongs: "project",
   },
   {
     list: {

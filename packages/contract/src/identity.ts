@@ -65,6 +65,7 @@ export const identity = area(
     title: "Identity and status",
     summary: "Who is calling, and what this installation can do",
     project: "none",
+    belongs: "installation",
   },
   {
     me: {
@@ -73,6 +74,7 @@ export const identity = area(
       summary: "Show the calling key, its scopes and its live limits",
       scope: "any",
       effect: "read",
+      belongs: "caller",
       project: "optional",
       replies: { 200: Me },
     },

@@ -6,7 +6,7 @@ import { impliedFaults, impliedStatuses } from "./implied-faults.ts"
 const declare = (spec: Partial<OperationSpec>, project: "none" | "optional" = "none") =>
   area(
     "things",
-    { title: "Things", summary: "", project },
+    { title: "Things", summary: "", project, belongs: "project" },
     {
       one: {
         id: "oneThing",
@@ -61,7 +61,13 @@ test("scope, session, project and body each imply the refusal that checks them",
 test("an area's own wording of a refusal is the one implied", () => {
   const { revoke } = area(
     "things",
-    { title: "Things", summary: "", project: "none", refusals: { session: "key_session_required" } },
+    {
+      title: "Things",
+      summary: "",
+      project: "none",
+      belongs: "project",
+      refusals: { session: "key_session_required" },
+    },
     {
       revoke: {
         id: "revokeThing",

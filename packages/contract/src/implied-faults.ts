@@ -2,7 +2,7 @@
  * The refusals that an operation can give because of its shape alone: those of the stages which every call passes.
  * A declaration's `faults` holds only what its handler adds.
  */
-import { type Access, isForgeable, isWebSocket, mutates, type Operation } from "./dsl.ts"
+import { type Access, isForgeable, isWebSocket, mutates, type Operation, takesOrganization } from "./dsl.ts"
 import { type FaultCode, faults } from "./faults.ts"
 import { refusesReadOnly } from "./read-only.ts"
 
@@ -56,6 +56,7 @@ const notPermitted = (operation: Operation): FaultCode[] => [
   ...when(operation.scope === "session", operation.refusals.session),
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
+  ...when(takesOrganization(operation), "organization_reach_required"),
   ...when(refusesReadOnly(operation), "key_read_only"),
   ...when(isForgeable(operation), "csrf_failed"),
   ...when(operation.risk !== undefined && operation.envelope === "s3", "approval_not_possible"),

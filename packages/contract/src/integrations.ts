@@ -28,7 +28,12 @@ const OneProvider = T.Object({ provider: Provider })
 
 export const integrations = area(
   "integrations",
-  { title: "Integrations", summary: "Repositories whose pushes the platform hears of", project: "required" },
+  {
+    title: "Integrations",
+    summary: "Repositories whose pushes the platform hears of",
+    project: "required",
+    belongs: "project",
+  },
   {
     list: {
       id: "listIntegrations",

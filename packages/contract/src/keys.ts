@@ -42,6 +42,7 @@ export const keys = area(
     title: "API keys",
     summary: "Keys are made, rotated and revoked by a signed-in person; a key cannot manage keys",
     project: "none",
+    belongs: "project",
     refusals: { session: "key_session_required" },
   },
   {

@@ -56,6 +56,7 @@ export const kv = area(
     title: "Key-value",
     summary: "JSON values under keys, with expiry, conditions and atomic batches",
     project: "optional",
+    belongs: "project",
     envelope: "bare",
     audit: "rollup",
   },

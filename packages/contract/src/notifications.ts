@@ -37,6 +37,7 @@ export const notifications = area(
     title: "Notifications",
     summary: "Messages to people, in the app and on their devices",
     project: "optional",
+    belongs: "caller",
   },
   {
     list: {
@@ -46,7 +47,8 @@ export const notifications = area(
       summary: "List the notifications of an inbox",
       description:
         "A person has an inbox in each organization; a key of a person reads that person's, and any other key has one " +
-        "of its own. A key bound to a project sees what was sent from that project and from none.",
+        "of its own. A key bound to a project sees what was sent from that project, and in its own inbox also from none; " +
+        "another's devices and preferences take a key of the whole organization.",
       query: T.Object(notificationFilters),
       replies: { 200: Page(Notification) },
       faults: ["member_not_found", "role_insufficient"],
@@ -197,6 +199,7 @@ export const notifications = area(
     webPushKey: {
       ...READ,
       beyond: true,
+      belongs: "organization",
       id: "getWebPushKey",
       http: "GET /v1/notifications/web-push-key",
       summary: "Show the key that browsers subscribe with",
@@ -234,6 +237,7 @@ export const notifications = area(
     getProviders: {
       ...READ,
       beyond: true,
+      belongs: "organization",
       id: "getNotificationProviders",
       http: "GET /v1/notifications/providers",
       summary: "Show which push services the organization is set up for",
@@ -243,6 +247,7 @@ export const notifications = area(
     updateProviders: {
       ...WRITE,
       beyond: true,
+      belongs: "organization",
       id: "updateNotificationProviders",
       http: "PUT /v1/notifications/providers",
       summary: "Give the credentials of push services",

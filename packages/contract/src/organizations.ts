@@ -93,6 +93,7 @@ export const organizations = area(
     title: "Organizations",
     summary: "Tenants, their members and invitations; managed by signed-in people",
     project: "none",
+    belongs: "organization",
   },
   {
     list: {

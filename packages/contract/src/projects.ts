@@ -15,7 +15,12 @@ const ProjectId = T.Object({ id: Id })
 
 export const projects = area(
   "projects",
-  { title: "Projects", summary: "A project holds resources; most keys are bound to one", project: "none" },
+  {
+    title: "Projects",
+    summary: "A project holds resources; most keys are bound to one",
+    project: "none",
+    belongs: "project",
+  },
   {
     list: {
       id: "listProjects",
@@ -33,6 +38,7 @@ export const projects = area(
       summary: "Create a project",
       scope: "session",
       effect: "write",
+      belongs: "organization",
       beyond: true,
       body: T.Object({ name: Name }),
       replies: { 201: Project },

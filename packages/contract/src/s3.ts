@@ -34,6 +34,7 @@ export const s3 = area(
     title: "S3",
     summary: "The same buckets for programs that speak S3",
     project: "required",
+    belongs: "project",
     refusals: { project: "storage_project_required" },
   },
   {

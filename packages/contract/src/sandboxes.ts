@@ -127,6 +127,7 @@ export const sandboxes = area(
     title: "Sandboxes",
     summary: "Isolated Linux environments that start in milliseconds and end by themselves",
     project: "optional",
+    belongs: "project",
     envelope: "bare",
   },
   {

@@ -176,6 +176,7 @@ export const schema = area(
     title: "Schema",
     summary: "What is in a database: tables, columns, types, keys, and where personal data lies",
     project: "required",
+    belongs: "project",
   },
   {
     get: {

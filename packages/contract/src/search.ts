@@ -217,7 +217,7 @@ const Stats = T.Object({
 
 export const search = area(
   "search",
-  { title: "Search", summary: "Full-text search over what a project chooses to index", project: "required" },
+  { title: "Search", summary: "Full-text search in a project", project: "required", belongs: "project" },
   {
     query: {
       id: "searchIndex",

@@ -115,6 +115,7 @@ export const sql = area(
     title: "SQL over HTTP",
     summary: "Statements with parameters, alone, in batches and in transactions, and the log of what was run",
     project: "required",
+    belongs: "project",
     envelope: "bare",
   },
   {

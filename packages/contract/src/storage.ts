@@ -32,6 +32,7 @@ export const storage = area(
     title: "Storage",
     summary: "Buckets and objects",
     project: "required",
+    belongs: "project",
     refusals: { project: "storage_project_required" },
   },
   {

@@ -17,8 +17,8 @@ import {
 } from "./support-fields.ts"
 import { Id, LastEvent, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
 
-const READ = { beyond: true, scope: "admin:full", effect: "read" } as const
-const WRITE = { beyond: true, scope: "admin:full", effect: "write" } as const
+const READ = { beyond: true, scope: "admin:full", effect: "read", belongs: "installation" } as const
+const WRITE = { beyond: true, scope: "admin:full", effect: "write", belongs: "installation" } as const
 const Named = T.Object({ id: Id })
 const OfOrganization = {
   organization_id: T.Optional(T.String({ format: "uuid", description: "Only those of this organization" })),

@@ -215,6 +215,12 @@ const chats = {
 
 export const support = area(
   "support",
-  { title: "Support", summary: "Tickets and chats with whoever runs the platform", project: "none" },
+  {
+    title: "Support",
+    summary:
+      "Tickets and chats with whoever runs the platform. A key sees those that it opened; a person all of the organization, or the own ones where limited to projects",
+    project: "none",
+    belongs: "caller",
+  },
   { ...tickets, ...chats, ...supportAgents },
 )

@@ -8,7 +8,8 @@ export const Email = T.String({ format: "email", maxLength: 254 })
 /** A label that a person chooses; it need not be unique unless the area says so. */
 export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000-\\u001f\\u007f]+$" })
 
-export const Nullable = <S extends TSchema>(schema: S) => T.Union([schema, T.Null()])
+export const Nullable = <S extends TSchema>(schema: S, options: { readonly description?: string } = {}) =>
+  T.Union([schema, T.Null()], options)
 
 /** Marks a field whose wrong values are refused by a code of their own. */
 export const FIELD_FAULT = "x-svc-code"

@@ -104,7 +104,12 @@ const UPSERT_FAULTS = [
 
 export const vectors = area(
   "vectors",
-  { title: "Vectors", summary: "Collections of vectors and similarity search", project: "optional" },
+  {
+    title: "Vectors",
+    summary: "Collections of vectors and similarity search",
+    project: "optional",
+    belongs: "project",
+  },
   {
     createCollection: {
       id: "createVectorCollection",

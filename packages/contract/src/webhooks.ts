@@ -82,6 +82,7 @@ export const webhooks = area(
     title: "Webhooks",
     summary: "Endpoints that are told what happens in the organization",
     project: "optional",
+    belongs: "project",
   },
   {
     list: {

@@ -176,6 +176,11 @@ export const permissionFaults = {
     text: "only owners and administrators may create keys for the whole organization",
     help: "Choose a project for the key, or ask an owner or administrator.",
   },
+  organization_reach_required: {
+    status: 403,
+    text: "this belongs to the whole organization, and your key or membership is limited to a project",
+    help: "All projects of an organization share it, so it is changed with a key that is bound to no project, or by a member who is limited to none. `docs/generated/authority.md` lists what belongs to the organization.",
+  },
   project_not_in_organization: {
     status: 403,
     text: "the project named in the request is not one this key can use",

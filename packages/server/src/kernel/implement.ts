@@ -9,6 +9,7 @@ import {
   type Result,
   type Scope,
   type ScopeMask,
+  takesOrganization,
 } from "@svc/contract"
 import type { AccountCall, Call } from "./call.ts"
 
@@ -37,6 +38,8 @@ export interface BoundOperation {
   readonly status: number | null
   /** The scopes of which one admits; null when the operation asks for none. */
   readonly accepted: ScopeMask | null
+  /** Whether a caller who is limited to projects is refused. */
+  readonly takesOrganization: boolean
   /** Whether the pipeline wraps the handler in a transaction, with its audit entry and replay record. */
   readonly atomic: boolean
   /** Judges the risk of what is asked; undefined where the declaration says it. */
@@ -95,6 +98,7 @@ const bindOperation = (operation: Operation, handler: unknown): BoundOperation =
   handler: handler as AnyHandler,
   status: onlyStatus(operation),
   accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
+  takesOrganization: takesOrganization(operation),
   atomic: operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
   judge: judgeOf(operation, handler),
 })

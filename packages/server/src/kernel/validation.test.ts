@@ -5,7 +5,7 @@ import { createValidators } from "./validation.ts"
 
 const { operations } = area(
   "sample",
-  { title: "Sample", summary: "Fields of every kind", project: "none" },
+  { title: "Sample", summary: "Fields of every kind", project: "none", belongs: "installation" },
   {
     sample: {
       id: "sample",

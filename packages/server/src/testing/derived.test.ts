@@ -10,6 +10,7 @@ import {
   type Operation,
   type Scope,
   scopeNames,
+  takesOrganization,
   wireCode,
 } from "@svc/contract"
 import type { OperationName } from "@svc/sdk"
@@ -17,7 +18,7 @@ import { sql } from "kysely"
 import { newSecret } from "../core/keys/secret.ts"
 import { lanesOf } from "./lanes.ts"
 import { everyScope, platform, type TestPlatform } from "./platform.ts"
-import type { SampleWorld } from "./sample-world.ts"
+import { callerOf, createSampleWorld } from "./sample-world.ts"
 import { samples } from "./samples.ts"
 import { unsampled } from "./unsampled.ts"
 
@@ -164,6 +165,7 @@ test("a read-only key changes nothing", async () => {
 
 test("an id that cannot be one answers like one that does not exist", async () => {
   const { secret } = await p.key("acme", everyScope)
+  const { secret: wide } = await p.key("acme", everyScope, { project_id: null })
   const session = await p.session("acme")
   const { organizationId } = await p.tenant("acme")
   const isId = (schema: unknown) => (schema as { format?: string }).format === "uuid"
@@ -175,7 +177,8 @@ test("an id that cannot be one answers like one that does not exist", async () =
   await each(known, async operation => {
     for (const [name] of named(operation)) {
       const path = operation.path.replace(`{${name}}`, "not-an-id")
-      const headers = operation.scope === "session" || operation.area === "account" ? session : bearer(secret)
+      const held = bearer(takesOrganization(operation) ? wide : secret)
+      const headers = operation.scope === "session" || operation.area === "account" ? session : held
       const refused = await knock({ ...operation, path }, headers, organizationId)
       assert.deepEqual([refused.status, name], [404, name])
       assert.ok(
@@ -206,14 +209,6 @@ test("every operation that changes state has a sample, or a reason to have none"
   assert.deepEqual(missing, [], "add them to testing/samples.ts")
 })
 
-const worldOf = async (tenant: string): Promise<SampleWorld> => {
-  const person = await p.person(tenant)
-  const { secret } = await p.key(tenant, everyScope)
-  return { platform: p, person, key: p.as(secret), tenant }
-}
-
-const callerOf = ({ person, key }: SampleWorld, { scope }: Operation) => (scope === "session" ? person : key)
-
 const sampled = (operations: readonly Operation[]) =>
   operations.flatMap(operation => {
     const sample = samples[operation.name as OperationName]
@@ -225,7 +220,7 @@ const eachSampled = (operations: readonly Operation[], check: (item: Sampled) =>
   eachOf(sampled(operations), ({ operation }) => operation, check)
 
 test("a repeated Idempotency-Key is answered again without acting again, whole, secrets included", async () => {
-  const world = await worldOf("acme")
+  const world = await createSampleWorld(p, "acme")
   await eachSampled(mutations.filter(isReplayed), async ({ operation, sample, name }) => {
     const caller = callerOf(world, operation)
     const input = (await sample(world)) as never
@@ -239,7 +234,7 @@ test("a repeated Idempotency-Key is answered again without acting again, whole, 
 })
 
 test("every change leaves an audit entry that names the caller and the request", async () => {
-  const world = await worldOf("acme")
+  const world = await createSampleWorld(p, "acme")
   const { organizationId } = await p.tenant("acme")
   const check = async ({ operation, sample, name }: Sampled) => {
     const { requestId } = await callerOf(world, operation).request(name, (await sample(world)) as never)
@@ -274,8 +269,8 @@ const neverOf = ({ params }: Operation, input: Readonly<Record<string, unknown>>
   )
 
 test("a thing of another tenant answers exactly like one that never existed", async () => {
-  const world = await worldOf("acme")
-  const stranger = await worldOf("globex")
+  const world = await createSampleWorld(p, "acme")
+  const stranger = await createSampleWorld(p, "globex")
   const named = allOperations.filter(({ params, scope }) => params && scope !== "public")
   await eachSampled(named, async ({ operation, sample, name }) => {
     const refusal = async (attempt: Record<string, unknown>) => {

@@ -1,7 +1,7 @@
 /** Every operation against thousands of inputs: whatever is sent, the answer is one that the contract declares. */
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
-import { allOperations, mutates, type Operation } from "@svc/contract"
+import { allOperations, mutates, type Operation, takesOrganization } from "@svc/contract"
 import { createSvc, type OperationName } from "@svc/sdk"
 import fc from "fast-check"
 import { bodyText, garbage, type Spoil, spoiled } from "./arbitraries.ts"
@@ -117,6 +117,8 @@ interface Caller {
   readonly world: SampleWorld
   readonly session: Record<string, string>
   readonly bearer: Record<string, string>
+  /** Of the whole organization. */
+  readonly wide: Record<string, string>
 }
 
 const TENANT = "fuzz"
@@ -126,14 +128,22 @@ const createCaller = async (p: TestPlatform): Promise<Caller> => {
   const session = await p.session(TENANT)
   const { secret } = await p.key(TENANT, everyScope)
   const person = createSvc({ baseUrl: p.url, fetch: watchedFetch, retries: 0, headers: session })
-  const world: SampleWorld = { platform: p, person, key: p.as(secret), tenant: TENANT }
-  return { world, session, bearer: { authorization: `Bearer ${secret}` } }
+  const wide = await p.key(TENANT, everyScope, { project_id: null })
+  const world = { platform: p, person, key: p.as(secret), wide: p.as(wide.secret), tenant: TENANT }
+  const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
+  return { world, session, bearer: bearer(secret), wide: bearer(wide.secret) }
 }
 
-const headersOf = ({ scope, method }: Operation, { session, bearer }: Caller, { keyed }: Case) => ({
-  ...(scope === "session" ? session : scope === "public" ? {} : bearer),
-  ...(method === "GET" ? {} : { "content-type": "application/json" }),
-  ...(keyed && method !== "GET" ? { "idempotency-key": uniqueName() } : {}),
+const credentialsOf = (operation: Operation, { session, bearer, wide }: Caller) => {
+  if (operation.scope === "session") return session
+  if (operation.scope === "public") return {}
+  return takesOrganization(operation) ? wide : bearer
+}
+
+const headersOf = (operation: Operation, caller: Caller, { keyed }: Case) => ({
+  ...credentialsOf(operation, caller),
+  ...(operation.method === "GET" ? {} : { "content-type": "application/json" }),
+  ...(keyed && operation.method !== "GET" ? { "idempotency-key": uniqueName() } : {}),
 })
 
 const send = async (
@@ -147,7 +157,7 @@ const send = async (
     method,
     headers: headersOf(operation, caller, input),
     signal: AbortSignal.timeout(REPLY_MS_MAX),
-    ...(method === "GET" || method === "HEAD" ? {} : { body: content(operation, input, sample) }),
+    ...(operation.method === "GET" || method === "HEAD" ? {} : { body: content(operation, input, sample) }),
   })
 }
 

@@ -1,10 +1,10 @@
 /** A high-risk operation of a `require_approval` key waits for a person: asked of every one that there is. */
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
-import { allOperations, type Operation } from "@svc/contract"
-import { ApprovalPending, type OperationName } from "@svc/sdk"
+import { allOperations, type Operation, takesOrganization } from "@svc/contract"
+import { ApprovalPending, type OperationName, type Svc } from "@svc/sdk"
 import { everyScope, platform, type TestPlatform } from "./platform.ts"
-import type { SampleWorld } from "./sample-world.ts"
+import { createSampleWorld, type SampleWorld } from "./sample-world.ts"
 import { samples } from "./samples.ts"
 
 let p: TestPlatform
@@ -47,11 +47,6 @@ const BY_INPUT: {
   }),
 }
 
-const worldOf = async (tenant: string): Promise<SampleWorld> => {
-  const { secret } = await p.key(tenant, everyScope)
-  return { platform: p, person: await p.person(tenant), key: p.as(secret), tenant }
-}
-
 const inputOf = async (world: SampleWorld, { name, params, example }: Operation) => {
   const sample = BY_INPUT[name as OperationName] ?? samples[name as OperationName]
   if (sample) return sample(world)
@@ -75,17 +70,19 @@ test("the high-risk operations are those of the list", () => {
 })
 
 test("each high-risk operation waits under require_approval, and has no effect until a person decides", async () => {
-  const world = await worldOf("acme")
+  const world = await createSampleWorld(p, "acme")
   await world.key.sql.execute({ sql: "CREATE TABLE orders (id integer)" })
-  const asking = p.as((await p.key("acme", everyScope, { require_approval: true })).secret)
+  const bound = p.as((await p.key("acme", everyScope, { require_approval: true })).secret)
+  const wide = p.as((await p.key("acme", everyScope, { project_id: null, require_approval: true })).secret)
   const waiting = allOperations.filter(({ risk, envelope }) => risk !== undefined && envelope !== "s3")
   for (const operation of waiting) {
     const input = await inputOf(world, operation)
+    const asking = takesOrganization(operation) ? wide : bound
     const asked = asking.request(operation.name as OperationName, input as never)
     await assert.rejects(asked, ApprovalPending, operation.name)
   }
-  const { total } = await asking.approvals.list({ status: "pending", limit: 1 })
-  assert.equal(total, waiting.length)
+  const pending = async (svc: Svc) => (await svc.approvals.list({ status: "pending", limit: 1 })).total
+  assert.equal((await pending(bound)) + (await pending(wide)), waiting.length)
   assert.equal((await world.key.sql.execute({ sql: "SELECT * FROM orders" })).row_count, 0)
 })
 
@@ -103,7 +100,7 @@ test("S3 has no answer for waiting, so its high-risk operations refuse such a ke
 })
 
 test("an approved statement runs, exactly that one and once, and what is not high-risk does not wait", async () => {
-  const world = await worldOf("globex")
+  const world = await createSampleWorld(p, "globex")
   const asking = p.as((await p.key("globex", everyScope, { require_approval: true })).secret)
   await asking.sql.execute({ sql: "CREATE TABLE orders (id integer)" })
   await asking.sql.execute({ sql: "INSERT INTO orders VALUES (1), (2)" })

@@ -8,7 +8,7 @@ const Echo = T.Object({ text: T.String({ maxLength: 100 }) })
 
 export const probe = area(
   "probe",
-  { title: "Probe", summary: "Operations that only tests call", project: "optional" },
+  { title: "Probe", summary: "Operations that only tests call", project: "optional", belongs: "project" },
   {
     danger: {
       id: "probeDanger",

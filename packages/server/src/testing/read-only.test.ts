@@ -6,7 +6,7 @@ import { allOperations, isOurs, isWebSocket, type Operation, refusesReadOnly } f
 import type { OperationName } from "@svc/sdk"
 import { sql } from "kysely"
 import { everyScope, platform, type TestPlatform } from "./platform.ts"
-import type { SampleWorld } from "./sample-world.ts"
+import { createSampleWorld, type SampleWorld } from "./sample-world.ts"
 import { samples } from "./samples.ts"
 
 let p: TestPlatform
@@ -126,14 +126,9 @@ const changesOf = async (
   return changed
 }
 
-const worldOf = async (tenant: string): Promise<SampleWorld> => {
-  const { secret } = await p.key(tenant, everyScope)
-  return { platform: p, person: await p.person(tenant), key: p.as(secret), tenant }
-}
-
 test("a read-only key changes no row and starts no program, whatever it calls in a project where nothing is made yet", async () => {
   const names = await tables()
-  const world = await worldOf("empty")
+  const world = await createSampleWorld(p, "empty")
   const caller = p.as((await p.key("empty", everyScope, { read_only: true })).secret)
   const wrong: string[] = []
   for (const operation of admitted) {
@@ -149,7 +144,7 @@ test("a read-only key changes no row and starts no program, whatever it calls in
 
 test("a read-only key changes no row and starts no program, whatever it calls where things are", async () => {
   const names = await tables()
-  const world = await worldOf("full")
+  const world = await createSampleWorld(p, "full")
   await world.key.sql.execute({ sql: "CREATE TABLE orders (id integer PRIMARY KEY, paid boolean)" })
   await world.key.encryption.encrypt({ plaintext: "hello" })
   await world.key.notifications.webPushKey()

@@ -21,9 +21,9 @@ const openAs = (text: string, binding: Omit<Binding, "version">): Plaintext | un
 test("whatever was encrypted decrypts to the same bytes and encoding, in the same context", () => {
   fc.assert(
     fc.property(plaintext, context, fc.integer({ min: 1, max: 999_999_999 }), (made, context, version) => {
-      const text = encrypt(key, { tenantId: TENANT, version, context }, made)
+      const text = encrypt(key, { tenantId: TENANT, projectId: null, version, context }, made)
       assert.equal(parseCiphertext(text)?.version, version)
-      const opened = openAs(text, { tenantId: TENANT, context })
+      const opened = openAs(text, { tenantId: TENANT, projectId: null, context })
       assert.deepEqual(
         { encoding: opened?.encoding, bytes: Buffer.from(opened?.bytes ?? []) },
         { encoding: made.encoding, bytes: Buffer.from(made.bytes) },
@@ -35,12 +35,12 @@ test("whatever was encrypted decrypts to the same bytes and encoding, in the sam
 test("the order of a context's fields does not matter, and every other difference does", () => {
   fc.assert(
     fc.property(plaintext, context, context, (made, context, other) => {
-      const text = encrypt(key, { tenantId: TENANT, version: 1, context }, made)
+      const text = encrypt(key, { tenantId: TENANT, projectId: null, version: 1, context }, made)
       const turned = Object.fromEntries(Object.entries(context).reverse())
-      assert.ok(openAs(text, { tenantId: TENANT, context: turned }))
+      assert.ok(openAs(text, { tenantId: TENANT, projectId: null, context: turned }))
       const same =
         JSON.stringify(Object.entries(context).sort()) === JSON.stringify(Object.entries(other).sort())
-      assert.equal(openAs(text, { tenantId: TENANT, context: other }) !== undefined, same)
+      assert.equal(openAs(text, { tenantId: TENANT, projectId: null, context: other }) !== undefined, same)
     }),
   )
 })
@@ -58,22 +58,29 @@ test("fields of a context cannot be told as one another's", () => {
     {},
   ]
   for (const context of contexts) {
-    const text = encrypt(key, { tenantId: TENANT, version: 1, context }, { encoding: "utf8", bytes })
+    const text = encrypt(
+      key,
+      { tenantId: TENANT, projectId: null, version: 1, context },
+      { encoding: "utf8", bytes },
+    )
     for (const other of contexts)
-      assert.equal(openAs(text, { tenantId: TENANT, context: other }) !== undefined, context === other)
+      assert.equal(
+        openAs(text, { tenantId: TENANT, projectId: null, context: other }) !== undefined,
+        context === other,
+      )
   }
 })
 
 test("no context is the same as an empty one", () => {
   const made = { encoding: "utf8", bytes: Buffer.from("text") } as const
-  const text = encrypt(key, { tenantId: TENANT, version: 1, context: undefined }, made)
-  assert.ok(openAs(text, { tenantId: TENANT, context: {} }))
+  const text = encrypt(key, { tenantId: TENANT, projectId: null, version: 1, context: undefined }, made)
+  assert.ok(openAs(text, { tenantId: TENANT, projectId: null, context: {} }))
 })
 
 test("a ciphertext with one bit of its bytes changed does not decrypt", () => {
   fc.assert(
     fc.property(plaintext, fc.nat(), (made, at) => {
-      const binding = { tenantId: TENANT, version: 3, context: {} }
+      const binding = { tenantId: TENANT, projectId: null, version: 3, context: {} }
       const parsed = parseCiphertext(encrypt(key, binding, made))
       assert.ok(parsed)
       const { bytes } = parsed
@@ -88,8 +95,13 @@ test("a ciphertext with one character changed, left out or added anywhere does n
   // Padding leaves bits of the last character unused; texts of three lengths have none, two and four.
   for (const length of [2, 3, 4]) {
     const bytes = Buffer.alloc(length, "x")
-    const text = encrypt(key, { tenantId: TENANT, version: 1, context: {} }, { encoding: "utf8", bytes })
-    const opens = (changed: string) => openAs(changed, { tenantId: TENANT, context: {} }) !== undefined
+    const text = encrypt(
+      key,
+      { tenantId: TENANT, projectId: null, version: 1, context: {} },
+      { encoding: "utf8", bytes },
+    )
+    const opens = (changed: string) =>
+      openAs(changed, { tenantId: TENANT, projectId: null, context: {} }) !== undefined
     assert.ok(opens(text))
     for (let at = 0; at < text.length; at++) {
       const [before, character = "", after] = [text.slice(0, at), text[at], text.slice(at + 1)]
@@ -105,7 +117,7 @@ test("a ciphertext with one character changed, left out or added anywhere does n
 
 test("a key, tenant or version of another does not decrypt", () => {
   const bytes = Buffer.from("text")
-  const binding = { tenantId: TENANT, version: 1, context: {} }
+  const binding = { tenantId: TENANT, projectId: null, version: 1, context: {} }
   const parsed = parseCiphertext(encrypt(key, binding, { encoding: "utf8", bytes }))
   assert.ok(parsed && decrypt(key, binding, parsed.bytes))
   assert.equal(decrypt(createSecretKey(randomBytes(32)), binding, parsed.bytes), undefined)

@@ -19,6 +19,8 @@ export interface Plaintext {
 /** What a ciphertext is bound to, beside its key. */
 export interface Binding {
   readonly tenantId: string
+  /** Null where the call is in no project. */
+  readonly projectId: string | null
   readonly version: number
   readonly context: Context | undefined
 }
@@ -30,8 +32,8 @@ export interface Ciphertext {
 
 const FORM = /^svc:v([1-9]\d{0,8}):([A-Za-z0-9+/]+={0,2})$/
 
-const associated = ({ tenantId, version, context = {} }: Binding): string =>
-  `${tenantId}|${version}|${canonicalJson(context)}`
+const associated = ({ tenantId, projectId, version, context = {} }: Binding): string =>
+  `${tenantId}${projectId === null ? "" : `/${projectId}`}|${version}|${canonicalJson(context)}`
 
 export const encrypt = (key: KeyObject, binding: Binding, { encoding, bytes }: Plaintext): string => {
   const plaintext = Buffer.concat([Buffer.of(ENCODINGS.indexOf(encoding)), bytes])

@@ -29,8 +29,8 @@ const wraps = async ({ database }: TestPlatform) =>
 test("with Vault away keys in use go on working, others answer 503, and all is well once it is back", async t => {
   const vault = await startFakeVault(t)
   const p = await platform(t, { env: settingsOf(vault.address) })
-  const acme = await p.client("acme", ...BOTH_SCOPES)
-  const globex = await p.client("globex", ...BOTH_SCOPES)
+  const acme = await p.wide("acme", ...BOTH_SCOPES)
+  const globex = await p.wide("globex", ...BOTH_SCOPES)
   const text = await encrypted(acme, "text")
   assert.match((await wraps(p))[0] ?? "", /^vault:v1:/)
   assert.equal((await stateOf(acme))?.status, "available")
@@ -55,7 +55,7 @@ test("a platform starts while Vault is away", async t => {
   const vault = await startFakeVault(t)
   await vault.stop()
   const p = await platform(t, { env: settingsOf(vault.address) })
-  const acme = await p.client("acme", ...BOTH_SCOPES)
+  const acme = await p.wide("acme", ...BOTH_SCOPES)
   assert.equal((await stateOf(acme))?.status, "degraded")
   await assert.rejects(encrypted(acme, "text"), refusedAs("service_unavailable", 503))
   await vault.start()
@@ -64,7 +64,7 @@ test("a platform starts while Vault is away", async t => {
 
 test("keys that the master key wrapped move to Vault by themselves, and to each new version of its key", async t => {
   const before = await platform(t)
-  const { secret } = await before.key("acme", BOTH_SCOPES)
+  const { secret } = await before.key("acme", BOTH_SCOPES, { project_id: null })
   const text = await encrypted(before.as(secret), "text")
   const vault = await startFakeVault(t)
   const databaseUrl = before.config.databaseUrl ?? ""

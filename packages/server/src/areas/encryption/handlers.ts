@@ -43,7 +43,7 @@ const toBytes = (text: string, encoding: Encoding): Buffer => {
 
 const createCipher = (tenantKeys: TenantKeys) => {
   const seal = async (
-    { organization }: Call,
+    { organization, project }: Call,
     plaintext: Plaintext,
     context: Context | undefined,
     asked?: number,
@@ -51,15 +51,16 @@ const createCipher = (tenantKeys: TenantKeys) => {
     const sealing = await tenantKeys.forSealing(organization.id, "data", asked)
     if (!sealing) throw refused("key_version is not one that encrypts")
     const { version, key } = sealing
-    const binding = { tenantId: organization.id, version, context }
+    const binding = { tenantId: organization.id, projectId: project?.id ?? null, version, context }
     return { ciphertext: encrypt(key, binding, plaintext), key_version: version }
   }
 
-  const open = async ({ organization }: Call, { ciphertext, context }: DecryptItem) => {
+  const open = async ({ organization, project }: Call, { ciphertext, context }: DecryptItem) => {
     const parsed = parseCiphertext(ciphertext)
     const key = parsed && (await tenantKeys.forOpening(organization.id, "data", parsed.version))
-    const plaintext =
-      key && decrypt(key, { tenantId: organization.id, version: parsed.version, context }, parsed.bytes)
+    if (!key) throw fault("decryption_failed")
+    const place = { tenantId: organization.id, projectId: project?.id ?? null }
+    const plaintext = decrypt(key, { ...place, version: parsed.version, context }, parsed.bytes)
     if (!plaintext) throw fault("decryption_failed")
     return { ...plaintext, version: parsed.version }
   }

@@ -22,7 +22,7 @@ test("no plaintext reaches the database, its audit trail, its replays or the log
   const lines: string[] = []
   const sink = new Writable({ write: (line, _encoding, done) => done(void lines.push(String(line))) })
   const p = await platform(t, { log: pino({ level: "trace" }, sink) })
-  const { secret } = await p.key("acme", BOTH_SCOPES)
+  const { secret } = await p.key("acme", BOTH_SCOPES, { project_id: null })
   const acme = p.as(secret)
   const SECRET = "THE-WORDS-THEMSELVES"
   const ciphertext = await encrypted(acme, SECRET, { a: "1" })
@@ -54,7 +54,7 @@ test("no plaintext reaches the database, its audit trail, its replays or the log
 
 test("texts are counted, those of a batch one by one", async t => {
   const p = await platform(t)
-  const { id, secret } = await p.key("acme", BOTH_SCOPES)
+  const { id, secret } = await p.key("acme", BOTH_SCOPES, { project_id: null })
   const acme = p.as(secret)
   await decrypted(acme, await encrypted(acme, "a"))
   await acme.encryption.encrypt({ items: [{ plaintext: "a" }, { plaintext: "b" }, { plaintext: "c" }] })
@@ -71,20 +71,20 @@ test("texts are counted, those of a batch one by one", async t => {
 
 test("a rotation waits for a person where the key must ask", async t => {
   const p = await platform(t)
-  const { secret } = await p.key("acme", BOTH_SCOPES, { require_approval: true })
+  const { secret } = await p.key("acme", BOTH_SCOPES, { project_id: null, require_approval: true })
   const response = await p.request("/api/v1/encryption/rotate-key", {
     method: "POST",
     headers: { authorization: `Bearer ${secret}` },
   })
   assert.equal(response.status, 202)
-  const acme = await p.client("acme", ...BOTH_SCOPES)
+  const acme = await p.wide("acme", ...BOTH_SCOPES)
   assert.equal((await acme.encryption.key()).key_version, 1, "which sealed the request, and was not rotated")
 })
 
 test("texts that are encrypted and decrypted while two processes rotate the key are all right", async t => {
   const p = await platform(t)
   const second = await platform(t, { databaseUrl: p.config.databaseUrl ?? "" })
-  const { secret } = await p.key("acme", BOTH_SCOPES)
+  const { secret } = await p.key("acme", BOTH_SCOPES, { project_id: null })
   const clients = [p.as(secret), second.as(secret)] as const
   const rotating = (async () => {
     for (let n = 0; n < 10; n++) await clients[n % 2 ? 1 : 0].encryption.rotateKey()
@@ -102,7 +102,7 @@ test("texts that are encrypted and decrypted while two processes rotate the key 
 
 test("a first use does not wait for a connection of the common pool", async t => {
   const p = await platform(t)
-  const acme = await p.client("acme", ...BOTH_SCOPES)
+  const acme = await p.wide("acme", ...BOTH_SCOPES)
   await acme.identity.me()
   const hold = Promise.withResolvers<void>()
   const holders = Array.from({ length: p.config.databaseConnectionsMax }, () => {
@@ -129,8 +129,8 @@ test("a first use does not wait for a connection of the common pool", async t =>
 test("with an organization all its keys go, and no other's", async t => {
   const p = await platform(t)
   const { organizationId } = await p.tenant("acme")
-  const acme = await p.client("acme", ...BOTH_SCOPES)
-  const globex = await p.client("globex", ...BOTH_SCOPES)
+  const acme = await p.wide("acme", ...BOTH_SCOPES)
+  const globex = await p.wide("globex", ...BOTH_SCOPES)
   await encrypted(acme, "text")
   await acme.encryption.rotateKey()
   await p.pendingApproval("acme")
@@ -167,14 +167,21 @@ test("the databases of a deleted organization are deleted with it, though nothin
   assert.deepEqual(left, [])
 })
 
+const signedIn = async (baseUrl: string, email: string, password: string) => {
+  const { headers } = await createSvc({ baseUrl }).request("account.login", { email, password })
+  const cookie = headers.get("set-cookie")?.split(";")[0] ?? ""
+  return createSvc({ baseUrl, retries: 0, headers: { cookie, origin: baseUrl } })
+}
+
 test("a text is decrypted by the process that comes after one that was killed", async t => {
   const first = spawnSvc(t)
   const { dataDir } = first
   const baseUrl = await first.ready
-  const { api_key: apiKey } = readFirstRun(dataDir)
+  const { api_key: apiKey, email, password } = readFirstRun(dataDir)
   const before = createSvc({ baseUrl, apiKey, retries: 0 })
   const old = await encrypted(before, "old")
-  await before.encryption.rotateKey()
+  // The first key is bound to the first project, and the encryption key is the organization's.
+  await (await signedIn(baseUrl, email, password)).encryption.rotateKey()
   const young = await encrypted(before, "young")
   first.signal("SIGKILL")
   await first.exited

@@ -68,13 +68,13 @@ const targetOf = (
 
 export const deviceHandlers = ({ recipients, box, providers, urlProblem }: DeviceHandlerNeeds) => ({
   async listDevices(input: Input<Specs["listDevices"]>, call: Call) {
-    const inbox = await recipients.inbox(call, input.user_id)
+    const inbox = await recipients.settingsOf(call, input.user_id)
     const { rows, total } = await deviceStore(call.db).list(inbox, pageOf(input))
     return page({ rows: rows.map(toDevice), total }, input)
   },
 
   async registerDevice(input: Given, call: Call) {
-    const { organizationId, userId } = await recipients.inbox(call, input.user_id)
+    const { organizationId, userId } = await recipients.settingsOf(call, input.user_id)
     const { db, now } = call
     const { provider, name, locale, platform = PLATFORM_OF[provider] } = input
     const { target, address } = targetOf(input, urlProblem)
@@ -97,7 +97,7 @@ export const deviceHandlers = ({ recipients, box, providers, urlProblem }: Devic
   },
 
   async unregisterDevice({ device_id: id, user_id }: Input<Specs["unregisterDevice"]>, call: Call) {
-    const inbox = await recipients.inbox(call, user_id)
+    const inbox = await recipients.settingsOf(call, user_id)
     const row = await deviceStore(call.db).delete(inbox, id)
     if (!row) throw fault("device_not_found", { id })
     call.describe({ targets: [{ type: "device", id }] })

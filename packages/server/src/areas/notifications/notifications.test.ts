@@ -151,13 +151,26 @@ test("no operation takes the inbox of a stranger, and members name no inbox but 
     svc.notifications.getPreferences({ user_id }),
     svc.notifications.updatePreferences({ user_id }),
   ]
-  const key = await p.client("acme", ...BOTH)
+  const key = await p.wide("acme", ...BOTH)
   for (const refused of await Promise.all(attempts(key, eve.id).map(refusal)))
     assert.deepEqual(refused, [404, "member_not_found"])
   const ada = await member(p, "acme")
   for (const refused of await Promise.all(attempts(ada.svc, bob.id).map(refusal)))
     assert.deepEqual(refused, [403, "role_insufficient"])
-  // A service key may, because it acts for the app.
+  // A service key of the whole organization may, because it acts for the app; one of a project is for that alone.
+  const bound = await p.client("acme", ...BOTH)
+  for (const attempt of [
+    bound.notifications.listDevices({ user_id: bob.id }),
+    bound.notifications.updatePreferences({ user_id: bob.id }),
+  ])
+    assert.deepEqual(await refusal(attempt), [403, "organization_reach_required"])
+  await key.notifications.send({ title: "shared", to: bob.id })
+  const { id: ours } = await bound.notifications.send({ title: "ours", to: bob.id })
+  const seen = await bound.notifications.list({ user_id: bob.id })
+  assert.deepEqual(
+    seen.data.map(({ id }) => id),
+    [ours],
+  )
   assert.equal((await key.notifications.updatePreferences({ user_id: bob.id })).user_id, bob.id)
   assert.equal(
     (await key.notifications.seen({ id: (await key.notifications.send({ title: "y" })).id })).read,

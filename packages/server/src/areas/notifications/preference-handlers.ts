@@ -54,7 +54,7 @@ const keptOf = (input: Input<Specs["updatePreferences"]>): Preferences => {
 
 export const preferenceHandlers = ({ recipients }: { readonly recipients: Recipients }) => ({
   async getPreferences({ user_id }: Input<Specs["getPreferences"]>, call: Call): Promise<Payload> {
-    const inbox = await recipients.inbox(call, user_id)
+    const inbox = await recipients.settingsOf(call, user_id)
     const row = await find(call.db, inbox)
     const kept = (row?.preferences ?? NO_PREFERENCES) as unknown as Preferences
     return toPreferences(inbox.userId, kept, row?.updated_at ?? null)
@@ -64,7 +64,7 @@ export const preferenceHandlers = ({ recipients }: { readonly recipients: Recipi
     { user_id, ...input }: Input<Specs["updatePreferences"]>,
     call: Call,
   ): Promise<Payload> {
-    const inbox = await recipients.inbox(call, user_id)
+    const inbox = await recipients.settingsOf(call, user_id)
     const kept = keptOf(input)
     await replace(call.db, inbox, kept, call.now)
     call.describe({ targets: [{ type: "notification_preferences", id: inbox.userId }] })

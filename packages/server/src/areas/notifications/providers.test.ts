@@ -30,7 +30,7 @@ const claimsOf = (
 
 const fcmWorld = async (t: TestContext) => {
   const p = await platform(t, { env: { SVC_OUTBOUND_ALLOW: "127.0.0.1/32" } })
-  const svc = await p.client("acme", ...BOTH)
+  const svc = await p.wide("acme", ...BOTH)
   const google = await startReceiver(t)
   await svc.notifications.updateProviders({
     fcm: {
@@ -90,7 +90,7 @@ test("FCM's code says that a device is gone, and its status alone does not", asy
 
 test("a device of a service without credentials is told as failed", async t => {
   const p = await platform(t)
-  const svc = await p.client("acme", ...BOTH)
+  const svc = await p.wide("acme", ...BOTH)
   await svc.notifications.registerDevice({ provider: "fcm", token: "device-token" })
   const { reason } = await settled(svc, (await svc.notifications.send({ title: "x" })).id)
   assert.match(reason ?? "", /no credentials for fcm/)
@@ -127,7 +127,7 @@ const startApple = async (t: TestContext, ...answers: readonly (readonly [number
 
 const appleWorld = async (t: TestContext, ...answers: readonly (readonly [number, object?])[]) => {
   const p = await platform(t, { env: { SVC_OUTBOUND_ALLOW: "127.0.0.1/32" } })
-  const svc = await p.client("acme", ...BOTH)
+  const svc = await p.wide("acme", ...BOTH)
   const apple = await startApple(t, ...answers)
   await svc.notifications.updateProviders({
     apns: {
@@ -187,7 +187,7 @@ test("APNs' refusal of a message leaves the device alone, and its 503 is tried a
 
 test("hosts in private networks are no push services, keys are checked, and none is ever shown", async t => {
   const p = await platform(t)
-  const svc = await p.client("acme", ...BOTH)
+  const svc = await p.wide("acme", ...BOTH)
   const fcm = { project_id: "demo", client_email: "a@b.example", private_key: pem(rsa.privateKey) }
   const apns = { team_id: "T", key_id: "K", topic: "t", private_key: pem(ec.privateKey) }
   const status = (given: object) =>
@@ -212,7 +212,7 @@ test("hosts in private networks are no push services, keys are checked, and none
   const left = await svc.notifications.getProviders()
   assert.deepEqual([left.fcm.configured, left.apns.configured], [false, true])
   // Another organization has none of it, and keys of its own.
-  const other = await (await p.client("globex", ...BOTH)).notifications.getProviders()
+  const other = await (await p.wide("globex", ...BOTH)).notifications.getProviders()
   assert.equal(other.apns.configured, false)
   assert.notEqual(other.webpush.public_key, shown.webpush.public_key)
 })

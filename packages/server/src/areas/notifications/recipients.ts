@@ -4,6 +4,7 @@ import { checkLeads } from "../../core/organizations/rules.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
+import { isLimited } from "../../kernel/scopes.ts"
 import type { Inbox } from "./store.ts"
 
 const KNOWN_MAX = 10_000
@@ -68,6 +69,13 @@ export const createRecipients = () => {
     /** The inboxes of whom the ids name. Throws `member_not_found` for the first that is nobody of the organization. */
     resolve,
 
+    /** The same, for what a person has in all projects: devices and preferences. */
+    async settingsOf(call: Call, named: string | undefined): Promise<Inbox> {
+      const inbox = await this.inbox(call, named)
+      if (inbox.isOthers && isLimited(call.principal)) throw fault("organization_reach_required")
+      return inbox
+    },
+
     /** The inbox that a call is about: the caller's, or the one it names. */
     async inbox(call: Call, named: string | undefined): Promise<Inbox> {
       const { organization, principal } = call
@@ -77,7 +85,12 @@ export const createRecipients = () => {
         checkMayNameOthers(call)
         ;[userId = mine] = await resolve(call, [named])
       }
-      return { organizationId: organization.id, userId, projectId: principal.project?.id ?? null }
+      return {
+        organizationId: organization.id,
+        userId,
+        projectId: principal.project?.id ?? null,
+        isOthers: userId !== mine,
+      }
     },
   }
 }

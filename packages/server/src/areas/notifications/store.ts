@@ -13,6 +13,8 @@ export interface Inbox {
   readonly userId: string
   /** Only what is of this project or of none; null: everything. */
   readonly projectId: string | null
+  /** A key of a project looks into another's inbox: what is of no project is not for it. */
+  readonly isOthers: boolean
 }
 
 export interface Filter {
@@ -35,17 +37,18 @@ export interface NewEntry {
 
 /** Rows of an inbox. Every statement names the organization first, and then the inbox. */
 export const inboxStore = (db: Db) => {
-  const own = ({ organizationId, userId, projectId }: Inbox, now: Date) =>
+  const own = ({ organizationId, userId, ...part }: Inbox, now: Date) =>
     db
       .selectFrom("notifications.entries as entry")
       .innerJoin("notifications.messages as message", "message.id", "entry.id")
       .where("entry.organization_id", "=", organizationId)
       .where("entry.user_id", "=", userId)
-      .where(visible(projectId, now))
+      .where(visible(part, now))
 
-  const visible = (projectId: string | null, now: Date) =>
+  const visible = ({ projectId, isOthers }: Pick<Inbox, "projectId" | "isOthers">, now: Date) =>
     sql<SqlBool>`(entry.expires_at IS NULL OR entry.expires_at > ${now})
-      AND (${projectId}::uuid IS NULL OR entry.project_id IS NULL OR entry.project_id = ${projectId}::uuid)`
+      AND (${projectId}::uuid IS NULL OR (entry.project_id IS NULL AND NOT ${isOthers}::boolean)
+        OR entry.project_id = ${projectId}::uuid)`
 
   const whole = (inbox: Inbox, now: Date) =>
     own(inbox, now)
@@ -67,12 +70,12 @@ export const inboxStore = (db: Db) => {
       .$if(until !== undefined, query => query.where("entry.created_at", "<=", until ?? now))
   }
 
-  const marking = ({ organizationId, userId, projectId }: Inbox, now: Date) =>
+  const marking = ({ organizationId, userId, ...part }: Inbox, now: Date) =>
     db
       .updateTable("notifications.entries as entry")
       .where("entry.organization_id", "=", organizationId)
       .where("entry.user_id", "=", userId)
-      .where(visible(projectId, now))
+      .where(visible(part, now))
 
   return {
     find: (inbox: Inbox, id: string, now: Date): Promise<NotificationRow | undefined> =>
@@ -107,14 +110,14 @@ export const inboxStore = (db: Db) => {
     },
 
     /** One scan of an index that holds nothing but the unread. */
-    unreadCount: ({ organizationId, userId, projectId }: Inbox, now: Date): Promise<number> =>
+    unreadCount: ({ organizationId, userId, ...part }: Inbox, now: Date): Promise<number> =>
       countRows(
         db
           .selectFrom("notifications.entries as entry")
           .where("entry.organization_id", "=", organizationId)
           .where("entry.user_id", "=", userId)
           .where(sql<SqlBool>`entry.in_app AND entry.read_at IS NULL AND entry.archived_at IS NULL`)
-          .where(visible(projectId, now)),
+          .where(visible(part, now)),
       ),
 
     mark: (

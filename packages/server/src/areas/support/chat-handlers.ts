@@ -6,7 +6,7 @@ import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
 import { type ChatRecord, type ChatRow, chatStore, directionOf, type MessageRow } from "./chat-store.ts"
 import { toAgentChat, toChat, toMessage } from "./payloads.ts"
-import { askerOf, callerOf, type Operator } from "./people.ts"
+import { askerOf, callerOf, type Operator, reachOf } from "./people.ts"
 import { chatStatusAfter, type Side } from "./rules.ts"
 import type { ChatStreams } from "./stream.ts"
 import type { Reach } from "./ticket-store.ts"
@@ -97,7 +97,7 @@ export const chatHandlers = (needs: ChatNeeds) => {
   const acts = createActs(needs)
   return {
     async listChats(input, call) {
-      const { rows, total } = await chatStore(call.db).list(call.organization.id, input, pageOf(input))
+      const { rows, total } = await chatStore(call.db).list(await reachOf(call), input, pageOf(input))
       return page({ rows: rows.map(toChat), total }, input)
     },
 
@@ -116,33 +116,33 @@ export const chatHandlers = (needs: ChatNeeds) => {
       await store.insert(row)
       call.describe({ targets: [{ type: "chat", id: row.id }] })
       if (message !== undefined) await acts.post(call, row, "customer", { content: message })
-      return toChat(await find(call, organization.id, row.id))
+      return toChat(await find(call, await reachOf(call), row.id))
     },
 
     async getChat({ id }, call) {
-      return toChat(await find(call, call.organization.id, id))
+      return toChat(await find(call, await reachOf(call), id))
     },
 
     async closeChat({ id }, call) {
-      const row = await lock(call, call.organization.id, id)
+      const row = await lock(call, await reachOf(call), id)
       if (row.status !== "resolved") await acts.change(call, row, { status: "resolved" })
-      return toChat(await find(call, call.organization.id, id))
+      return toChat(await find(call, await reachOf(call), id))
     },
 
     async readChat({ id }, call) {
-      await acts.read(call, await lock(call, call.organization.id, id), "customer")
-      return toChat(await find(call, call.organization.id, id))
+      await acts.read(call, await lock(call, await reachOf(call), id), "customer")
+      return toChat(await find(call, await reachOf(call), id))
     },
 
     async listMessages({ id, ...input }, call) {
-      return listMessages(call, await find(call, call.organization.id, id), input)
+      return listMessages(call, await find(call, await reachOf(call), id), input)
     },
 
     async postMessage({ id, ...input }, call) {
-      return toMessage(await acts.post(call, await lock(call, call.organization.id, id), "customer", input))
+      return toMessage(await acts.post(call, await lock(call, await reachOf(call), id), "customer", input))
     },
 
-    streamChat: ({ id }, call) => acts.follow(call, id, call.organization.id, toChat),
+    streamChat: async ({ id }, call) => acts.follow(call, id, await reachOf(call), toChat),
   } satisfies Partial<All>
 }
 
@@ -152,7 +152,7 @@ export const agentChatHandlers = (needs: ChatNeeds, operator: Operator) => {
   return {
     async agentListChats(input, call) {
       await operator.check(call)
-      const reach = input.organization_id ?? null
+      const reach = input.organization_id === undefined ? null : { organizationId: input.organization_id }
       const { rows, total } = await chatStore(call.db).list(reach, input, pageOf(input))
       return page({ rows: rows.map(toAgentChat), total }, input)
     },

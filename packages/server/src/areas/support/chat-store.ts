@@ -32,7 +32,8 @@ export const chatStore = (db: Db) => {
       .selectFrom("support.chats as chat")
       .innerJoin("core.organizations as organization", "organization.id", "chat.organization_id")
       .leftJoin("core.users as agent", "agent.id", "chat.assignee_id")
-      .$if(reach !== null, query => query.where("chat.organization_id", "=", reach))
+      .$if(reach !== null, query => query.where("chat.organization_id", "=", reach?.organizationId ?? null))
+      .$if(reach?.askers !== undefined, query => query.where("chat.contact_id", "in", reach?.askers ?? []))
 
   const record = <Query extends ReturnType<typeof own>>(query: Query) =>
     query

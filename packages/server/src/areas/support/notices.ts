@@ -66,7 +66,7 @@ export const createNotices = (needs: NoticesNeeds): Notices => {
   const send = async ({ tenantId, payload }: Job<Payload>): Promise<Outcome> => {
     const { ticketId, commentId, to } = payload
     const store = ticketStore(db)
-    const ticket = tenantId === null ? undefined : await store.find(tenantId, ticketId)
+    const ticket = tenantId === null ? undefined : await store.find({ organizationId: tenantId }, ticketId)
     const address = ticket && recipientOf(to, ticket)
     if (!ticket || address === undefined) return { kind: "done" }
     const comment = commentId === null ? undefined : await store.findComment(ticket, commentId)

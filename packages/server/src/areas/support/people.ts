@@ -1,7 +1,10 @@
 /** Who asks and who answers. */
+import { keyStore } from "../../core/keys/store.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
+import { holds, isLimited } from "../../kernel/scopes.ts"
+import type { Reach } from "./ticket-store.ts"
 
 export interface Person {
   readonly id: string
@@ -34,6 +37,18 @@ export const askerOf = async (call: Call): Promise<Asker> => {
     .select("user.email")
     .executeTakeFirst()
   return { ...callerOf(call), email: creator?.email ?? null }
+}
+
+/**
+ * What a caller sees of the organization's tickets and chats. A person sees all of them, and one who is limited to projects
+ * those the person asked; a key those that it asked, or its maker where it speaks for one, and with `admin:full` all.
+ */
+export const reachOf = async ({ db, organization, principal }: Call): Promise<NonNullable<Reach>> => {
+  const organizationId = organization.id
+  const seesAll = principal.session !== null || holds(principal, "admin:full")
+  if (seesAll && !isLimited(principal)) return { organizationId }
+  if (principal.user) return { organizationId, askers: [principal.user.id] }
+  return { organizationId, askers: await keyStore(db).versionsOf(organizationId, principal.id) }
 }
 
 const AGENT_ROLES = ["owner", "admin"]

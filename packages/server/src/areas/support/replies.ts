@@ -52,7 +52,7 @@ export const createMailReplies = (needs: {
         if (!author) return "foreign_sender"
         const body = answerOf(text).slice(0, SUPPORT_TEXT_MAX)
         if (body === "") return "empty"
-        const ticket = await store.findForUpdate(named.organization_id, named.id)
+        const ticket = await store.findForUpdate({ organizationId: named.organization_id }, named.id)
         if (!ticket || ticket.status === "closed") return "closed"
         const comment = {
           side: to.side,

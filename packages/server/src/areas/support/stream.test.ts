@@ -54,10 +54,11 @@ test("both sides see at once what the other says, from the last message that the
 })
 
 test("a stream hears what another process is told", { timeout: 60_000 }, async t => {
-  const { p, customer } = await supportWorld(t)
+  const { p } = await supportWorld(t)
   const databaseUrl = p.config.databaseUrl
   assert.ok(databaseUrl)
   const { secret } = await p.key("acme", [])
+  const customer = p.as(secret)
   const second = await platform(t, { databaseUrl })
   const { id } = await customer.support.createChat()
   const stream = eventsOf(await second.as(secret).support.streamChat({ id }))

@@ -5,7 +5,7 @@ import type { Handlers } from "../../kernel/implement.ts"
 import { chatStore } from "./chat-store.ts"
 import type { Desk } from "./desk.ts"
 import { toAgentTicket, toComment, toTicket } from "./payloads.ts"
-import { askerOf, callerOf, type Operator } from "./people.ts"
+import { askerOf, callerOf, type Operator, reachOf } from "./people.ts"
 import { mayMove } from "./rules.ts"
 import { type Reach, type TicketRecord, ticketStore } from "./ticket-store.ts"
 
@@ -25,8 +25,8 @@ const lock = async (call: Call, reach: Reach, id: string): Promise<TicketRecord>
   return row
 }
 
-const checkSession = async ({ db, organization }: Call, id: string | undefined): Promise<void> => {
-  if (id !== undefined && !(await chatStore(db).find(organization.id, id)))
+const checkSession = async (call: Call, id: string | undefined): Promise<void> => {
+  if (id !== undefined && !(await chatStore(call.db).find(await reachOf(call), id)))
     throw fault("chat_session_not_found", { id })
 }
 
@@ -34,7 +34,7 @@ const checkSession = async ({ db, organization }: Call, id: string | undefined):
 export const ticketHandlers = (desk: Desk) =>
   ({
     async listTickets(input, call) {
-      const { rows, total } = await ticketStore(call.db).list(call.organization.id, input, pageOf(input))
+      const { rows, total } = await ticketStore(call.db).list(await reachOf(call), input, pageOf(input))
       return page({ rows: rows.map(toTicket), total }, input)
     },
 
@@ -49,40 +49,40 @@ export const ticketHandlers = (desk: Desk) =>
         },
         call.now,
       )
-      const row = await find(call, call.organization.id, id)
+      const row = await find(call, await reachOf(call), id)
       call.describe({ targets: [{ type: "ticket", id, name: `#${row.number}` }] })
       return toTicket(row)
     },
 
     async getTicket({ id }, call) {
-      return toTicket(await find(call, call.organization.id, id))
+      return toTicket(await find(call, await reachOf(call), id))
     },
 
     async updateTicket({ id, ...change }, call) {
-      const row = await lock(call, call.organization.id, id)
+      const row = await lock(call, await reachOf(call), id)
       const from = row.status as TicketStatus
       if (from === "closed") throw fault("ticket_closed")
       if (change.status !== undefined && !mayMove("customer", from, change.status))
         throw fault("invalid_state_transition", { state: from })
       await desk.change(call.db, row, change, call.now)
-      return toTicket(await find(call, row.organization_id, id))
+      return toTicket(await find(call, { organizationId: row.organization_id }, id))
     },
 
     async closeTicket({ id }, call) {
-      const row = await lock(call, call.organization.id, id)
+      const row = await lock(call, await reachOf(call), id)
       if (row.status === "closed") return toTicket(row)
       await desk.change(call.db, row, { status: "closed" }, call.now)
-      return toTicket(await find(call, row.organization_id, id))
+      return toTicket(await find(call, { organizationId: row.organization_id }, id))
     },
 
     async listComments({ id, ...input }, call) {
-      const row = await find(call, call.organization.id, id)
+      const row = await find(call, await reachOf(call), id)
       const { rows, total } = await ticketStore(call.db).listComments(row, false, pageOf(input))
       return page({ rows: rows.map(toComment), total }, input)
     },
 
     async addComment({ id, body }, call) {
-      const row = await lock(call, call.organization.id, id)
+      const row = await lock(call, await reachOf(call), id)
       const comment = {
         side: "customer",
         author: callerOf(call),
@@ -105,7 +105,7 @@ export const agentTicketHandlers = (desk: Desk, operator: Operator) => {
   return {
     async agentListTickets(input, call) {
       await operator.check(call)
-      const reach = input.organization_id ?? null
+      const reach = input.organization_id === undefined ? null : { organizationId: input.organization_id }
       const { rows, total } = await ticketStore(call.db).list(reach, input, pageOf(input))
       return page({ rows: rows.map(toAgentTicket), total }, input)
     },

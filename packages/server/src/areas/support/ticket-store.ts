@@ -14,8 +14,11 @@ export interface TicketRecord extends TicketRow {
   readonly agent_email: string | null
 }
 
-/** Whose tickets and chats: those of one organization; with null those of all, which is for agents alone. */
-export type Reach = string | null
+/**
+ * Whose tickets and chats: those of one organization, where `askers` are given only those that they asked; with null those
+ * of all organizations, which is for agents alone.
+ */
+export type Reach = { readonly organizationId: string; readonly askers?: readonly string[] } | null
 
 export interface TicketFilter {
   readonly status?: TicketStatus
@@ -47,7 +50,10 @@ export const ticketStore = (db: Db) => {
       .selectFrom("support.tickets as ticket")
       .innerJoin("core.organizations as organization", "organization.id", "ticket.organization_id")
       .leftJoin("core.users as agent", "agent.id", "ticket.assignee_id")
-      .$if(reach !== null, query => query.where("ticket.organization_id", "=", reach))
+      .$if(reach !== null, query => query.where("ticket.organization_id", "=", reach?.organizationId ?? null))
+      .$if(reach?.askers !== undefined, query =>
+        query.where("ticket.requester_id", "in", reach?.askers ?? []),
+      )
       .selectAll("ticket")
       .select([
         "organization.name as organization_name",

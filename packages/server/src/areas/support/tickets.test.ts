@@ -181,7 +181,7 @@ test("a key without any scope asks for help, a read-only one reads", async t => 
   const { p } = await supportWorld(t)
   const bare = p.as((await p.key("acme", [])).secret)
   const { id } = await bare.support.createTicket(HELP)
-  const reader = p.as((await p.key("acme", everyScope, { read_only: true })).secret)
+  const reader = p.as((await p.key("acme", everyScope, { project_id: null, read_only: true })).secret)
   assert.equal((await reader.support.getTicket({ id })).id, id)
   await assert.rejects(reader.support.closeTicket({ id }), { code: "key_read_only" })
 })

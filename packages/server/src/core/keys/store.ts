@@ -115,6 +115,19 @@ export const keyStore = (db: Db) => {
       return count
     },
 
+    /** The key and those that it was rotated from: one key to whoever uses it. */
+    async versionsOf(organizationId: string, id: string): Promise<string[]> {
+      const { rows } = await sql<{ id: string }>`
+        WITH RECURSIVE versions AS (
+          SELECT id, rotated_from_id FROM core.api_keys WHERE organization_id = ${organizationId} AND id = ${id}
+          UNION ALL
+          SELECT older.id, older.rotated_from_id FROM versions
+          JOIN core.api_keys older ON older.organization_id = ${organizationId} AND older.id = versions.rotated_from_id
+        )
+        SELECT id FROM versions`.execute(db)
+      return rows.map(row => row.id)
+    },
+
     /** Keys with a secret that still works, or will until its rotation's grace ends, newest first. */
     listLiveOfMaker: (organizationId: string, userId: string, now: Date): Promise<KeyRow[]> =>
       db

@@ -525,6 +525,7 @@ export interface Tables {
     variables: ColumnType<unknown, string>
     created_at: Date
     updated_at: Date
+    project_id: string | null
   }
   "encryption.keys": {
     tenant_id: string

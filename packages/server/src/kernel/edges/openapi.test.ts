@@ -54,7 +54,7 @@ const find = (document: Rendered, { path, method }: Operation): RenderedOperatio
 const Thing = T.Object({ id: T.String(), size: T.Integer() })
 const things = area(
   "things",
-  { title: "Things", summary: "Everything else", project: "required" },
+  { title: "Things", summary: "Everything else", project: "required", belongs: "project" },
   {
     upload: {
       id: "uploadThing",

@@ -37,7 +37,7 @@ test("events are listed newest first, by mail, recipient, kind and time, and onl
   assert.equal(await count({ until: new Date(start - 2_000).toISOString() }), 1)
   assert.equal(await count({ limit: 1, offset: 2 }), 1)
 
-  const other = await p.client("globex", ...everyScope)
+  const other = await p.wide("globex", ...everyScope)
   assert.equal((await other.email.listEvents({ email_id: one.emailId })).total, 0)
 })
 
@@ -138,6 +138,6 @@ test("without mails all rates are zero, and a period that is none is refused", a
       await assert.rejects(asking, { status: 400, code: "invalid_parameter" })
   }
   await p.tenant("small", "free")
-  const small = await p.client("small", ...everyScope)
+  const small = await p.wide("small", ...everyScope)
   assert.deepEqual((await small.email.stats()).quota.limit, 100)
 })

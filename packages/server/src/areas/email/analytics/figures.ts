@@ -105,11 +105,17 @@ export const countSends = async (db: Db, organizationId: string, month: string):
   return Number(used)
 }
 
-/** Whether the organization has, or had mails of, a template of this name. */
-export const knowsTemplate = async (db: Db, organizationId: string, name: string): Promise<boolean> => {
+/** Whether a template of this name can be sent from there, or was. */
+export const knowsTemplate = async (
+  db: Db,
+  { organizationId, projectId }: Pick<Scope, "organizationId" | "projectId">,
+  name: string,
+): Promise<boolean> => {
   const { rows } = await sql<{ known: boolean }>`
-    SELECT EXISTS (SELECT FROM email.templates WHERE organization_id = ${organizationId} AND name = ${name})
-      OR EXISTS (SELECT FROM email.messages WHERE organization_id = ${organizationId} AND template = ${name})
+    SELECT EXISTS (SELECT FROM email.templates WHERE organization_id = ${organizationId} AND name = ${name}
+        AND (${projectId}::uuid IS NULL OR project_id IS NULL OR project_id = ${projectId}::uuid))
+      OR EXISTS (SELECT FROM email.messages WHERE organization_id = ${organizationId} AND template = ${name}
+        AND (${projectId}::uuid IS NULL OR project_id = ${projectId}::uuid))
       AS known`.execute(db)
   return rows[0]?.known ?? false
 }

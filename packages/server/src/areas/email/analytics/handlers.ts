@@ -82,7 +82,7 @@ export const figureHandlers = (): Pick<Handlers<Specs>, FigureOperation> => ({
 
   async analyticsCampaign({ template_name, ...input }, call) {
     const scope = scopeOf(call, input, template_name)
-    if (!(await knowsTemplate(call.db, scope.organizationId, template_name)))
+    if (!(await knowsTemplate(call.db, scope, template_name)))
       throw fault("template_not_found", { id: template_name })
     const counted = await countEvents(call.db, scope)
     const total = totalOf(counted)

@@ -60,7 +60,7 @@ test("proof of ownership alone does not let mail out", async t => {
 
 test("whoever claims a domain without proof stands in nobody's way, and its owner keeps others out", async t => {
   const { p, svc, dns, publish } = await deliveryWorld(t)
-  const squatter = await p.client("squatter", ...everyScope)
+  const squatter = await p.wide("squatter", ...everyScope)
   const claim = await squatter.email.addDomain({ domain: DOMAIN })
   await squatter.email.verifyDomain({ id: claim.id })
 
@@ -73,7 +73,7 @@ test("whoever claims a domain without proof stands in nobody's way, and its owne
   assert.equal(refused.delivery_enabled, false)
   assert.equal(statuses(refused).OWNERSHIP, "failed")
 
-  const third = await p.client("third", ...everyScope)
+  const third = await p.wide("third", ...everyScope)
   await assert.rejects(third.email.addDomain({ domain: DOMAIN }), { status: 409, code: "domain_taken" })
   await assert.rejects(third.email.getDomain({ id: mine.id }), { status: 404 })
   await assert.rejects(third.email.verifyDomain({ id: mine.id }), { status: 404 })

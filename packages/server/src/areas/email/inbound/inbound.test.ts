@@ -114,7 +114,7 @@ test("another organization's domain does not take this one's reports", async t =
   const world = await reportsWorld(t)
   await world.verifiedDomain("mail.example.com")
   const { returnPath } = await world.send("nobody@example.org")
-  const other = await world.p.client("globex", ...everyScope)
+  const other = await world.p.wide("globex", ...everyScope)
   const made = await other.email.addDomain({ domain: "globex.example.com" })
   world.publish(made)
   await other.email.verifyDomain({ id: made.id })

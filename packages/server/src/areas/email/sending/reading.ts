@@ -125,7 +125,10 @@ export const createReading = (renderer: Renderer): Reading => ({
     // Read before anything is rendered: what is wrong with the addresses costs nobody time.
     const recipients = readRecipients(input)
     const { organization } = sender
-    const row = await templateStore(db).findNamed(organization.id, input.template)
+    const row = await templateStore(db).findNamed(
+      { organizationId: organization.id, projectId: sender.projectId },
+      input.template,
+    )
     if (!row) throw fault("template_not_found", { id: input.template })
     const data = input.data ?? {}
     checkData(row, data)

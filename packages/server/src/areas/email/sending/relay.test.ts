@@ -28,7 +28,7 @@ const mail = { to: "ada@example.com", subject: "Hello", text: "Hello" }
 test("each recipient gets the mail once, blind copies unseen, whatever its lines begin with", async t => {
   const sink = await startSmtp(t)
   const p = await platform(t, { env: { SVC_SMTP_URL: sink.url, SVC_MAIL_FROM: "svc@cloud.test" } })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   const { id, recipients } = await svc.email.sendRaw({
     ...{ to: ["Ada <ada@example.com>", "ADA@example.com"], cc: "bob@exämple.de", bcc: "eve@example.net" },
     ...{ subject: "Dots", text: ".\n..\nQUIT\n.\r\nlast" },
@@ -60,7 +60,7 @@ test("each recipient gets the mail once, blind copies unseen, whatever its lines
 test("a mail that is not taken now is tried again after 1, 5, 15 and 60 minutes, 4 hours, then every 8, to 3 days", async t => {
   const sink = await startSmtp(t)
   const p = await platform(t, { env: { SVC_SMTP_URL: sink.url } })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   sink.refuse("ada@example.com", { code: 451, text: "4.7.1 Greylisted" })
   const { id } = await svc.email.sendRaw(mail)
   const first = await settled(svc, id, 1)
@@ -80,7 +80,7 @@ test("a mail that is not taken now is tried again after 1, 5, 15 and 60 minutes,
 test("a mail that is taken at a later attempt is delivered, and the delay is told once", async t => {
   const sink = await startSmtp(t)
   const p = await platform(t, { env: { SVC_SMTP_URL: sink.url } })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   sink.script({ code: 452, text: "4.2.2 Full" }, "drop")
   const { id } = await svc.email.sendRaw(mail)
   await settled(svc, id, 1)
@@ -95,7 +95,7 @@ test("a mail that is taken at a later attempt is delivered, and the delay is tol
 test("an address that is not there bounces at once and gets nothing more; others of the mail do", async t => {
   const sink = await startSmtp(t)
   const p = await platform(t, { env: { SVC_SMTP_URL: sink.url } })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   sink.refuse("gone@example.com", { code: 550, text: "5.1.1 No such user" })
   sink.refuse("policy@example.com", { code: 554, text: "5.7.1 Policy" })
   const to = ["gone@example.com", "policy@example.com", "ada@example.com"]
@@ -126,7 +126,7 @@ test("an address that is not there bounces at once and gets nothing more; others
 test("a scheduled mail leaves at its time, and a cancelled one never", async t => {
   const sink = await startSmtp(t)
   const p = await platform(t, { env: { SVC_SMTP_URL: sink.url } })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   const at = new Date(p.clock.now() + HOUR_MS).toISOString()
   const kept = await svc.email.sendRaw({ ...mail, scheduled_at: at })
   const cancelled = await svc.email.sendRaw({ ...mail, to: "bob@example.com", scheduled_at: at })
@@ -157,11 +157,11 @@ test("a wrong password of the relay delays mails and bounces none", async t => {
   const sink = await startSmtp(t, { password: "right" })
   const url = (password: string) => `smtp://user:${password}@127.0.0.1:${sink.port}`
   const p = await platform(t, { env: { SVC_SMTP_URL: url("wrong") } })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   const { id } = await svc.email.sendRaw(mail)
   assert.equal((await settled(svc, id, 1)).status, "queued")
   const right = await platform(t, { env: { SVC_SMTP_URL: url("right") } })
-  await (await right.client("acme", ...everyScope)).email.sendRaw(mail)
+  await (await right.wide("acme", ...everyScope)).email.sendRaw(mail)
   assert.equal((await sink.received(1))[0]?.user, "user")
 })
 
@@ -199,7 +199,7 @@ test("an organization's own relay is used, unless it lies in this network", asyn
     password: "secret",
   } as const
   const open = await platform(t, { env: { SVC_OUTBOUND_ALLOW: "127.0.0.1/32" } })
-  const svc = await open.client("acme", ...everyScope)
+  const svc = await open.wide("acme", ...everyScope)
   await svc.email.updateSettings({ delivery: { mode: "relay", relay }, own_domain_delivery_enabled: true })
   await svc.email.sendRaw({ ...mail, from: "hi@any.example" })
   const [received] = await sink.received(1)
@@ -208,7 +208,7 @@ test("an organization's own relay is used, unless it lies in this network", asyn
 
   // A name that was fine when it was saved may lead into this network later: the connection is judged again.
   const closed = await platform(t)
-  const other = await closed.client("acme", ...everyScope)
+  const other = await closed.wide("acme", ...everyScope)
   const { organizationId } = await closed.tenant("acme")
   await other.email.updateSettings({
     delivery: { mode: "relay", relay: { ...relay, host: "smtp.example.com" } },

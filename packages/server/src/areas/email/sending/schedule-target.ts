@@ -56,10 +56,10 @@ export const createEmailTarget = ({
 
   return {
     scope: "email:send",
-    async check({ organizationId }, target) {
+    async check(owner, target) {
       if (readAddresses("target.to", inputOf(target).to as string[]).length === 0)
         throw fault("invalid_parameter", { reason: "target.to names nobody" })
-      const found = await templateStore(database.db).findNamed(organizationId, target.template)
+      const found = await templateStore(database.db).findNamed(owner, target.template)
       if (!found) throw fault("template_not_found", { id: target.template })
     },
     async run(run, target) {

@@ -31,7 +31,7 @@ test("settings have defaults, are replaced as a whole, and never show the relay'
 
   const replaced = await svc.email.updateSettings({})
   assert.deepEqual({ ...replaced, updated_at: null }, defaults)
-  const other = await p.client("globex", ...everyScope)
+  const other = await p.wide("globex", ...everyScope)
   assert.deepEqual(await other.email.getSettings(), defaults)
 })
 
@@ -59,7 +59,7 @@ test("settings that cannot work are refused", async t => {
   await assert.rejects(svc.email.updateSettings({ sender: { from_name: "a\r\nBcc: x@y.z" } }), {
     status: 400,
   })
-  const other = await p.client("globex", ...everyScope)
+  const other = await p.wide("globex", ...everyScope)
   const { id } = await other.email.addDomain({ domain: "globex.example.com" })
   await assert.rejects(svc.email.updateSettings({ default_domain_id: id }), {
     ...{ status: 404, code: "domain_not_found" },
@@ -75,7 +75,7 @@ test("addresses are suppressed and released by hand, in whatever spelling", asyn
   assert.equal((await svc.email.listSuppression()).total, 2)
   assert.deepEqual((await svc.email.listSuppression({ email: "ADA@example.org" })).data, [added])
   assert.equal((await svc.email.listSuppression({ reason: "complaint" })).total, 0)
-  const other = await p.client("globex", ...everyScope)
+  const other = await p.wide("globex", ...everyScope)
   const missing = { status: 404, code: "resource_not_found" }
   await assert.rejects(other.email.unsuppress({ email: "ada@example.org" }), missing)
   await svc.email.unsuppress({ email: "ada@EXAMPLE.org" })

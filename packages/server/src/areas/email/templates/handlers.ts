@@ -4,10 +4,11 @@ import { isUniqueViolation } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
+import { isLimited } from "../../../kernel/scopes.ts"
 import { readAddress, shown } from "../sending/addresses.ts"
 import type { Renderer } from "./renderer.ts"
 import { missingVariables, mistypedVariables, withDefaults } from "./rules.ts"
-import { type TemplateRow, templateStore } from "./store.ts"
+import { type TemplateOwner, type TemplateRow, templateStore } from "./store.ts"
 
 type Specs = typeof areas.email.specs
 type Operations = Pick<
@@ -18,6 +19,7 @@ type Body = Input<Specs["createTemplate"]>
 
 const toTemplate = (row: TemplateRow) => ({
   id: row.id,
+  project_id: row.project_id,
   name: row.name,
   version: row.version,
   subject: row.subject,
@@ -30,6 +32,11 @@ const toTemplate = (row: TemplateRow) => ({
   variables: [...row.variables],
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
+})
+
+const ownerOf = ({ organization, project }: Call): TemplateOwner => ({
+  organizationId: organization.id,
+  projectId: project?.id ?? null,
 })
 
 const notFound = (id: string) => fault("template_not_found", { id })
@@ -62,9 +69,16 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
     }
   }
 
-  const find = async ({ db, organization }: Call, id: string): Promise<TemplateRow> => {
-    const row = await templateStore(db).find(organization.id, id)
+  const find = async (call: Call, id: string): Promise<TemplateRow> => {
+    const row = await templateStore(call.db).find(ownerOf(call), id)
     if (!row) throw notFound(id)
+    return row
+  }
+
+  /** What a project sends from and does not own is changed by those who are limited to no project. */
+  const findToChange = async (call: Call, id: string): Promise<TemplateRow> => {
+    const row = await find(call, id)
+    if (row.project_id === null && isLimited(call.principal)) throw fault("organization_reach_required")
     return row
   }
 
@@ -74,15 +88,22 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
   }
 
   return {
-    async listTemplates(input, { db, organization }) {
-      const { rows, total } = await templateStore(db).list(organization.id, pageOf(input))
+    async listTemplates(input, call) {
+      const { rows, total } = await templateStore(call.db).list(ownerOf(call), pageOf(input))
       return page({ rows: rows.map(toTemplate), total }, input)
     },
 
     async createTemplate(body, call) {
-      const { organization, now, db } = call
+      const { organization, project, now, db } = call
       const made = await read(body, call)
-      const row = { id: newId(), organization_id: organization.id, version: 1, created_at: now, ...made }
+      const row = {
+        id: newId(),
+        organization_id: organization.id,
+        project_id: project?.id ?? null,
+        version: 1,
+        created_at: now,
+        ...made,
+      }
       await unlessTaken(body.name, () => templateStore(db).insert(row))
       return described(call, row)
     },
@@ -90,7 +111,7 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
     getTemplate: async ({ id }, call) => toTemplate(await find(call, id)),
 
     async updateTemplate({ id, ...body }, call) {
-      await find(call, id)
+      await findToChange(call, id)
       const made = await read(body, call)
       const store = templateStore(call.db)
       const row = await unlessTaken(body.name, () => store.replace(call.organization.id, id, made))
@@ -99,6 +120,7 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
     },
 
     async deleteTemplate({ id }, call) {
+      await findToChange(call, id)
       const row = await templateStore(call.db).delete(call.organization.id, id)
       if (!row) throw notFound(id)
       described(call, row)

@@ -10,38 +10,57 @@ export type TemplateRow = Omit<Tables["email.templates"], "variables"> & {
 const read = (row: unknown): TemplateRow => row as TemplateRow
 const written = ({ variables, ...row }: TemplateRow) => ({ ...row, variables: JSON.stringify(variables) })
 
+/** Whose templates: a project's, which also sends from the organization's, or with null all of the organization. */
+export interface TemplateOwner {
+  readonly organizationId: string
+  readonly projectId: string | null
+}
+
 /** Rows of email.templates; every statement names the organization. */
 export const templateStore = (db: Db) => {
-  const own = (organizationId: string) =>
-    db.selectFrom("email.templates").where("organization_id", "=", organizationId)
+  const visible = ({ organizationId, projectId }: TemplateOwner) =>
+    db
+      .selectFrom("email.templates")
+      .where("organization_id", "=", organizationId)
+      .$if(projectId !== null, query =>
+        query.where(eb => eb.or([eb("project_id", "is", null), eb("project_id", "=", projectId)])),
+      )
 
   return {
     insert: async (row: TemplateRow) => {
       await db.insertInto("email.templates").values(written(row)).execute()
     },
 
-    async find(organizationId: string, id: string): Promise<TemplateRow | undefined> {
-      const row = await own(organizationId).where("id", "=", id).selectAll().executeTakeFirst()
+    async find(owner: TemplateOwner, id: string): Promise<TemplateRow | undefined> {
+      const row = await visible(owner).where("id", "=", id).selectAll().executeTakeFirst()
       return row && read(row)
     },
 
-    /** By id or by name. A name that looks like an id is found where no id is it. */
-    async findNamed(organizationId: string, nameOrId: string): Promise<TemplateRow | undefined> {
-      const byId = isUuid(nameOrId) ? await this.find(organizationId, nameOrId) : undefined
+    /**
+     * By id or by name. A name that looks like an id is found where no id is it. A project's own comes before the
+     * organization's of that name; without a project only the organization's have names.
+     */
+    async findNamed(owner: TemplateOwner, nameOrId: string): Promise<TemplateRow | undefined> {
+      const byId = isUuid(nameOrId) ? await this.find(owner, nameOrId) : undefined
       if (byId) return byId
-      const row = await own(organizationId).where("name", "=", nameOrId).selectAll().executeTakeFirst()
+      const row = await visible(owner)
+        .where("name", "=", nameOrId)
+        .$if(owner.projectId === null, query => query.where("project_id", "is", null))
+        .selectAll()
+        .orderBy("project_id", order => order.asc().nullsLast())
+        .executeTakeFirst()
       return row && read(row)
     },
 
-    async list(organizationId: string, { limit, offset }: { limit: number; offset: number }) {
-      const rows = await own(organizationId)
+    async list(owner: TemplateOwner, { limit, offset }: { limit: number; offset: number }) {
+      const rows = await visible(owner)
         .selectAll()
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(limit)
         .offset(offset)
         .execute()
-      const { total } = await own(organizationId)
+      const { total } = await visible(owner)
         .select(({ fn }) => fn.countAll<number>().as("total"))
         .executeTakeFirstOrThrow()
       return { rows: rows.map(read), total }
@@ -51,7 +70,7 @@ export const templateStore = (db: Db) => {
     async replace(
       organizationId: string,
       id: string,
-      row: Omit<TemplateRow, "id" | "organization_id" | "version" | "created_at">,
+      row: Omit<TemplateRow, "id" | "organization_id" | "project_id" | "version" | "created_at">,
     ): Promise<TemplateRow | undefined> {
       const replaced = await db
         .updateTable("email.templates")

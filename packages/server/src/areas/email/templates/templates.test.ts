@@ -14,7 +14,7 @@ const refused = (call: Promise<unknown>, code: string, text?: RegExp) =>
 
 test("a template is saved, changed, previewed, sent and deleted", async t => {
   const p = await platform(t)
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   const template = await svc.email.createTemplate({
     name: "welcome",
     subject: "Hi {{ name }}",
@@ -67,7 +67,7 @@ test("a template is saved, changed, previewed, sent and deleted", async t => {
 
 test("MJML is compiled when it is saved, and names no file of this machine", async t => {
   const p = await platform(t)
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   const text = "<mj-text>Hi {{ name }}</mj-text>"
   const mjml = (inner: string) =>
     `<mjml><mj-body><mj-section><mj-column>${inner}</mj-column></mj-section></mj-body></mjml>`
@@ -91,8 +91,8 @@ test("MJML is compiled when it is saved, and names no file of this machine", asy
 
 test("hostile templates are refused or stopped, and the platform goes on", async t => {
   const p = await platform(t)
-  const svc = await p.client("acme", ...everyScope)
-  const other = await p.client("other", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
+  const other = await p.wide("other", ...everyScope)
   const create = (name: string, html: string) => svc.email.createTemplate({ name, subject: "s", html })
 
   await refused(create("broken", "{% for %}"), "invalid_parameter", /the template cannot be used/)
@@ -136,8 +136,8 @@ test("hostile templates are refused or stopped, and the platform goes on", async
 
 test("a slow template of one organization does not hold up another's", async t => {
   const p = await platform(t)
-  const slow = await p.client("slow", ...everyScope)
-  const quick = await p.client("quick", ...everyScope)
+  const slow = await p.wide("slow", ...everyScope)
+  const quick = await p.wide("quick", ...everyScope)
   const loop = "{% for a in (1..1000000) %}{% for b in (1..1000000) %}{% endfor %}{% endfor %}"
   const { id } = await slow.email.createTemplate({ name: "loop", subject: "s", html: loop })
   const fine = await quick.email.createTemplate({ name: "fine", subject: "s", html: "fine" })
@@ -155,8 +155,8 @@ test("a slow template of one organization does not hold up another's", async t =
 
 test("a template, a mail and a captured mail of another organization are as good as not there", async t => {
   const p = await platform(t)
-  const mine = await p.client("mine", ...everyScope)
-  const other = await p.client("other", ...everyScope)
+  const mine = await p.wide("mine", ...everyScope)
+  const other = await p.wide("other", ...everyScope)
   const template = await mine.email.createTemplate({ name: "t", subject: "s", html: "h" })
   await mine.email.sendTransactional({ template: "t", to: "a@example.com" })
   const item = await until(async () => (await mine.email.listInbox({})).data[0])

@@ -5,13 +5,15 @@ import type { Svc } from "@svc/sdk"
 interface World {
   /** Holds a key with every scope. */
   readonly key: Svc
+  /** Holds one of the whole organization. */
+  readonly wide: Svc
 }
 
-const newDomain = async ({ key }: World) =>
-  (await key.email.addDomain({ domain: `${randomUUID()}.example.com` })).id
+const newDomain = async ({ wide }: World) =>
+  (await wide.email.addDomain({ domain: `${randomUUID()}.example.com` })).id
 
-const newSuppression = async ({ key }: World) =>
-  (await key.email.suppress({ email: `${randomUUID()}@example.com` })).email
+const newSuppression = async ({ wide }: World) =>
+  (await wide.email.suppress({ email: `${randomUUID()}@example.com` })).email
 
 const newTemplate = async ({ key }: World) =>
   (await key.email.createTemplate({ name: `t-${randomUUID()}`, subject: "Hi", html: "<p>Hi</p>" })).name

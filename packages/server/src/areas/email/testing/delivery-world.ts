@@ -114,7 +114,7 @@ export const deliveryWorld = async (
       ...options.env,
     },
   })
-  const svc = await p.client("acme", ...everyScope)
+  const svc = await p.wide("acme", ...everyScope)
   const { organizationId } = await p.tenant("acme")
 
   const publish: DeliveryWorld["publish"] = ({ records }, ...names) => {

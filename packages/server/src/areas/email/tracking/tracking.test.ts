@@ -193,7 +193,7 @@ test("one request unsubscribes, looking at the link does not, and the address ge
     again.recipients.map(({ status }) => status),
     ["suppressed"],
   )
-  const other = await p.client("globex", ...everyScope)
+  const other = await p.wide("globex", ...everyScope)
   assert.equal((await other.email.listSuppression()).total, 0)
 })
 

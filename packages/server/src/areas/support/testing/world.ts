@@ -40,7 +40,7 @@ export const supportWorld = async (t: TestContext, options: PlatformOptions = {}
     p,
     agent,
     customer: await p.client("acme"),
-    stranger: await p.client("globex", ...everyScope),
+    stranger: await p.wide("globex", ...everyScope),
     /** A machine of the operator's. */
     desk: p.as((await p.key("acme", ["admin:full"], atOperator)).secret),
     NOBODY: newId(),
