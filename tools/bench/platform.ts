@@ -15,8 +15,15 @@ export const PORT = 14_800
 const READY_MS_MAX = 120_000
 const STOP_MS_MAX = 60_000
 const ANSWER_MS_MAX = 2_000
-/** Who measures may choose what runs workloads. */
-const PASSED = ["PATH", "SVC_RUNTIME", "SVC_RUNSC", "SVC_DOCKER_HOST", "SVC_QEMU_KERNEL"] as const
+/** Who measures may choose what runs workloads, and whether content is encrypted. */
+const PASSED = [
+  "PATH",
+  "SVC_ENCRYPT_AT_REST",
+  "SVC_RUNTIME",
+  "SVC_RUNSC",
+  "SVC_DOCKER_HOST",
+  "SVC_QEMU_KERNEL",
+] as const
 
 export interface Started {
   readonly process: ChildProcess

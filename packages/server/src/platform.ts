@@ -110,7 +110,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
       inProcess: () => inProcess ?? unavailable(),
     }),
   )
-  const { box, tenantKeys, meters, platformEvents } = core
+  const { box, atRest, tenantKeys, meters, platformEvents } = core
   const metrics = opened.use(createMetrics())
   const outbound = opened.use(createOutbound(config, metrics))
   const push = opened.use(openPush({ ...pushTransport(outbound), clock }))
@@ -121,14 +121,16 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   for (const schedule of core.schedules) jobs.schedule(schedule)
   const { retryDelayFactor: delayFactor } = config
   const sending = opened.use(
-    openDeliveries({ database, changes, fanout, clock, log, outbound, meters, jobs, metrics, delayFactor }),
+    openDeliveries({
+      ...{ database, changes, fanout, clock, log, outbound, meters, jobs, metrics, delayFactor, atRest },
+    }),
   )
   const { deliveries } = sending
   const host = opened.use(await openHost({ config, database, runtime, clock, log }))
   const imageNeeds = { ...imageSettings(config), outbound, clock, log, stopping: stopping.signal }
   const images = opened.use(await openImages(imageNeeds))
   const services = {
-    ...{ database, changes, fanout, clock, log, box, tenantKeys, meters, metrics, jobs },
+    ...{ database, changes, fanout, clock, log, box, atRest, tenantKeys, meters, metrics, jobs },
     ...{
       kv,
       blob,

@@ -10,6 +10,7 @@ import type { AccessKeys } from "./core/keys/signatures.ts"
 import type { BackgroundMeters } from "./core/meters/meters.ts"
 import type { PlatformEvents } from "./core/platform-events/platform-events.ts"
 import type { ScheduleTargets } from "./core/schedule-targets.ts"
+import type { AtRest } from "./core/secrets/at-rest.ts"
 import type { SecretBox } from "./core/secrets/secret-box.ts"
 import type { TenantKeys } from "./core/secrets/tenant-keys.ts"
 import type { PortUrls } from "./core/workloads/port-urls.ts"
@@ -264,6 +265,8 @@ export interface Services {
   readonly fanout: Fanout
   /** Seals what the platform keeps for a tenant and must be able to read again. */
   readonly box: SecretBox
+  /** Encrypts what tenants store, where the operator asks for it. */
+  readonly atRest: AtRest
   /** The keys under which tenants encrypt what they keep themselves. */
   readonly tenantKeys: TenantKeys
   /** For clients that sign their requests in the name of a key. */

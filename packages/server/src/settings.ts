@@ -91,6 +91,13 @@ export const settings = {
       "Where the master key lies, made on the first start. Name a place outside the data folder, or a backup of that folder holds the key beside what it protects.",
     parse: optional,
   },
+  encryptAtRest: {
+    variable: "SVC_ENCRYPT_AT_REST",
+    otherwise: "off",
+    meaning:
+      "`on`: values of the key-value store, code and payloads of functions, data of events, and bodies of e-mails are encrypted with the tenant's key before they are stored. What is stored is read in either case.",
+    parse: word("off", "on"),
+  },
   vaultAddress: {
     variable: "SVC_VAULT_ADDR",
     otherwise: "none: the master key wraps the keys of tenants",

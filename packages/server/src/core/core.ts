@@ -27,6 +27,7 @@ import { createProjectDirectory } from "./organizations/directory.ts"
 import { organizationsHandlers } from "./organizations/organizations-handlers.ts"
 import { projectsHandlers } from "./organizations/projects-handlers.ts"
 import { createPlatformEvents } from "./platform-events/platform-events.ts"
+import { createAtRest } from "./secrets/at-rest.ts"
 import { createSecretBox } from "./secrets/secret-box.ts"
 import { createTenantKeys } from "./secrets/tenant-keys.ts"
 
@@ -67,6 +68,7 @@ export const createCore = (needs: CoreNeeds) => {
   const { masterKey, secrets, keysDatabase } = needs
   const tenantKeys = createTenantKeys({ database: keysDatabase, secrets, changes, clock, log })
   const box = createSecretBox({ tenantKeys, masterKey })
+  const atRest = createAtRest(box, config.encryptAtRest === "on")
   const audit = createAudit(database)
   const meters = createMeters(db)
   const platformEvents = createPlatformEvents(clock.now)
@@ -115,6 +117,7 @@ export const createCore = (needs: CoreNeeds) => {
   return {
     operations,
     box,
+    atRest,
     tenantKeys,
     passwords,
     credentials: { key: keyring.find, session: sessions.find },

@@ -22,12 +22,12 @@ export const eventsArea = defineArea({
   title: "Events",
   needs: [
     ...(["database", "changes", "clock", "jobs", "deliveries", "box", "outbound", "functions"] as const),
-    ...(["meters", "log", "scheduleTargets", "keys", "stopping"] as const),
+    ...(["meters", "log", "scheduleTargets", "keys", "stopping", "atRest"] as const),
   ],
   migrations: { schema: "events", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   start(services) {
     const { database, changes, clock, jobs, deliveries, box, outbound, functions } = services
-    const { meters, log, scheduleTargets, keys, stopping } = services
+    const { meters, log, scheduleTargets, keys, stopping, atRest } = services
     const { db } = database
     const opened = new AsyncDisposableStack()
     const endpoints = createEndpoints({ db, changes, box, functions, now: clock.now })
@@ -59,7 +59,7 @@ export const eventsArea = defineArea({
     return {
       operations: eventHandlers({
         ...{ deliveries, changes, jobs, endpoints, functions, outbound, topics },
-        ...{ publisher, counts, tails: createTails(db, streams) },
+        ...{ publisher, counts, tails: createTails(db, atRest, streams) },
       }),
       state: () => ({
         status: "available" as const,

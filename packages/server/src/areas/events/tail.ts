@@ -3,6 +3,7 @@ import type { Readable } from "node:stream"
 import { eventIdOf, type Message, standardBody } from "../../core/deliveries/envelope.ts"
 import { firstIdOf, readMessages } from "../../core/deliveries/messages.ts"
 import { type EventStreams, eventText } from "../../core/event-streams.ts"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { matchesFilter } from "./rules.ts"
@@ -29,7 +30,7 @@ interface Watched {
 }
 
 /** Gives what is new at each look; ids seen within the overlap are kept, so that none comes twice. */
-const createLook = (db: Db, { tenantId, topicId, patterns }: Watched) => {
+const createLook = (db: Db, atRest: AtRest, { tenantId, topicId, patterns }: Watched) => {
   const seen = new Set<string>()
   const startedMs = Date.now()
 
@@ -39,7 +40,12 @@ const createLook = (db: Db, { tenantId, topicId, patterns }: Watched) => {
     const found: Message[] = []
     let afterId = oldest
     for (;;) {
-      const read = await readMessages(db, { tenantId, streamId: topicId }, { afterId, limit: READ_AT_ONCE })
+      const read = await readMessages(
+        db,
+        atRest,
+        { tenantId, streamId: topicId },
+        { afterId, limit: READ_AT_ONCE },
+      )
       found.push(...read.filter(({ id }) => !seen.has(id)))
       const last = read.at(-1)
       if (!last || read.length < READ_AT_ONCE) break
@@ -55,9 +61,9 @@ export interface Tails {
   open(watched: Watched, call: Call): Readable
 }
 
-export const createTails = (db: Db, streams: EventStreams): Tails => ({
+export const createTails = (db: Db, atRest: AtRest, streams: EventStreams): Tails => ({
   open(watched, call) {
-    const look = createLook(db, watched)
+    const look = createLook(db, atRest, watched)
     return streams.open(call, watched.tenantId, async function* (watch) {
       yield ": watching\n\n"
       while (!watch.signal.aborted) {

@@ -37,6 +37,7 @@ const NEEDS = [
     "log",
     "jobs",
     "box",
+    "atRest",
     "meters",
     "metrics",
     "baseUrl",

@@ -1,4 +1,5 @@
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
 import { parseJson } from "../../kernel/exact-json.ts"
@@ -34,15 +35,18 @@ const LEASE_SECONDS = 10
 const RESULT_BYTES_MAX = 65_536
 const BUSY_RETRY_MS = 5_000
 
+const payloadContext = (invocationId: string): string => `functions.payload:${invocationId}`
+
 export const createAsyncInvocations = (needs: {
   readonly database: Database
   readonly platformEvents: PlatformEvents
   readonly jobs: Jobs
   readonly clock: Clock
   readonly invoker: Invoker
+  readonly atRest: AtRest
   readonly retryDelayFactor: number
 }): AsyncInvocations => {
-  const { database, platformEvents, jobs, clock, invoker, retryDelayFactor } = needs
+  const { database, platformEvents, jobs, clock, invoker, atRest, retryDelayFactor } = needs
   const { db } = database
 
   const jobOf = (organizationId: string, payload: Payload) => ({
@@ -102,9 +106,10 @@ export const createAsyncInvocations = (needs: {
     const row = await functionStore(db).findById(tenantId ?? "", payload.functionId)
     const store = invocationStore(db)
     const invocation = row && (await store.find(row, payload.invocationId))
-    const text = invocation && (await store.readPayload(invocation.id))
+    const stored = invocation && (await store.readPayload(invocation.id))
     // Deleted meanwhile, or done by an attempt whose process died before it could say so.
-    if (!row || !invocation || text === undefined) return undefined
+    if (!row || !invocation || stored === undefined) return undefined
+    const text = await atRest.read(row.organization_id, payloadContext(invocation.id), stored)
     try {
       await attempt(row, invocation, text, job)
       return undefined
@@ -130,6 +135,7 @@ export const createAsyncInvocations = (needs: {
   return {
     async enqueue(row, payload, request_id) {
       const id = newId()
+      const stored = await atRest.write(row.organization_id, payloadContext(id), payload)
       await database.transaction(async tx => {
         const store = invocationStore(tx)
         await store.insert({
@@ -137,7 +143,7 @@ export const createAsyncInvocations = (needs: {
           ...{ trigger: "invoke", mode: "async", status: "queued", attempt: 0, memory_mb: row.memory_mb },
           ...{ created_at: new Date(clock.now()), payload_bytes: Buffer.byteLength(payload), request_id },
         })
-        await store.insertPayload(id, payload)
+        await store.insertPayload(id, stored)
         await jobs.enqueue(tx, jobOf(row.organization_id, { functionId: row.id, invocationId: id }))
       })
       return id

@@ -7,6 +7,7 @@ import {
   type Input,
 } from "@svc/contract"
 import type { Images } from "../../core/images/images.ts"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -24,7 +25,7 @@ import {
   packCode,
 } from "./code.ts"
 import { checkDependencies } from "./dependencies.ts"
-import { envContext } from "./invoker.ts"
+import { codeContext, envContext } from "./invoker.ts"
 import type { LanguageRuntime, Runtimes } from "./runtimes.ts"
 import { type DeployedRow, functionStore } from "./store.ts"
 
@@ -32,6 +33,7 @@ export type DeployInput = Omit<Input<(typeof areas.functions.specs)["update"]>, 
 
 export interface DeploymentNeeds {
   readonly box: SecretBox
+  readonly atRest: AtRest
   readonly objects: Offer<ObjectReader>
   readonly runtimes: Runtimes
   readonly images: Pick<Images, "check">
@@ -180,6 +182,7 @@ export const readDeployment = async (
 
 /** Writes code and version; the function's row names it afterwards. */
 export const writeVersion = async (
+  { atRest }: DeploymentNeeds,
   call: Call,
   functionId: string,
   version: number,
@@ -187,7 +190,11 @@ export const writeVersion = async (
   before: DeployedRow | undefined,
 ): Promise<void> => {
   const store = functionStore(call.db)
-  if (code) await store.insertCode(call.organization.id, code, call.now)
+  if (code) {
+    const { id } = call.organization
+    const pack = await atRest.writeBytes(id, codeContext(code.sha256), code.pack)
+    await store.insertCode(id, { ...code, pack }, call.now)
+  }
   await store.insertVersion({
     ...columns,
     ...{ organization_id: call.organization.id, function_id: functionId, version },

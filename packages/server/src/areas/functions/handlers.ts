@@ -106,7 +106,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
       .catch(error => {
         throw nameTaken(error, name)
       })
-    await writeVersion(call, id, 1, deployment, undefined)
+    await writeVersion(needs, call, id, 1, deployment, undefined)
     const made = await foundFunction(call, id)
     await announce(call, eventOf("function.deployed", made))
     call.describe({ targets: [auditTarget(made)] })
@@ -120,7 +120,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
     await checkKept(call, input, before)
     const deployment = await readDeployment(needs, before.id, input, before, call)
     const version = before.version + 1
-    await writeVersion(call, before.id, version, deployment, before)
+    await writeVersion(needs, call, before.id, version, deployment, before)
     const name = input.name ?? before.name
     await store
       .update(before, {

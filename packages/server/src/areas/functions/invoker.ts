@@ -3,6 +3,7 @@ import type { FunctionTrigger, InvocationStatus } from "@svc/contract"
 import type { Hosts } from "../../core/hosts/hosts.ts"
 import type { Image, Images } from "../../core/images/images.ts"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import { MB } from "../../core/workloads/shape.ts"
 import type { Clock } from "../../kernel/clock.ts"
@@ -49,6 +50,7 @@ export interface Invoker {
   specOf(row: DeployedRow): Promise<FunctionSpec>
 }
 
+export const codeContext = (sha256: string): string => `functions.code:${sha256}`
 export const envContext = (functionId: string): string => `functions.env:${functionId}`
 
 const rounded = (ms: number): number => Math.round(ms * 100) / 100
@@ -70,6 +72,7 @@ export const outcomeColumns = (outcome: Outcome, endedMs: number) => ({
 export interface InvokerNeeds {
   readonly db: Db
   readonly box: SecretBox
+  readonly atRest: AtRest
   readonly clock: Clock
   readonly meters: BackgroundMeters
   readonly fleet: Fleet
@@ -80,7 +83,7 @@ export interface InvokerNeeds {
 }
 
 export const createInvoker = (needs: InvokerNeeds): Invoker => {
-  const { db, box, clock, meters, fleet, recorder, runtimes, images, hosts } = needs
+  const { db, box, atRest, clock, meters, fleet, recorder, runtimes, images, hosts } = needs
 
   /** A version runs what its image stood for when it was first started. */
   const openImage = async (row: DeployedRow, name: string): Promise<Image> => {
@@ -98,7 +101,11 @@ export const createInvoker = (needs: InvokerNeeds): Invoker => {
       handler: row.handler,
       ...{ codeSha256: row.code_sha256, memoryMb: row.memory_mb, vcpus: row.vcpus },
       concurrency: row.concurrency,
-      readCode: () => functionStore(db).readCode(row.organization_id, row.code_sha256),
+      async readCode() {
+        const { organization_id, code_sha256 } = row
+        const stored = await functionStore(db).readCode(organization_id, code_sha256)
+        return atRest.readBytes(organization_id, codeContext(code_sha256), stored)
+      },
       openImage: row.image === null ? undefined : () => openImage(row, row.image ?? ""),
       openEnv: async () =>
         row.env === null ? {} : JSON.parse(await box.open(row.organization_id, envContext(row.id), row.env)),

@@ -7,8 +7,8 @@ const SWEPT_MAX = 10_000
 export const kvArea = defineArea({
   name: "kv",
   title: "Key-value",
-  needs: ["kv", "clock", "log"],
-  start({ kv, clock, log }) {
+  needs: ["kv", "atRest", "clock", "log"],
+  start({ kv, atRest, clock, log }) {
     // Readers never see an expired entry; this only gives its space back.
     const sweeper = clock.every(SWEEP_EVERY_MS, async () => {
       try {
@@ -18,7 +18,7 @@ export const kvArea = defineArea({
       }
     })
     return {
-      operations: kvHandlers({ kv }),
+      operations: kvHandlers({ kv, atRest }),
       async state() {
         const health = await kv.health()
         if (health.ok) return { status: "available", capabilities: { ...kv.capabilities } }

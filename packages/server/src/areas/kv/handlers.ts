@@ -1,4 +1,6 @@
 import { areas, type Input, KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX, type Output } from "@svc/contract"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
+import type { Call } from "../../kernel/call.ts"
 import { parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
@@ -37,7 +39,13 @@ const checkKey = (key: string): string => {
   return key
 }
 
-const toWrite = (input: SetOp, now: Date): KvWrite => {
+/** Which value it is, so that nobody who can write to the engine puts one in place of another. */
+const contextOf = (owner: string, key: string): string => `kv:${owner}:${key}`
+
+type Owner = Pick<Call, "organization" | "owner">
+
+/** Of a caller; the engine keeps it as it is or encrypted. */
+const toPlainWrite = (input: SetOp, now: Date): KvWrite => {
   const value = JSON.stringify(input.value)
   if (Buffer.byteLength(value) > KV_VALUE_BYTES_MAX)
     throw fault("kv_value_too_large", { bytes: KV_VALUE_BYTES_MAX })
@@ -47,6 +55,11 @@ const toWrite = (input: SetOp, now: Date): KvWrite => {
     keepTtl: input.keep_ttl ?? false,
     onlyIf: { absent: input.nx ?? false, present: input.xx ?? false, version: input.if_version },
   }
+}
+
+const toWrite = async (atRest: AtRest, { organization, owner }: Owner, input: SetOp, now: Date) => {
+  const write = toPlainWrite(input, now)
+  return { ...write, value: await atRest.write(organization.id, contextOf(owner, input.key), write.value) }
 }
 
 const toWritten = ({ stored, version, expiresAt }: KvWritten): Written => ({
@@ -61,34 +74,48 @@ const toFound = (entry: KvEntry | undefined, now: Date): Found => ({
   ttl_seconds: entry?.expiresAt ? Math.ceil((entry.expiresAt - now.getTime()) / 1000) : null,
 })
 
-const toOp = (op: BatchOp, now: Date): KvOp => {
+const toOp = async (atRest: AtRest, op: BatchOp, call: Call): Promise<KvOp> => {
   const key = checkKey(op.key)
-  if (op.op === "set") return { op: "set", key, write: toWrite(op, now) }
+  if (op.op === "set") return { op: "set", key, write: await toWrite(atRest, call, op, call.now) }
   return { op: op.op === "get" ? "get" : "delete", key }
 }
 
-const toResult = (result: KvOpResult, now: Date) => {
-  if (result.op === "set") return toWritten(result.written)
-  return result.op === "get" ? toFound(result.entry, now) : { deleted: result.deleted }
-}
-
 /** An engine inside this process answers at once; making a promise of that would cost more than the read itself. */
-const after = <A, B>(value: Eventually<A>, act: (value: A) => B): Eventually<B> =>
+const after = <A, B>(value: Eventually<A>, act: (value: A) => Eventually<B>): Eventually<B> =>
   value instanceof Promise ? value.then(act) : act(value)
 
-export const kvHandlers = implement(areas.kv, ({ kv }: { kv: KvPort }) => ({
-  async set(input, { owner, now }) {
+/** An entry as its caller wrote it. */
+const opened = (
+  atRest: AtRest,
+  { organization, owner }: Owner,
+  key: string,
+  entry: KvEntry | undefined,
+): Eventually<KvEntry | undefined> =>
+  entry &&
+  after(atRest.read(organization.id, contextOf(owner, key), entry.value), value =>
+    value === entry.value ? entry : { ...entry, value },
+  )
+
+const toResult = async (atRest: AtRest, result: KvOpResult, key: string, call: Call) => {
+  if (result.op === "set") return toWritten(result.written)
+  if (result.op === "delete") return { deleted: result.deleted }
+  return toFound(await opened(atRest, call, key, result.entry), call.now)
+}
+
+export const kvHandlers = implement(areas.kv, ({ kv, atRest }: { kv: KvPort; atRest: AtRest }) => ({
+  async set(input, call) {
+    const { owner, now } = call
     const key = checkKey(input.key)
-    const write = toWrite(input, now)
+    const write = await toWrite(atRest, call, input, now)
     return toWritten(await served(() => kv.set(owner, key, write, now.getTime())))
   },
 
-  get({ key }, { owner, now }) {
+  get({ key }, call) {
+    const { owner, now } = call
     checkKey(key)
-    return after(
-      served(() => kv.get(owner, key, now.getTime())),
-      entry => toFound(entry, now),
-    )
+    const entry = served(() => kv.get(owner, key, now.getTime()))
+    const found = after(entry, entry => opened(atRest, call, key, entry))
+    return after(found, entry => toFound(entry, now))
   },
 
   exists({ key }, { owner, now }) {
@@ -121,13 +148,15 @@ export const kvHandlers = implement(areas.kv, ({ kv }: { kv: KvPort }) => ({
   async batch({ ops }, call) {
     const { owner, now, meter } = call
     if (ops.some(({ op }) => op === "get")) requireScope(call, "kv:read")
-    const all = ops.map(op => toOp(op, now))
+    const all = await Promise.all(ops.map(op => toOp(atRest, op, call)))
     meter("kv_writes", ops.length - 1)
     const outcome = await served(() => kv.batch(owner, all, now.getTime()))
     return {
       committed: outcome.committed,
       failed_index: outcome.failedIndex,
-      results: outcome.results.map(result => toResult(result, now)),
+      results: await Promise.all(
+        outcome.results.map((result, at) => toResult(atRest, result, ops[at]?.key ?? "", call)),
+      ),
     }
   },
 }))

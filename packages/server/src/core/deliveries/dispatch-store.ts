@@ -1,6 +1,9 @@
 /** What the processes that send read and write. */
+
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import type { AtRest } from "../secrets/at-rest.ts"
+import { decrypted } from "./at-rest.ts"
 import type { Attempt, AttemptTrigger, EndpointOf } from "./deliveries.ts"
 import type { Message } from "./envelope.ts"
 import { type MessageRow, toMessage } from "./messages.ts"
@@ -105,7 +108,7 @@ const toOwed = (row: DueRow): Owed => ({
     row.tenant_id === null ? undefined : toMessage({ ...row, id: row.message_id, tenant_id: row.tenant_id }),
 })
 
-export const dispatchStore = (db: Db, worker: string) => ({
+export const dispatchStore = (db: Db, worker: string, atRest: AtRest) => ({
   async claim(now: Date, lanes: readonly LaneOf[]): Promise<ClaimedLane[]> {
     const { rows } = await sql<LaneRow>`
       SELECT * FROM deliveries.claim_lanes(${worker}, ${now}, ${lanes.map(({ endpointId }) => endpointId)}::uuid[],
@@ -118,7 +121,12 @@ export const dispatchStore = (db: Db, worker: string) => ({
   async load(now: Date, endpointIds: readonly string[], limit: number, bytes: number): Promise<Owed[]> {
     const { rows } = await sql<DueRow>`
       SELECT * FROM deliveries.load_due(${now}, ${endpointIds}::uuid[], ${limit}, ${bytes})`.execute(db)
-    return rows.map(toOwed)
+    return Promise.all(
+      rows.map(toOwed).map(async owed => {
+        const { message } = owed
+        return message ? { ...owed, message: await decrypted(atRest, message) } : owed
+      }),
+    )
   },
 
   /** Gives the ids of those that were still owed. */

@@ -6,6 +6,7 @@ import type { Fanout } from "../../kernel/fanout.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
+import type { AtRest } from "../secrets/at-rest.ts"
 import { CHANGED_TOPIC, createClaims, WORK_TOPIC } from "./claims.ts"
 import type { DeliveryKind } from "./deliveries.ts"
 import { type ClaimedLane, dispatchStore, type Owed } from "./dispatch-store.ts"
@@ -32,6 +33,7 @@ export interface DispatcherNeeds {
   readonly outbound: Outbound
   readonly meters: BackgroundMeters
   readonly delayFactor: number
+  readonly atRest: AtRest
   readonly kinds: ReadonlyMap<string, DeliveryKind>
 }
 
@@ -39,7 +41,7 @@ export interface DispatcherNeeds {
 export const createDispatcher = (needs: DispatcherNeeds) => {
   const { database, changes, fanout, clock, log } = needs
   const worker = randomUUID()
-  const store = dispatchStore(database.db, worker)
+  const store = dispatchStore(database.db, worker, needs.atRest)
   const gate = createGate()
   const lanes = new Map<string, Lane>()
   const turns = createTurns()

@@ -10,6 +10,8 @@ import { createLog } from "../../kernel/log.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import { createTestClock } from "../../testing/clock.ts"
 import { cloneDatabase } from "../../testing/database.ts"
+import { createAtRest } from "../secrets/at-rest.ts"
+import type { SecretBox } from "../secrets/secret-box.ts"
 import { openDeliveries } from "./open.ts"
 
 const UNTIL_MS_MAX = 30_000
@@ -32,6 +34,7 @@ test("a process that has drained keeps no endpoint, however long its end takes",
         clock,
         log,
         delayFactor: 1,
+        atRest: createAtRest({} as SecretBox, false),
       },
       // Everything goes to the function below.
       outbound: {} as Outbound,

@@ -1,6 +1,8 @@
 /** The log of what happened, as areas read it back. */
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
+import type { AtRest } from "../secrets/at-rest.ts"
+import { decrypted } from "./at-rest.ts"
 import type { Message } from "./envelope.ts"
 
 /** The smallest id of a time: ids are UUIDs of version 7. */
@@ -39,6 +41,7 @@ export const toMessage = (row: MessageRow): Message => ({
 /** A stream's messages in the order of their ids, which is that of their making to the millisecond. */
 export const readMessages = async (
   db: Db,
+  atRest: AtRest,
   { tenantId, streamId }: StreamOf,
   { afterId, limit }: { readonly afterId: string; readonly limit: number },
 ): Promise<Message[]> => {
@@ -46,7 +49,8 @@ export const readMessages = async (
     SELECT id, tenant_id, project_id, type, source, topic, at, data FROM deliveries.messages
     WHERE tenant_id = ${tenantId} AND stream_id = ${streamId} AND id > ${afterId}
     ORDER BY id LIMIT ${limit}`.execute(db)
-  return rows.map(toMessage)
+  const messages = await Promise.all(rows.map(row => decrypted(atRest, toMessage(row))))
+  return messages.flatMap(message => message ?? [])
 }
 
 /** Deletes a stream's messages of before a time, 5,000 at most; gives how many there were. */

@@ -4,6 +4,7 @@ import type { MigrationSource } from "../../kernel/db/migrate.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Family, MetricSources } from "../../kernel/metrics.ts"
+import { encrypted } from "./at-rest.ts"
 import { attemptDelivery } from "./attempt.ts"
 import { CHANGED_TOPIC } from "./claims.ts"
 import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMessage } from "./deliveries.ts"
@@ -56,7 +57,7 @@ const figuresOf = (dispatcher: Dispatcher): Family[] => {
 
 /** A delivery that has had its one attempt. */
 const deliverTest = async (
-  { outbound, database, clock }: DeliveriesNeeds,
+  { outbound, database, clock, atRest }: DeliveriesNeeds,
   message: TestMessage,
   endpoint: Endpoint,
 ): Promise<Delivery> => {
@@ -72,7 +73,7 @@ const deliverTest = async (
     ...{ attemptCount: 1, maxRetries: 0, nextAttemptAt: null, createdAt, completedAt: new Date(clock.now()) },
     attempts: [attempt],
   }
-  await insertTest(database.db, message, delivery)
+  for (const stored of await encrypted(atRest, [message])) await insertTest(database.db, stored, delivery)
   return delivery
 }
 
@@ -114,7 +115,9 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
     async enqueue(db, messages) {
       if (messages.length === 0) return
       for (const message of messages) checkMessage(message)
-      const fresh = await insertDeliveries(db, now(), messages)
+      const stored = await encrypted(needs.atRest, messages)
+      if (stored.length === 0) return
+      const fresh = await insertDeliveries(db, now(), stored)
       if (fresh.length > 0) afterCommit(db, () => dispatcher.fresh(fresh))
     },
     deliverOnce: (message, endpoint) => deliverTest(needs, message, endpoint),

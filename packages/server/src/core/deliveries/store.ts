@@ -1,6 +1,7 @@
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
+import type { Stored } from "./at-rest.ts"
 import type {
   Attempt,
   Delivery,
@@ -18,14 +19,19 @@ export const messageOf = (message: Omit<NewMessage, "recipients">): Message => {
   return { id: messageIdOf(message.id), tenantId, projectId, type, source, topic, at, data }
 }
 
-const insertMessages = (messages: readonly Omit<NewMessage, "recipients">[]) => sql`
+type Row = Stored<Omit<NewMessage, "recipients">>
+
+const insertMessages = (rows: readonly Row[]) => {
+  const messages = rows.map(({ message }) => message)
+  return sql`
   INSERT INTO deliveries.messages (id, kind, tenant_id, project_id, stream_id, type, source, topic, at, data)
   SELECT * FROM unnest(
     ${messages.map(({ id }) => messageIdOf(id))}::uuid[], ${messages.map(({ kind }) => kind)}::text[],
     ${messages.map(({ tenantId }) => tenantId)}::uuid[], ${messages.map(({ projectId }) => projectId)}::uuid[],
     ${messages.map(({ streamId }) => streamId)}::uuid[], ${messages.map(({ type }) => type)}::text[],
     ${messages.map(({ source }) => source)}::text[], ${messages.map(({ topic }) => topic)}::text[],
-    ${messages.map(({ at }) => at)}::timestamptz[], ${messages.map(({ data }) => data)}::text[])`
+    ${messages.map(({ at }) => at)}::timestamptz[], ${rows.map(({ data }) => data)}::text[])`
+}
 
 /** What an `enqueue` has written, for the process that wrote it. */
 export interface Fresh {
@@ -49,9 +55,9 @@ const freshOf = (message: NewMessage): Fresh[] => {
 export const insertDeliveries = async (
   db: Db,
   now: Date,
-  messages: readonly NewMessage[],
+  messages: readonly Stored[],
 ): Promise<readonly Fresh[]> => {
-  const fresh = messages.flatMap(freshOf)
+  const fresh = messages.flatMap(({ message }) => freshOf(message))
   if (fresh.length === 0) {
     await insertMessages(messages).execute(db)
     return fresh
@@ -174,13 +180,10 @@ export const readHealth = async (
 }
 
 /** A delivery that is over before it is listed for the first time. */
-export const insertTest = async (
-  db: Db,
-  message: Omit<NewMessage, "recipients">,
-  delivery: Delivery,
-): Promise<void> => {
+export const insertTest = async (db: Db, stored: Row, delivery: Delivery): Promise<void> => {
+  const { message } = stored
   await sql`
-    WITH written AS (${insertMessages([message])})
+    WITH written AS (${insertMessages([stored])})
     INSERT INTO deliveries.finished (id, kind, tenant_id, endpoint_id, message_id, event_type, bytes, max_retries,
       attempt_count, status, created_at, completed_at, attempts)
     VALUES (${delivery.id}, ${message.kind}, ${delivery.tenantId}, ${delivery.endpointId},

@@ -3,7 +3,8 @@ import { PortError } from "../port-error.ts"
 import type { KvOp, KvWrite } from "./port.ts"
 
 export const KEY_BYTES_MAX = 1024
-export const VALUE_BYTES_MAX = 1024 * 1024
+/** What callers may store, encrypted and in base64. */
+export const VALUE_BYTES_MAX = 1536 * 1024
 /** Keys of one delete, exists or page. */
 export const KEYS_MAX = 1000
 export const BATCH_OPS_MAX = 100

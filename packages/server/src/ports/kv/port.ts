@@ -13,7 +13,7 @@
  *   Only `erase` starts anew: an erased owner's id is not used again.
  * - Time: `now` (milliseconds since the epoch) alone decides. At `now >= expiresAt` an entry is gone for
  *   every reader; `sweep` gives its space back later, and `usage` counts it until then.
- * - Keys: 1 to 1,024 bytes of well-formed Unicode, ordered by their UTF-8 bytes. Values: at most 1 MiB as
+ * - Keys: 1 to 1,024 bytes of well-formed Unicode, ordered by their UTF-8 bytes. Values: at most 1.5 MiB as
  *   UTF-8.
  * - Bounds: no call does unbounded work; what exceeds a bound of `bounds.ts` is refused.
  * - Errors: a `PortError` of kind `refused` or `unavailable`, and nothing half-written. When the engine dies

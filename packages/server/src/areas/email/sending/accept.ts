@@ -1,12 +1,15 @@
 /** Takes mails: checks who may send what, and stores them with the work of delivering them. */
+
 import { type PlanName, plans } from "@svc/contract"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
+import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Db } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { Jobs } from "../../../kernel/jobs/jobs.ts"
 import type { EmailDelivery, SendingSettings } from "../delivery.ts"
 import { domainOf, type MailAddress } from "./addresses.ts"
+import { encryptAttachments, encryptMail } from "./at-rest.ts"
 import { recordEventsOf, subjectOf } from "./events.ts"
 import type { MailAttachment } from "./mime.ts"
 import { type MessageRow, messageStore, type RecipientRow } from "./store.ts"
@@ -51,6 +54,7 @@ export interface AcceptedMail {
 }
 
 export interface AcceptNeeds {
+  readonly atRest: AtRest
   readonly jobs: Jobs
   readonly delivery: EmailDelivery
   readonly platformEvents: PlatformEvents
@@ -84,7 +88,7 @@ const admit = async (db: Db, { organization }: NewMail, sends: number, now: Date
   if (isLimited && counted > limit) throw fault("plan_limit_reached", { limit, resources: "e-mails a month" })
 }
 
-export const createAccept = ({ jobs, delivery, platformEvents, mailFrom }: AcceptNeeds) => {
+export const createAccept = ({ jobs, delivery, platformEvents, mailFrom, atRest }: AcceptNeeds) => {
   const senderOf = ({ from }: NewMail, { sender }: SendingSettings): MailAddress =>
     from ?? { email: sender.fromEmail ?? mailFrom, name: sender.fromName ?? "" }
 
@@ -150,7 +154,11 @@ export const createAccept = ({ jobs, delivery, platformEvents, mailFrom }: Accep
     )
     const queued = recipients.filter(({ status }) => status === "queued")
     await admit(db, mail, queued.length, now)
-    await messageStore(db).insert(message, recipients, attachments)
+    await messageStore(db).insert(
+      await encryptMail(atRest, message),
+      recipients,
+      await encryptAttachments(atRest, attachments),
+    )
     const events = recipients
       .filter(({ status }) => status === "suppressed")
       .map(one => ({ subject: subjectOf(message, one), event: "suppressed" as const, details: {}, at: now }))

@@ -1,5 +1,7 @@
 /** Delivers accepted mails, recipient by recipient, and records what becomes of each. */
+
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
+import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Clock } from "../../../kernel/clock.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Job, Jobs, Outcome } from "../../../kernel/jobs/jobs.ts"
@@ -13,6 +15,7 @@ import { bounceOf, delayAfter, isLongDelayed } from "./retries.ts"
 import { createSettling, type Step } from "./settling.ts"
 
 export interface DeliverNeeds {
+  readonly atRest: AtRest
   readonly database: Database
   readonly clock: Clock
   readonly jobs: Jobs

@@ -1,6 +1,8 @@
+import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Db } from "../../../kernel/db/database.ts"
 import { createGathering } from "../../../kernel/gathering.ts"
 import type { EmailDelivery, SendingSettings, Signer } from "../delivery.ts"
+import { decryptAttachments, decryptMail } from "./at-rest.ts"
 import { readAttachments, readMessages, readRecipients } from "./due-store.ts"
 import type { AttachmentRow, MessageRow, RecipientRow } from "./store.ts"
 
@@ -38,8 +40,9 @@ const onceEach = <Result>(ask: (key: string) => Promise<Result>): ((key: string)
 export const createDueReader = (needs: {
   readonly database: { readonly db: Db }
   readonly delivery: EmailDelivery
+  readonly atRest: AtRest
 }): ((key: DueKey) => Promise<Due | undefined>) => {
-  const { delivery } = needs
+  const { delivery, atRest } = needs
   const { db } = needs.database
 
   const readRows = async (keys: readonly DueKey[]) => {
@@ -76,7 +79,11 @@ export const createDueReader = (needs: {
       const settings = await settingsOf(organizationId)
       const signs = settings.ownDomainDeliveryEnabled
       const signer = signs ? await signerOf(`${organizationId} ${message.domain}`) : undefined
-      return { message, recipient, attachments: attachments.get(emailId) ?? [], settings, signer }
+      return {
+        ...{ recipient, settings, signer },
+        message: await decryptMail(atRest, message),
+        attachments: await decryptAttachments(atRest, attachments.get(emailId) ?? []),
+      }
     }
     // What one organization lacks, such as a key, is nothing to the others.
     return Promise.allSettled(keys.map(dueOf))

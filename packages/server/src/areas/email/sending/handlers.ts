@@ -1,8 +1,10 @@
 import { type areas, page, pageOf } from "@svc/contract"
+import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
 import type { Accept, NewMail } from "./accept.ts"
+import { decryptMail } from "./at-rest.ts"
 import { toAccepted, toMessage } from "./payloads.ts"
 import type { Reading, Sender } from "./reading.ts"
 import { messageStore, type Owner } from "./store.ts"
@@ -24,12 +26,13 @@ const senderOf = ({ organization, project, now }: Call): Sender => ({
 export interface SendingNeeds {
   readonly accept: Accept
   readonly reading: Reading
+  readonly atRest: AtRest
 }
 
 const sendHandlers = ({
   accept,
   reading,
-}: SendingNeeds): Pick<Handlers<Operations>, "sendTransactional" | "sendRaw"> => {
+}: Omit<SendingNeeds, "atRest">): Pick<Handlers<Operations>, "sendTransactional" | "sendRaw"> => {
   const send = async (mail: NewMail, call: Call) => {
     const accepted = await accept(call.db, mail, call.now)
     const { message, sends } = accepted
@@ -74,7 +77,7 @@ export const sendingHandlers = (needs: SendingNeeds): Handlers<Operations> => {
     },
 
     async getMessage({ id }, call) {
-      const message = await find(call, id)
+      const message = await decryptMail(needs.atRest, await find(call, id))
       const recipients = await messageStore(call.db).recipientsOf(call.organization.id, [id])
       return { ...toMessage(message, recipients, call.now), html: message.html, text: message.text }
     },

@@ -1,9 +1,11 @@
 import { type areas, page, pageOf } from "@svc/contract"
+import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
 import type { EmailDelivery } from "../delivery.ts"
 import { shown } from "./addresses.ts"
+import { decryptAttachments, decryptMail } from "./at-rest.ts"
 import { contentOf, mailOf } from "./content.ts"
 import { readAttachments } from "./due-store.ts"
 import { ownerOf } from "./handlers.ts"
@@ -34,7 +36,13 @@ const toItem = (row: Captured) => ({
 })
 
 /** The mailbox keeps no copies: a mail is composed again, and comes out the same. */
-export const inboxHandlers = ({ delivery }: { readonly delivery: EmailDelivery }): Handlers<Operations> => {
+export const inboxHandlers = ({
+  delivery,
+  atRest,
+}: {
+  readonly delivery: EmailDelivery
+  readonly atRest: AtRest
+}): Handlers<Operations> => {
   const find = async (call: Call, id: string) => {
     const found = await messageStore(call.db).findCaptured(ownerOf(call), id)
     if (!found) throw fault("resource_not_found", { id })
@@ -49,9 +57,10 @@ export const inboxHandlers = ({ delivery }: { readonly delivery: EmailDelivery }
     },
 
     async getInbox({ id }, call) {
-      const { message, recipient } = await find(call, id)
+      const { message: stored, recipient } = await find(call, id)
+      const message = await decryptMail(atRest, stored)
       const content = await contentOf(delivery, message, recipient)
-      const attachments = await readAttachments(call.db, [message])
+      const attachments = await decryptAttachments(atRest, await readAttachments(call.db, [message]))
       const raw = await mailOf(message, content, attachments)
       const { address, captured_at } = recipient
       return {

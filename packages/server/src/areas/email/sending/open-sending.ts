@@ -13,14 +13,14 @@ import { createEmailTarget } from "./schedule-target.ts"
 /** What the sending side asks of the platform. */
 export const sendingNeeds = [
   ...(["database", "clock", "jobs", "platformEvents"] as const),
-  ...(["mails", "mailFrom", "meters", "scheduleTargets"] as const),
+  ...(["mails", "mailFrom", "meters", "scheduleTargets", "atRest"] as const),
 ] as const
 
 type Needs = Pick<Services, (typeof sendingNeeds)[number]> & { readonly delivery: EmailDelivery }
 
 /** Starts the sending side: templates, mails, their delivery, and the mailbox of those that go nowhere. */
 export const openSending = (needs: Needs) => {
-  const { delivery } = needs
+  const { delivery, atRest } = needs
   const renderer = createRenderer()
   const accept = createAccept(needs)
   const reading = createReading(renderer)
@@ -29,9 +29,9 @@ export const openSending = (needs: Needs) => {
   needs.scheduleTargets.provide("email", createEmailTarget({ ...needs, accept, reading }))
   return {
     handlers: {
-      ...sendingHandlers({ accept, reading }),
+      ...sendingHandlers({ accept, reading, atRest }),
       ...templateHandlers({ renderer }),
-      ...inboxHandlers({ delivery }),
+      ...inboxHandlers({ delivery, atRest }),
     },
     [Symbol.asyncDispose]: () => renderer[Symbol.asyncDispose](),
   }

@@ -15,6 +15,7 @@ const onRedis = (program: string, behaviour: (open: Open) => void) => async () =
 
 export const onEveryDriver = (behaviour: (open: Open) => void): void => {
   describe("on LMDB", () => behaviour(platform))
+  describe("on LMDB, encrypted", () => behaviour(t => platform(t, { env: { SVC_ENCRYPT_AT_REST: "on" } })))
   if (serverProgram) describe("on Redis", onRedis(serverProgram, behaviour))
   else test("on Redis", { skip: "neither valkey-server nor redis-server is installed" })
 }

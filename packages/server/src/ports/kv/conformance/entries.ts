@@ -2,8 +2,9 @@
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { test } from "node:test"
+import { VALUE_BYTES_MAX } from "../bounds.ts"
 import type { KvWrite } from "../port.ts"
-import { fill, inByteOrder, listAll, MIB, MINUTE, NOW, type OpenKv, rejectsAs, text } from "./fixture.ts"
+import { fill, inByteOrder, listAll, MINUTE, NOW, type OpenKv, rejectsAs, text } from "./fixture.ts"
 
 export const valueTests = (open: OpenKv): void => {
   test("a value comes back as it was written, and no value is undefined", async t => {
@@ -38,11 +39,11 @@ export const valueTests = (open: OpenKv): void => {
     assert.deepEqual(await listAll(kv, owner, "*"), inByteOrder([...keys, "raw"]))
   })
 
-  test("a key of 1 KiB and a value of 1 MiB fit, and one byte more is refused", async t => {
+  test("a key of 1 KiB and a value of 1.5 MiB fit, and one byte more is refused", async t => {
     const kv = await open(t)
     const owner = randomUUID()
     const key = "é".repeat(512)
-    const value = JSON.stringify("é".repeat(MIB / 2 - 1))
+    const value = JSON.stringify("é".repeat(VALUE_BYTES_MAX / 2 - 1))
     await kv.set(owner, key, text(value), NOW)
     assert.equal((await kv.get(owner, key, NOW))?.value, value)
     assert.deepEqual(await listAll(kv, owner, "*"), [key])

@@ -9,7 +9,6 @@ export type OpenKv = (t: TestContext) => Promise<KvPort>
 
 export const NOW = Date.UTC(2027, 0, 1)
 export const MINUTE = 60_000
-export const MIB = 1024 * 1024
 
 export const text = (value: string, rest: Partial<KvWrite> = {}): KvWrite => ({
   value,

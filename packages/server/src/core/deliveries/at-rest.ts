@@ -1,0 +1,45 @@
+/** Data of messages as they are stored: encrypted with the tenant's key where the operator asks for it. */
+import { isFault } from "../../kernel/fault.ts"
+import type { AtRest } from "../secrets/at-rest.ts"
+import { NotDecryptable } from "../secrets/secret-box.ts"
+import type { NewMessage } from "./deliveries.ts"
+import { type Message, messageIdOf } from "./envelope.ts"
+
+const contextOf = (id: string): string => `message:${id}`
+
+/** A message and its data as the database gets it. */
+export interface Stored<M extends Omit<NewMessage, "recipients"> = NewMessage> {
+  readonly message: M
+  readonly data: string
+}
+
+/** Leaves out messages of tenants that were erased: nobody may read them. */
+export const encrypted = async <M extends Omit<NewMessage, "recipients">>(
+  atRest: AtRest,
+  messages: readonly M[],
+): Promise<readonly Stored<M>[]> => {
+  if (!atRest.encrypts) return messages.map(message => ({ message, data: message.data }))
+  const all = await Promise.all(
+    messages.map(async message => {
+      try {
+        const context = contextOf(messageIdOf(message.id))
+        return { message, data: await atRest.write(message.tenantId, context, message.data) }
+      } catch (error) {
+        if (isFault(error) && error.code === "organization_not_found") return []
+        throw error
+      }
+    }),
+  )
+  return all.flat()
+}
+
+/** Undefined for one of a tenant that was erased. */
+export const decrypted = async (atRest: AtRest, message: Message): Promise<Message | undefined> => {
+  try {
+    const data = await atRest.read(message.tenantId, contextOf(message.id), message.data)
+    return data === message.data ? message : { ...message, data }
+  } catch (error) {
+    if (error instanceof NotDecryptable) return undefined
+    throw error
+  }
+}
