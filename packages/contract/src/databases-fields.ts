@@ -76,6 +76,23 @@ const databaseFields = {
   history_retention_seconds: T.Integer(),
   logical_size_bytes: T.Integer(),
   physical_size_bytes: T.Integer(),
+  storage: T.Object(
+    {
+      state: OneOf(["ok", "warning", "read_only"]),
+      used_bytes: T.Integer({ description: "Data of all branches" }),
+      limit_bytes: Nullable(T.Integer()),
+      project_used_bytes: T.Integer({ description: "Data of all databases of the project" }),
+      project_limit_bytes: Nullable(T.Integer()),
+      history_bytes: T.Integer({ description: "What earlier states of all branches take" }),
+      history_limit_bytes: Nullable(
+        T.Integer({ description: "Past it the oldest history is dropped, and `recovery-window` says so" }),
+      ),
+    },
+    {
+      description:
+        "`warning` from 80 % of a limit on. `read_only`: only DELETE, TRUNCATE, DROP and VACUUM over HTTP work, until at most 95 % of all limits are used",
+    },
+  ),
   connection: Connection,
   created_at: Time,
   updated_at: Time,

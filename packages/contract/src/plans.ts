@@ -27,6 +27,9 @@ export interface Plan {
   readonly custom_domains: number | null
   /** Instances that the functions of one project keep together while nothing is invoked; the specification has none. */
   readonly kept_instances: number
+  /** Disk of one tenant database with its branches, and of all databases of a project; the specification has none. */
+  readonly database_gb: number | null
+  readonly project_databases_gb: number | null
   readonly included: IncludedQuotas
 }
 
@@ -49,6 +52,8 @@ export const plans = {
     api_keys: 1, // specification 8.2
     custom_domains: 1, // specification 8.2
     kept_instances: 1,
+    database_gb: 1,
+    project_databases_gb: 2,
     included: freeQuotas,
   },
   chat_plus: {
@@ -60,6 +65,8 @@ export const plans = {
     api_keys: 1, // specification 8.2
     custom_domains: 1, // specification 8.2
     kept_instances: 1,
+    database_gb: 1,
+    project_databases_gb: 2,
     // Specification 8.3 has no such column; 8.1 and 8.2 treat this plan as Free.
     included: freeQuotas,
   },
@@ -72,6 +79,8 @@ export const plans = {
     api_keys: 3, // specification 8.2
     custom_domains: 3, // specification 8.2
     kept_instances: 2,
+    database_gb: 5,
+    project_databases_gb: 10,
     included: {
       storage_gb: 5, // specification 8.3
       email_sends: 5_000, // specification 8.3
@@ -89,6 +98,8 @@ export const plans = {
     api_keys: 5, // specification 8.2
     custom_domains: 10, // specification 8.2
     kept_instances: 5,
+    database_gb: 25,
+    project_databases_gb: 50,
     included: {
       storage_gb: 25, // specification 8.3
       email_sends: 25_000, // specification 8.3
@@ -106,6 +117,8 @@ export const plans = {
     api_keys: 10, // specification 8.2
     custom_domains: null, // specification 8.2
     kept_instances: 10,
+    database_gb: 100,
+    project_databases_gb: 200,
     included: {
       storage_gb: 100, // specification 8.3
       email_sends: 100_000, // specification 8.3
@@ -123,6 +136,8 @@ export const plans = {
     api_keys: 25, // specification 8.2
     custom_domains: null, // specification 8.2
     kept_instances: 25,
+    database_gb: 500,
+    project_databases_gb: 1_000,
     included: {
       storage_gb: 500, // specification 8.3
       email_sends: 500_000, // specification 8.3
@@ -140,6 +155,8 @@ export const plans = {
     api_keys: null, // specification 8.2
     custom_domains: null, // specification 8.2
     kept_instances: 50,
+    database_gb: null,
+    project_databases_gb: null,
     // Specification 8.3 has no such column; 8.2 gives this plan everything without limit.
     included: {
       storage_gb: null,

@@ -11,6 +11,12 @@ export interface PlatformEventSpec {
 }
 
 const database = T.Object({ database_id: Id, name: T.String(), pg_version: T.Integer() })
+const databaseStorage = T.Object({
+  database_id: Id,
+  name: T.String(),
+  used_bytes: T.Integer(),
+  limit_bytes: Nullable(T.Integer()),
+})
 const functionData = T.Object({ function_id: Id, name: T.String() })
 const build = T.Object({ build_id: Id, image: Nullable(T.String()) })
 const deployment = T.Object({ deployment_id: Id, name: T.String() })
@@ -43,6 +49,18 @@ export const platformEvents = {
     data: database,
   },
   "database.restored": { description: "A deleted database is back", data: database },
+  "database.storage_warning": {
+    description: "A database takes 80 % of the disk that it may",
+    data: databaseStorage,
+  },
+  "database.read_only": {
+    description: "A database takes more disk than it may, and is read-only",
+    data: databaseStorage,
+  },
+  "database.writable": {
+    description: "A database that was read-only can be written again",
+    data: databaseStorage,
+  },
   "function.deployed": { description: "A function has a new version", data: functionData },
   "function.deleted": { description: "A function was deleted", data: functionData },
   "function.invocation.failed": {

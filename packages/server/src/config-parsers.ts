@@ -14,6 +14,11 @@ export const integer =
     return value
   }
 
+export const optionalInteger =
+  (min: number, max: number) =>
+  (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : integer(min, max, min)(text)
+
 /** 0: any that is free. */
 export const port = (text: string | undefined): number | undefined =>
   text === undefined ? undefined : integer(0, 65_535, 0)(text)

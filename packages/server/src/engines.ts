@@ -117,6 +117,7 @@ export const postgresSettings = (config: Config, masterKey: Buffer): PostgresSet
   authoritySecret: Buffer.from(hkdfSync("sha256", masterKey, "svc:database-authority", "p-256", 32)),
   graceSeconds: config.databaseGraceSeconds,
   textToSqlMs: config.textToSqlMs,
+  diskBytesMax: config.databaseDiskMb === undefined ? undefined : config.databaseDiskMb * 2 ** 20,
 })
 
 /** Names below `localhost` lead to whoever asks, as its own do. */

@@ -56,6 +56,8 @@ export interface PostgresSettings {
   readonly graceSeconds: number
   /** Longest time to turn a question into a statement without a language model. */
   readonly textToSqlMs: number
+  /** Most disk of one database, whatever plans say. */
+  readonly diskBytesMax: number | undefined
 }
 
 /** How computers are reached by ssh. */

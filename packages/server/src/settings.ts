@@ -10,6 +10,7 @@ import {
   integer,
   nameServers,
   optional,
+  optionalInteger,
   port,
   transitKey,
   url,
@@ -275,6 +276,13 @@ export const settings = {
     meaning:
       "Longest time, in milliseconds, to turn a question into a statement without a language model; what takes longer is refused.",
     parse: integer(10, 60_000, 200),
+  },
+  databaseDiskMb: {
+    variable: "SVC_DATABASE_DISK_MB",
+    otherwise: "what the organization's plan says",
+    meaning:
+      "Most disk of one tenant database with its branches where the plan says more or nothing; a project's databases get twice that together, a database's history too.",
+    parse: optionalInteger(48, 1_073_741_824),
   },
   databaseMemoryMb: {
     variable: "SVC_DATABASE_MEMORY_MB",

@@ -14,6 +14,9 @@ import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
 import { type ComputeEvents, createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
 import { createDirectory, type Directory } from "./directory.ts"
+import { createFreeing, type Freeing } from "./disk/freeing.ts"
+import { createLimits } from "./disk/limits.ts"
+import { createDiskQuota } from "./disk/quota.ts"
 import { authorityOf, isTlsRequired, openDoor } from "./door.ts"
 import { createNamesEarlierHistory } from "./earlier.ts"
 import { createFacts } from "./facts.ts"
@@ -44,6 +47,7 @@ const databasesHandlers = implement(areas.databases, (needs: DatabaseHandlerNeed
 }))
 
 interface StatementsNeeds extends Pick<SqlHandlerNeeds, "logins" | "tunnel"> {
+  readonly freeing: Freeing
   readonly targets: Targets
   readonly directory: Directory
   readonly sessions: SessionPools
@@ -52,7 +56,7 @@ interface StatementsNeeds extends Pick<SqlHandlerNeeds, "logins" | "tunnel"> {
 /** What answers questions to databases, in SQL or about them. */
 const openStatements = (
   services: Pick<Services, "database" | "clock" | "log" | "engine" | "ai" | "postgres" | "scheduleTargets">,
-  { targets, directory, sessions, logins, tunnel }: StatementsNeeds,
+  { targets, directory, sessions, logins, tunnel, freeing }: StatementsNeeds,
   opened: AsyncDisposableStack,
 ) => {
   const { database, clock, log, engine, ai, postgres, scheduleTargets } = services
@@ -67,7 +71,7 @@ const openStatements = (
     limitMs: postgres.textToSqlMs,
   })
   const operations = [
-    ...sqlHandlers({ targets, sessions, queryLog, guard, types, logins, tunnel }),
+    ...sqlHandlers({ targets, sessions, freeing, queryLog, guard, types, logins, tunnel }),
     ...schemaHandlers({ targets, sessions, clock }),
     ...adviceHandlers({
       ...{ targets, sessions },
@@ -123,6 +127,21 @@ export const databasesArea = defineArea({
       createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
     )
     const sessions: SessionPools = opened.use(createSessionPools({ engine, directory, compute, log }))
+    const limitsOf = createLimits(postgres.diskBytesMax)
+    const quota = opened.use(
+      createDiskQuota({
+        database,
+        changes,
+        engine,
+        directory,
+        compute,
+        platformEvents,
+        clock,
+        log,
+        limitsOf,
+      }),
+    )
+    const freeing = createFreeing({ database, engine, directory, compute, quota, log })
     const tenants = createTenants(database.db, changes)
     const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log, tenants }))
     const making = createMaking({ database, changes, engine, box, platformEvents })
@@ -147,13 +166,18 @@ export const databasesArea = defineArea({
       if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })
       return wire.tunnel(address)
     }
-    const statements = openStatements(services, { targets, directory, sessions, logins, tunnel }, opened)
+    const statements = openStatements(
+      services,
+      { targets, directory, sessions, logins, tunnel, freeing },
+      opened,
+    )
     const calls = statements.queryLog.recordWire
     wire = opened.use(await openDoor({ settings: postgres, engine, directory, compute, log, calls }))
     const { port } = wire
     const payloads = createPayloads({
       address: () => ({ host: postgres.host, port, tlsRequired: isTlsRequired(postgres) }),
       stateOf: compute.stateOf,
+      limitsOf,
     })
     const lifecycle = databasesHandlers({
       ...{

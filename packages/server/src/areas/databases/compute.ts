@@ -22,6 +22,8 @@ export interface Compute extends AsyncDisposable {
   /** Sessions of the wire proxy that keep a server awake, or merely exist. */
   wire(branchId: string, connectionId: string, state: "open" | "busy" | "closed"): void
   stateOf(volumeId: string): VolumeState
+  /** Whether somebody used it within these milliseconds, or does now. */
+  isUsed(volumeId: string, withinMs: number): boolean
   suspend(branch: ReadyBranch): Promise<void>
   /** Forgets a server whose volume was swapped or destroyed. */
   forget(volumeId: string): void
@@ -161,6 +163,12 @@ export const createCompute = (needs: ComputeNeeds): Compute => {
 
     stateOf(volumeId) {
       return engine.running().find(({ id }) => id === volumeId)?.state ?? "idle"
+    },
+
+    isUsed(volumeId, withinMs) {
+      const entry = awake.get(volumeId)
+      if (!entry) return false
+      return entry.holds > 0 || entry.busy.size > 0 || clock.now() - entry.lastUsedMs <= withinMs
     },
 
     async suspend(branch) {

@@ -220,6 +220,8 @@ const databaseRow = (asked: NewDatabase, id: string, branchId: string): Database
   pg_version: asked.pgVersion,
   isolation: asked.tier,
   state: "creating",
+  storage_state: "ok",
+  only_drop_frees: false,
   is_default: asked.isDefault,
   parent_id: asked.from?.databaseId ?? null,
   default_branch_id: branchId,
@@ -260,5 +262,7 @@ export const volumeRow = (volume: VolumeRef, organizationId: string, databaseId:
   logical_size_bytes: 0,
   physical_size_bytes: 0,
   history_size_bytes: 0,
+  data_size_bytes: 0,
+  read_only: false,
   created_at: now,
 })

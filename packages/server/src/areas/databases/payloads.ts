@@ -1,5 +1,6 @@
 import type { areas, Output } from "@svc/contract"
 import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
+import type { DiskLimits } from "./disk/limits.ts"
 import type { BranchRecord, DatabaseRecord } from "./store.ts"
 
 type Specs = typeof areas.databases.specs
@@ -17,6 +18,7 @@ export interface WireAddress {
 export interface PayloadNeeds {
   readonly address: () => WireAddress
   readonly stateOf: (volumeId: string) => VolumeState
+  readonly limitsOf: (plan: string) => DiskLimits
 }
 
 /** The branch is part of the user's name, so one address serves all databases and the password is the proof. */
@@ -40,7 +42,17 @@ export const connectionUri = (branchId: string, address: WireAddress, password?:
   return `postgresql://${login}@${place}:${port}/${database}${tls}`
 }
 
-export const createPayloads = ({ address, stateOf }: PayloadNeeds) => ({
+const storageOf = (row: DatabaseRecord, limits: DiskLimits): DatabasePayload["storage"] => ({
+  state: row.storage_state as DatabasePayload["storage"]["state"],
+  used_bytes: row.used_bytes,
+  limit_bytes: limits.databaseBytes,
+  project_used_bytes: row.project_used_bytes,
+  project_limit_bytes: limits.projectBytes,
+  history_bytes: row.history_bytes,
+  history_limit_bytes: limits.historyBytes,
+})
+
+export const createPayloads = ({ address, stateOf, limitsOf }: PayloadNeeds) => ({
   connection: (branchId: string) => connectionOf(branchId, address()),
 
   /** What is said of new passwords, once. */
@@ -67,6 +79,7 @@ export const createPayloads = ({ address, stateOf }: PayloadNeeds) => ({
     history_retention_seconds: row.history_retention_seconds,
     logical_size_bytes: row.logical_size_bytes,
     physical_size_bytes: row.physical_size_bytes,
+    storage: storageOf(row, limitsOf(row.plan)),
     connection: connectionOf(row.default_branch_id, address()),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),

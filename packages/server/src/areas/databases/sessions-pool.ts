@@ -19,7 +19,7 @@ const CONNECTIONS_MAX = 20
 const CONNECT_TIMEOUT_MS = 10_000
 const IDLE_MS = 10_000
 
-const openPool = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
+export const openPool = (branch: ReadyBranch, role: SessionRole, endpoint: Endpoint): pg.Pool => {
   const pool = new pg.Pool({
     ...sessionConfig(role, branch.volume.pgVersion),
     host: endpoint.host,

@@ -1,9 +1,10 @@
+import { type RawBuilder, type Selectable, sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
-export type DatabaseRow = Tables["databases.databases"]
+export type DatabaseRow = Selectable<Tables["databases.databases"]>
 export type BranchRow = Tables["databases.branches"]
-export type VolumeRow = Tables["databases.volumes"]
+export type VolumeRow = Selectable<Tables["databases.volumes"]>
 
 export type DatabaseRecord = DatabaseRow & SizeRow
 
@@ -12,9 +13,18 @@ interface SizeRow {
   physical_size_bytes: number
   history_size_bytes: number
   volume_id: string
+  plan: string
+  used_bytes: number
+  history_bytes: number
+  project_used_bytes: number
 }
 
 export type BranchRecord = BranchRow & Pick<VolumeRow, "logical_size_bytes" | "pg_version" | "isolation">
+
+/** Bytes of volumes in use. */
+const sumOf = (column: "data_size_bytes" | "history_size_bytes", ofDatabase: RawBuilder<boolean>) =>
+  sql<number>`(SELECT coalesce(sum(volume.${sql.ref(column)}), 0)::bigint FROM databases.volumes volume
+    WHERE volume.state = 'ready' AND ${ofDatabase})`
 
 /** Rows of databases.databases, databases.branches and databases.volumes. Every statement of a call names the tenant. */
 export const databaseStore = (db: Db) => {
@@ -29,6 +39,21 @@ export const databaseStore = (db: Db) => {
         "volume.logical_size_bytes",
         "volume.physical_size_bytes",
         "volume.history_size_bytes",
+      ])
+      .select(({ selectFrom, ref }) => [
+        selectFrom("core.organizations")
+          .select("plan")
+          .whereRef("id", "=", ref("database.organization_id"))
+          .$asScalar()
+          .$notNull()
+          .as("plan"),
+        sumOf("data_size_bytes", sql<boolean>`volume.database_id = database.id`).as("used_bytes"),
+        sumOf("history_size_bytes", sql<boolean>`volume.database_id = database.id`).as("history_bytes"),
+        sumOf(
+          "data_size_bytes",
+          sql<boolean>`volume.database_id IN (SELECT other.id FROM databases.databases other
+            WHERE other.project_id = database.project_id AND other.state = 'active')`,
+        ).as("project_used_bytes"),
       ])
       .where("database.organization_id", "=", organizationId)
 

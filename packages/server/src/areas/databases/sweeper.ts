@@ -112,6 +112,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
         await engine.prune(volume, new Date(clock.now() - row.history_retention_seconds * 1000))
         const size = await engine.size(volume)
         await store.updateVolume(row.organization_id, row.id, {
+          data_size_bytes: size.dataBytes,
           physical_size_bytes: size.physicalBytes,
           history_size_bytes: size.historyBytes,
         })

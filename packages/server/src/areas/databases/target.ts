@@ -7,6 +7,8 @@ export interface Target {
   readonly databaseId: string
   readonly branchId: string
   readonly volume: VolumeRef
+  /** It takes more disk than it may, so nobody writes in it; see `disk/quota.ts`. */
+  readonly isFull?: boolean
 }
 
 /** How a request names a branch. Without any name it means the project's default database, made on first use by a caller who may write. */

@@ -281,6 +281,8 @@ export interface Tables {
     last_active_at: Date | null
     deleted_at: Date | null
     purge_at: Date | null
+    storage_state: Generated<string>
+    only_drop_frees: Generated<boolean>
   }
   "databases.query_log": {
     id: string
@@ -316,6 +318,8 @@ export interface Tables {
     physical_size_bytes: number
     history_size_bytes: number
     created_at: Date
+    data_size_bytes: Generated<number>
+    read_only: Generated<boolean>
   }
   "databases.wakes": {
     branch_id: string

@@ -111,9 +111,13 @@ export interface VolumeStatus {
   /** Bytes of log that are not in the history yet; null when at rest or not known. */
   readonly walLagBytes: number | null
   readonly protection: RecoveryWindow["protection"]
+  /** Up to where the log is in the history; moves when something was written. Null when at rest or not known. */
+  readonly loggedLsn: Lsn | null
 }
 
 export interface VolumeSize {
+  /** Bytes that the databases take on the host, temporary files too; the server's own log is left out. */
+  readonly dataBytes: number
   /** Bytes that the volume and its history take on the host. */
   readonly physicalBytes: number
   readonly historyBytes: number
@@ -141,6 +145,8 @@ export interface EngineCapabilities {
   readonly network: "none" | "policy" | "open"
   /** Whether `verifierOf` is offered. */
   readonly verifiers: boolean
+  /** Whether `setReadOnly` works. Where it does not, the engine itself bounds how large a volume gets. */
+  readonly readOnlyVolumes: boolean
 }
 
 /** What an engine tells without being asked. */
@@ -189,11 +195,21 @@ export interface EnginePort extends AsyncDisposable {
    */
   verifierOf(volume: VolumeRef, role: string): Promise<string | undefined>
   window(volume: VolumeRef): Promise<RecoveryWindow>
-  /** Drops the history before `before` as far as nothing after it needs it. */
-  prune(volume: VolumeRef, before: Date): Promise<void>
+  /**
+   * Drops the history before `before` as far as nothing after it needs it; and, oldest first, what takes more than
+   * `bytesMax`, for which a new beginning is made where needed.
+   */
+  prune(volume: VolumeRef, before: Date, bytesMax?: number): Promise<void>
   size(volume: VolumeRef): Promise<VolumeSize>
   /** Looks into a running volume; undefined when it is at rest. Does not wake it. */
   inspect(volume: VolumeRef): Promise<VolumeUse | undefined>
+  /**
+   * From then on no session writes, whatever its role and its settings, or all may again. Ends all sessions when it
+   * changes. Refused where capabilities say so.
+   */
+  setReadOnly(volume: VolumeRef, readOnly: boolean): Promise<void>
+  /** Starts a read-only volume for one task that writes. Nobody else gets in; the server stops after it. */
+  whileWritable<Result>(volume: VolumeRef, task: (endpoint: Endpoint) => Promise<Result>): Promise<Result>
   /** Frees everything of the volume, its history too. Does nothing when it does not exist. */
   destroy(volume: VolumeRef): Promise<void>
   /** The volumes that are not at rest. */

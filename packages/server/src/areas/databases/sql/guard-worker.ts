@@ -4,6 +4,7 @@
  */
 import { parentPort } from "node:worker_threads"
 import { loadModule, parseSync, SqlError } from "libpg-query"
+import { freesOf } from "./frees.ts"
 import type { GuardAnswer, GuardQuestion } from "./guard.ts"
 import { judge } from "./read-only.ts"
 import { riskOf } from "./risk.ts"
@@ -16,7 +17,7 @@ const isSyntaxError = (error: unknown): error is SqlError =>
 const answer = (sql: string): GuardAnswer["outcome"] => {
   try {
     const tree = parseSync(sql)
-    return { verdict: judge(tree), risk: riskOf(tree) }
+    return { verdict: judge(tree), risk: riskOf(tree), frees: freesOf(tree) }
   } catch (error) {
     if (!isSyntaxError(error)) throw error
     return { syntaxError: { message: error.message, position: (error.sqlDetails?.cursorPosition ?? -1) + 1 } }

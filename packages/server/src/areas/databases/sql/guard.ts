@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads"
 import { LRUCache } from "lru-cache"
 import { fault } from "../../../kernel/fault.ts"
 import { invalidSql, type ReadOnly } from "./failures.ts"
+import type { Frees } from "./frees.ts"
 import type { Verdict } from "./read-only.ts"
 
 export interface GuardQuestion {
@@ -11,7 +12,7 @@ export interface GuardQuestion {
 }
 
 type GuardOutcome =
-  | { readonly verdict: Verdict; readonly risk: string | undefined }
+  | { readonly verdict: Verdict; readonly risk: string | undefined; readonly frees: Frees | undefined }
   /** `position` counts characters from 1; 0 when it is not known. */
   | { readonly syntaxError: { readonly message: string; readonly position: number } }
   | { readonly unjudged: string }
@@ -26,6 +27,8 @@ export interface Guard extends AsyncDisposable {
   check(sql: string, readOnly: Exclude<ReadOnly, false>): Promise<void>
   /** What makes the statement high-risk, in words; undefined when nothing does. Throws `invalid_sql` (400). */
   risk(sql: string): Promise<string | undefined>
+  /** How the statement makes a database smaller; undefined when it does not, or cannot be judged. */
+  frees(sql: string): Promise<Frees | undefined>
 }
 
 /** A text of this size takes the parser about 100 ms. */
@@ -124,6 +127,10 @@ export const createGuard = (): Guard => {
       if ("unjudged" in outcome) return `cannot be judged: ${outcome.unjudged}`
       if ("syntaxError" in outcome) throw syntaxFault(outcome.syntaxError)
       return outcome.risk
+    },
+    async frees(sql) {
+      const outcome = await judged(sql)
+      return "frees" in outcome ? outcome.frees : undefined
     },
     async check(sql, readOnly) {
       const outcome = await judged(sql)

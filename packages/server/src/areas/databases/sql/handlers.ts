@@ -4,6 +4,7 @@ import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault, isFault } from "../../../kernel/fault.ts"
 import { implement, type JudgeRisk, withRisk } from "../../../kernel/implement.ts"
 import { OWNER_ROLE, READER_ROLE } from "../../../ports/engine/port.ts"
+import { type Freeing, isFullFault } from "../disk/freeing.ts"
 import type { Target } from "../target.ts"
 import type { Targets } from "../targets.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "./executor.ts"
@@ -20,6 +21,7 @@ import { runTransaction, type TransactionOptions } from "./transaction.ts"
 
 export interface SqlHandlerNeeds extends ExecutorNeeds {
   readonly targets: Targets
+  readonly freeing: Freeing
   readonly queryLog: QueryLog
   readonly logins: LoginSessions
   /** Opens a connection to the port of PostgreSQL's protocol, as of a client at that address. */
@@ -85,18 +87,35 @@ const workOf = async (
   }
 }
 
-const runOne = async (
-  { needs, target, execution, journal }: Work,
-  statement: Statement,
-): Promise<Executed> => {
+/** In a database that is read-only for its size, what frees space runs on sessions of its own. */
+const sessionsOf = async ({ needs, target, execution }: Work, { sql }: Statement) => {
+  if (!target.isFull || execution.readOnly) return needs.sessions
+  const frees = await needs.guard.frees(sql)
+  return frees ? needs.freeing.sessionsFor(frees) : needs.sessions
+}
+
+const READ_ONLY_TRANSACTION = "25006"
+
+/** PostgreSQL says that the transaction is read-only; why it is, only the platform knows. */
+const withReason = (error: unknown, { target, execution }: Work): unknown => {
+  if (!target.isFull || execution.readOnly || !isFault(error)) return error
+  const { details } = (error.details.body ?? {}) as { details?: { sqlstate?: string; severity?: string } }
+  // Only what the server itself refused has a severity.
+  const isServers = details?.severity !== undefined && details.sqlstate === READ_ONLY_TRANSACTION
+  return isServers ? isFullFault() : error
+}
+
+const runOne = async (work: Work, statement: Statement): Promise<Executed> => {
+  const { needs, target, execution, journal } = work
   const startedAtMs = Date.now()
   try {
-    const executed = await execute(needs, target, statement, execution)
+    const sessions = await sessionsOf(work, statement)
+    const executed = await execute({ ...needs, sessions }, target, statement, execution)
     journal.executed(statement.sql, startedAtMs, executed)
     return executed
   } catch (error) {
     journal.failed(statement.sql, startedAtMs, error)
-    throw error
+    throw withReason(error, work)
   }
 }
 

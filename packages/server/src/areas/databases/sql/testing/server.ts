@@ -46,7 +46,10 @@ export const serveSql = async (
     close: notHere,
     [Symbol.asyncDispose]: async () => undefined,
   }
-  const operations = sqlHandlers({ ...rig, targets, queryLog, logins, tunnel: notHere })
+  const operations = sqlHandlers({
+    ...{ ...rig, targets, queryLog, logins, tunnel: notHere },
+    freeing: { sessionsFor: notHere },
+  })
   const server = createServer(async (request, response) => {
     const leaving = new AbortController()
     response.once("close", () => response.writableFinished || leaving.abort())

@@ -114,6 +114,7 @@ const capabilitiesOf = ({ backup, network }: CnpgOptions): EngineCapabilities =>
   network: network ? "policy" : "open",
   // The operator keeps the superuser.
   verifiers: false,
+  readOnlyVolumes: false,
 })
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -162,7 +163,9 @@ const runningOf = (observed: ObservedClusters) =>
   [...observed.all()].flatMap(cluster => {
     const state = stateOf(cluster)
     if (state === "idle") return []
-    return [{ id: volumeOf(cluster), state, walLagBytes: null, protection: protectionOf(cluster) }]
+    return [
+      { id: volumeOf(cluster), state, walLagBytes: null, loggedLsn: null, protection: protectionOf(cluster) },
+    ]
   })
 
 const createSubscriptions = () => {
@@ -215,6 +218,11 @@ const createSite = (
 }
 
 /** Does not wait for the API: one that is away now makes calls `unavailable`, not the start fail. */
+/** A volume's claim has a size, which bounds it; PostgreSQL's operator can make no primary read-only. */
+const refuseReadOnly = (): never => {
+  throw new PortError("refused", "databases of a cluster are bounded by the size of their volumes")
+}
+
 export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> => {
   const subscriptions = createSubscriptions()
   const site = createSite(options, subscriptions.changed)
@@ -278,6 +286,8 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
       const cluster = await findCluster(site, checked(volume))
       return cluster && isAwake(cluster) ? sessions.inspect(volume) : undefined
     },
+    setReadOnly: async () => refuseReadOnly(),
+    whileWritable: async () => refuseReadOnly(),
     destroy: async volume => inTurn(checked(volume).id, () => provisioning.raze(volume)),
     running: () => runningOf(observed),
 

@@ -88,7 +88,8 @@ export const createProvisioning = (site: Site, power: Power): Provisioning => {
       await getCluster(site, volume)
       const { items } = await api.list("persistentvolumeclaims", clusterSelector(volume.id))
       const sizes = items.map(({ status }) => quantityOf(status?.capacity?.storage ?? "0"))
-      return { physicalBytes: sizes.reduce((sum, bytes) => sum + bytes, 0), historyBytes: 0 }
+      const physicalBytes = sizes.reduce((sum, bytes) => sum + bytes, 0)
+      return { dataBytes: physicalBytes, physicalBytes, historyBytes: 0 }
     },
   }
 }

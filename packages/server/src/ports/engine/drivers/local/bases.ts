@@ -1,4 +1,4 @@
-import { mkdir, readdir, stat } from "node:fs/promises"
+import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { readControlFile } from "./control-file.ts"
 import { syncFileSystem } from "./copy.ts"
@@ -67,21 +67,4 @@ export const createBases = (host: Host, records: Records): Bases => {
         if ((await exists(volume)) && (await isDue(volume))) await take(volume)
       }),
   }
-}
-
-/** Bytes that the files of a folder take on disk; what it shares with others by links counts in equal parts. */
-export const bytesIn = async (directory: string): Promise<number> => {
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
-  let bytes = 0
-  for (const entry of entries) {
-    const path = join(directory, entry.name)
-    if (entry.isDirectory()) bytes += await bytesIn(path)
-    else
-      bytes += await stat(path).then(
-        ({ blocks, nlink }) => Math.ceil((blocks * 512) / nlink),
-        // Files that go meanwhile count for nothing.
-        () => 0,
-      )
-  }
-  return bytes
 }

@@ -116,6 +116,8 @@ export const copyHead = async (asked: Omit<Copying, "canBeMadeAgain">, defer: bo
   const sourceDir = host.layout.dataDir(source.record.id)
   // Its disk was lost; what is in the history was not.
   if (source.state === "idle" && !existsSync(sourceDir)) return copyPoint(asked, { kind: "head" }, defer)
+  // Its server may run, and writes no log to copy by; all of it is in the history.
+  if (source.isReadOnly) return copyPoint(asked, { kind: "head" }, defer)
   const isOrderly = async () => source.state === "idle" && (await readControlFile(sourceDir)).shutDown
   let image: Image | undefined
   if (source.state === "idle") {
@@ -190,7 +192,8 @@ export const copyPoint = async (
   const { host, source, target, history } = asked
   const copying = { ...asked, canBeMadeAgain: defer }
   const { id } = source.record
-  const written = source.state === "active" ? await lastWritten(host, source) : undefined
+  const written =
+    source.state === "active" && !source.isReadOnly ? await lastWritten(host, source) : undefined
   if (written) await archivedTo(source, written)
   const base = await history.baseFor(id, point)
   const beginning = { base, files: await history.wal(id, base) }

@@ -8,15 +8,12 @@ import type {
   BranchedFrom,
   EngineEvents,
   EnginePort,
-  Lsn,
   RecoveryPoint,
   RolePasswords,
   VolumeCredentials,
   VolumeRef,
-  VolumeUse,
 } from "../../port.ts"
-import { ADMIN_ROLE, asAdmin } from "./admin.ts"
-import { bytesIn, createBases } from "./bases.ts"
+import { createBases } from "./bases.ts"
 import { copyHead, copyPoint, rebuild as rebuildVolume, settle } from "./branching.ts"
 import { detectConfinement } from "./confine/detect.ts"
 import { detectResourceGroups } from "./confine/limits.ts"
@@ -24,11 +21,13 @@ import { createVolumeMemory } from "./confine/memory.ts"
 import { readControlFile } from "./control-file.ts"
 import { canReflink, copyTree, syncFileSystem } from "./copy.ts"
 import { createDeferral } from "./deferral.ts"
+import { bytesIn } from "./disk-bytes.ts"
 import { asPortError } from "./failures.ts"
 import { createHistory } from "./history.ts"
 import { madeWhole } from "./images.ts"
 import { inheritedBase } from "./inherit.ts"
-import { createLayout, type Layout } from "./layout.ts"
+import { inspectVolume, lastPosition, newestCommit } from "./inspection.ts"
+import { createLayout } from "./layout.ts"
 import { removeLeftovers } from "./leftovers.ts"
 import { openRecords, type VolumeRecord } from "./records.ts"
 import { createRoles } from "./roles.ts"
@@ -37,9 +36,7 @@ import { createStartQueue } from "./start-queue.ts"
 import { createTemplates, TEMPLATE_IMAGE } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
 import { createVolume, type Host, type Volume } from "./volume.ts"
-import { readArchive } from "./wal/archive.ts"
 import { createArchiver } from "./wal/archiver.ts"
-import { type Commit, lastCommit } from "./wal/commits.ts"
 
 export interface LocalEngineOptions {
   readonly dataDir: string
@@ -76,33 +73,11 @@ const openGroups = async ({ dedicated, log }: LocalEngineOptions): Promise<Host[
   return undefined
 }
 
+/** How long an image may wait for its log, which is behind by milliseconds. */
+const ARCHIVED_WITHIN_MS = 15_000
+
 /** Starting is work for a processor; more at once only make each slower. */
 const STARTS_AT_ONCE = Math.max(2, availableParallelism() * 2)
-
-const inspectVolume = async (volume: Volume, adminPassword: string): Promise<VolumeUse> =>
-  asAdmin({ socketDir: volume.socketDir, password: adminPassword }, async client => {
-    const { rows } = await client.query<{ sessions: number; active: number; bytes: string }>(`
-      SELECT count(*)::int AS sessions, count(*) FILTER (WHERE state <> 'idle')::int AS active,
-        (SELECT sum(pg_database_size(oid)) FROM pg_database WHERE datallowconn AND NOT datistemplate) AS bytes
-      FROM pg_stat_activity
-      WHERE backend_type IN ('client backend', 'parallel worker') AND usename <> '${ADMIN_ROLE}'`)
-    const [row] = rows
-    return {
-      sessions: row?.sessions ?? 0,
-      activeSessions: row?.active ?? 0,
-      logicalBytes: Number(row?.bytes ?? 0),
-    }
-  })
-
-const newestCommit = async (walDir: string): Promise<Commit | undefined> =>
-  lastCommit(await readArchive(walDir))
-
-/** Up to where a volume at rest can be restored; after a crash its control file is behind, or lost with its disk. */
-const lastPosition = async (layout: Layout, id: string): Promise<Lsn | null> => {
-  const control = await readControlFile(layout.dataDir(id)).catch(() => undefined)
-  if (control?.shutDown) return control.redo
-  return (await newestCommit(layout.walDir(id)))?.lsn ?? control?.redo ?? null
-}
 
 /** PostgreSQL on this machine: a server for each volume that is awake. */
 export const openLocalEngine = async (options: LocalEngineOptions): Promise<EnginePort> => {
@@ -167,6 +142,12 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     const volume = await get(ref)
     await volume.wake()
     return volume
+  }
+
+  const writing = async (ref: VolumeRef, work: (volume: Volume) => Promise<void>): Promise<void> => {
+    const volume = await get(ref)
+    if (volume.isReadOnly) return volume.whileWritable(() => work(volume))
+    await work(await awake(ref))
   }
 
   const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
@@ -300,6 +281,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       isolation: confinement.isolation,
       network: confinement.network,
       verifiers: true,
+      readOnlyVolumes: true,
     },
     async health() {
       return existsSync(layout.volumesDir) ? { ok: true } : { ok: false, reason: "its folder is gone" }
@@ -321,7 +303,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
     },
     async suspend(ref) {
       const volume = await get(ref)
-      if (await volume.suspend()) await newImage(volume)
+      if ((await volume.suspend()) && !volume.isReadOnly) await newImage(volume)
     },
     async branch(source, target, point, credentials, passwords = { others: "cleared" }) {
       const known = await records.find(target.id)
@@ -333,10 +315,10 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       return once(target, () => branchOf(from, target, point, credentials, passwords))
     },
     async setCredentials(ref, credentials) {
-      await roles.setPasswords(await awake(ref), credentials)
+      await writing(ref, volume => roles.setPasswords(volume, credentials))
     },
     async restoreAccess(ref, credentials) {
-      await roles.restoreAccess(await awake(ref), credentials)
+      await writing(ref, volume => roles.restoreAccess(volume, credentials))
     },
     async verifierOf(ref, role) {
       return roles.verifierOf(await awake(ref), role)
@@ -356,16 +338,37 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
         protection: volume.protection,
       }
     },
-    async prune(ref, before) {
+    async prune(ref, before, bytesMax = Number.POSITIVE_INFINITY) {
       const volume = await get(ref)
-      if (volume.state === "active") await newImage(volume)
+      if (volume.state === "active" && !volume.isReadOnly) await newImage(volume)
       // A new image and a shorter list of them must not overwrite each other's record.
       await volume.alone(() => history.prune(ref.id, before))
+      if ((await history.bytes(ref.id)) <= bytesMax) return
+      if (!volume.isReadOnly)
+        await bases.take(volume).catch(error => log(`${ref.id}: no image yet: ${error}`))
+      // An image is of use once the log is there from its beginning on.
+      const newest = (await records.get(ref.id)).bases.at(-1)
+      if (newest) await volume.follower?.flushedTo(newest.consistent, ARCHIVED_WITHIN_MS)
+      await volume.alone(() => history.shorten(ref.id, bytesMax))
     },
     async size(ref) {
       await get(ref)
-      const historyBytes = await bytesIn(layout.recordDir(ref.id))
-      return { physicalBytes: historyBytes + (await bytesIn(layout.volumeDir(ref.id))), historyBytes }
+      const historyBytes = await history.bytes(ref.id)
+      const volumeBytes = await bytesIn(layout.volumeDir(ref.id))
+      const logBytes = await bytesIn(join(layout.dataDir(ref.id), "pg_wal"))
+      const dataBytes = Math.max(0, volumeBytes - logBytes)
+      return { dataBytes, physicalBytes: historyBytes + volumeBytes, historyBytes }
+    },
+    async setReadOnly(ref, readOnly) {
+      const volume = await get(ref)
+      if (volume.isReadOnly === readOnly) return
+      await volume.setReadOnly(readOnly, async () =>
+        records.save({ ...(await records.get(ref.id)), readOnly }),
+      )
+    },
+    async whileWritable(ref, task) {
+      const volume = await get(ref)
+      return volume.whileWritable(() => task(endpointOf(volume, 0)))
     },
     async inspect(ref) {
       const volume = volumes.get(ref.id)
@@ -380,6 +383,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
           state,
           protection,
           walLagBytes: follower?.lagBytes ?? null,
+          loggedLsn: follower?.flushedLsn ?? null,
         })),
     async [Symbol.asyncDispose]() {
       isClosing = true

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { PortError } from "../../../port-error.ts"
 import type { RecoveryPoint } from "../../port.ts"
+import { bytesIn } from "./disk-bytes.ts"
 import type { Layout } from "./layout.ts"
 import type { Base, Records, VolumeRecord } from "./records.ts"
 import { isTemplate, type Templates } from "./template.ts"
@@ -18,6 +19,10 @@ export interface History {
   usable(volumeId: string): Promise<readonly Base[]>
   /** The files of the log from an image's beginning to the end of the archive. */
   wal(volumeId: string, from: Beginning): Promise<readonly WalFile[]>
+  /** Bytes that images and log take on disk. */
+  bytes(volumeId: string): Promise<number>
+  /** Drops the oldest images and their log until the rest takes at most `bytesMax`; the newest of use stays. */
+  shorten(volumeId: string, bytesMax: number): Promise<void>
   /** Drops images and log that no point from `before` on needs. */
   prune(volumeId: string, before: Date): Promise<void>
 }
@@ -40,6 +45,25 @@ export const createHistory = (needs: { layout: Layout; records: Records; templat
     return bases.filter(from => replayFiles(archive, { from }).gap === undefined)
   }
 
+  const bytes = async (volumeId: string): Promise<number> => {
+    let sum = await bytesIn(layout.walDir(volumeId))
+    for (const { name } of (await records.get(volumeId)).bases)
+      if (!isTemplate(name)) sum += await bytesIn(join(layout.basesDir(volumeId), name))
+    return sum
+  }
+
+  const dropBefore = async (record: VolumeRecord, from: number): Promise<void> => {
+    const kept = record.bases.slice(Math.max(from, 0))
+    const [oldest] = kept
+    if (from <= 0 || !oldest) return
+    await records.save({ ...record, bases: kept })
+    for (const { name } of record.bases.slice(0, from)) {
+      const path = join(layout.basesDir(record.id), name)
+      if (!isTemplate(name)) await rm(path, { recursive: true, force: true })
+    }
+    await pruneArchive(await readArchive(layout.walDir(record.id)), oldest.redo)
+  }
+
   return {
     usable,
 
@@ -57,15 +81,19 @@ export const createHistory = (needs: { layout: Layout; records: Records; templat
       const record = await records.get(volumeId)
       // The newest image from before the window is where its oldest point is replayed from.
       const from = record.bases.findLastIndex(({ consistentAt }) => new Date(consistentAt) <= before)
-      const kept = record.bases.slice(Math.max(from, 0))
-      const [oldest] = kept
-      if (from <= 0 || !oldest) return
-      await records.save({ ...record, bases: kept })
-      for (const { name } of record.bases.slice(0, from)) {
-        const path = join(layout.basesDir(record.id), name)
-        if (!isTemplate(name)) await rm(path, { recursive: true, force: true })
+      await dropBefore(record, from)
+    },
+
+    bytes,
+
+    async shorten(volumeId, bytesMax) {
+      for (;;) {
+        const record = await records.get(volumeId)
+        const kept = await usable(volumeId)
+        const hasOther = kept.some(({ name }) => record.bases.findIndex(base => base.name === name) > 0)
+        if (!hasOther || (await bytes(volumeId)) <= bytesMax) return
+        await dropBefore(record, 1)
       }
-      await pruneArchive(await readArchive(layout.walDir(record.id)), oldest.redo)
     },
   }
 }

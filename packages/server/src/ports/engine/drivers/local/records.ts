@@ -31,6 +31,8 @@ export interface VolumeRecord {
    * After another one it is made again from its history, which is.
    */
   readonly unsyncedSince?: string
+  /** See `EnginePort.setReadOnly`. */
+  readonly readOnly?: boolean
   /** Where a copy parted from its source. */
   readonly from?: { readonly volumeId: string; readonly lsn: Lsn; readonly time: string }
 }

@@ -26,7 +26,7 @@ export interface StartHooks {
   readonly spawned?: (pid: number) => Promise<void>
 }
 
-const READY = "database system is ready to accept connections"
+const READY = /database system is ready to accept (?:read-only )?connections/
 const TARGET_NOT_REACHED = "recovery ended before configured recovery target was reached"
 const LINES_KEPT = 10
 const QUIT_AFTER_MS = 20_000
@@ -74,7 +74,7 @@ export const startServerProcess = async (
     log(line)
     lastLines.push(line)
     if (lastLines.length > LINES_KEPT) lastLines.shift()
-    if (line.includes(READY)) ready.resolve("ready")
+    if (READY.test(line)) ready.resolve("ready")
   })
   const begun = Promise.withResolvers<void>()
   const exited = new Promise<void>(resolve => {

@@ -16,10 +16,13 @@ export const instanceSettings = (options: {
   version: PgVersion
   tier: Tier
   socketDir: string
+  /** The server replays for ever, and so lets nobody write. */
+  readOnly?: boolean
   /** For the first start of a copy. */
   recovery?: { readonly settings: readonly string[]; readonly waitsForDisk: boolean }
 }): readonly string[] => {
-  const { version, tier, socketDir, recovery = { settings: [], waitsForDisk: true } } = options
+  const { version, tier, socketDir, readOnly = false } = options
+  const { recovery = { settings: [], waitsForDisk: true } } = options
   return [
     "listen_addresses=",
     `port=${SOCKET_PORT}`,
@@ -53,11 +56,11 @@ export const instanceSettings = (options: {
     "max_wal_size=256MB",
     "checkpoint_timeout=15min",
     "wal_compression=pglz",
-    "hot_standby=off",
+    `hot_standby=${readOnly ? "on" : "off"}`,
     ...(recovery.waitsForDisk ? ["fsync=on"] : []),
     "full_page_writes=on",
     "synchronous_commit=on",
-    "temp_file_limit=10GB",
+    "temp_file_limit=2GB",
     // A client that is gone for good is noticed while its statement runs.
     "client_connection_check_interval=5s",
     // A session may ask for more. One that is forgotten in a transaction would keep its database awake for ever.

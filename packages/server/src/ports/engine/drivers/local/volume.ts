@@ -1,8 +1,12 @@
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
 import { chown, mkdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
-import type { Account } from "../../../../kernel/db/embedded/account.ts"
+import { promisify } from "node:util"
+import { type Account, spawnAs } from "../../../../kernel/db/embedded/account.ts"
 import { programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
+import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
 import { PortError } from "../../../port-error.ts"
 import type { RecoveryWindow, VolumeState } from "../../port.ts"
 import { ADMIN_ROLE, asAdmin } from "./admin.ts"
@@ -43,7 +47,8 @@ const LAST_WAL_MS = 10_000
 
 interface Running {
   readonly server: ServerProcess
-  readonly follower: WalFollower
+  /** Undefined where nothing is written. */
+  readonly follower: WalFollower | undefined
 }
 
 export interface Recovery {
@@ -52,6 +57,8 @@ export interface Recovery {
   /** False: the server's own file of settings says whether it waits for the disk, which is meant to change. */
   readonly waitsForDisk: boolean
 }
+
+const ORDINARY: Recovery = { settings: [], waitsForDisk: true }
 
 /** What of a volume's record never changes. */
 export type VolumeIdentity = Pick<VolumeRecord, "id" | "pgVersion" | "tier" | "slot">
@@ -64,6 +71,8 @@ export interface Volume {
   readonly owner: Account | undefined
   readonly follower: WalFollower | undefined
   readonly protection: RecoveryWindow["protection"]
+  /** No session writes; what the engine itself writes, it writes by `whileWritable`. */
+  readonly isReadOnly: boolean
   /** Starts the server unless it runs; callers at the same time share the start. */
   wake(signal?: AbortSignal): Promise<void>
   /** Starts a server that first replays its log to a point. */
@@ -72,6 +81,10 @@ export interface Volume {
   suspend(): Promise<boolean>
   /** Stops the server, and does `work` before anybody can start it again. */
   end(work: () => Promise<void>): Promise<void>
+  /** Stops the server, and calls `save` before it can start again, in the other way. */
+  setReadOnly(wanted: boolean, save: () => Promise<void>): Promise<void>
+  /** Runs `work` on a server of its own that writes. */
+  whileWritable<Result>(work: () => Promise<Result>): Promise<Result>
   /** Runs `work` while nothing else starts, stops or copies this volume. */
   alone<Result>(work: () => Promise<Result>): Promise<Result>
 }
@@ -92,10 +105,20 @@ const wasSynchronous = async (dataDir: string): Promise<boolean> => {
   return settings.includes(`synchronous_standby_names = '${ARCHIVER_NAME}'`)
 }
 
+const STANDBY = "standby.signal"
+
+/** As the volume's own user: we might be root, and do not write in a folder that is somebody else's. */
+const setStandby = async (dataDir: string, owner: Account | undefined, wanted: boolean): Promise<void> => {
+  const path = join(dataDir, STANDBY)
+  if (existsSync(path) === wanted) return
+  const options = { ...spawnAs(owner), env: CHILD_ENVIRONMENT, cwd: "/" }
+  await promisify(execFile)(wanted ? "touch" : "rm", [path], options)
+}
+
 export const ownerOf = (host: Pick<Host, "confinement">, { slot }: VolumeIdentity): Account | undefined =>
   host.confinement.ownerOf(slot)
 
-export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
+export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRecord, "readOnly">): Volume => {
   const { layout, confinement } = host
   const { id } = record
   const dataDir = layout.dataDir(id)
@@ -106,6 +129,9 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
   let running: Running | undefined
   let starting: Promise<void> | undefined
   let synchronous = true
+  let readOnly = record.readOnly ?? false
+  /** The server runs for the engine alone. */
+  let isPrivate = false
   /** Until then the archiver of a server that ended by itself may still write. */
   let closed: Promise<void> = Promise.resolve()
 
@@ -162,13 +188,14 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     synchronous = await wasSynchronous(dataDir)
   }
 
-  const start = async (recovery: Recovery): Promise<void> => {
+  const start = async (recovery: Recovery, writes: boolean): Promise<void> => {
     state = "starting"
     try {
       await prepare()
+      await setStandby(dataDir, owner, !writes)
       const binaries = await host.versions.programs(record.pgVersion)
       const { pgVersion: version, tier } = record
-      const settings = instanceSettings({ version, tier, socketDir, recovery })
+      const settings = instanceSettings({ version, tier, socketDir, readOnly: !writes, recovery })
       const args = ["-D", dataDir, ...settings.flatMap(setting => ["-c", setting])]
       const place = {
         slot: record.slot,
@@ -185,13 +212,10 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
           else await host.memory.admit(id, pid)
         },
       })
-      const follower = host.archiver.follow({
-        ...{ volumeId: id, socketDir, port: SOCKET_PORT, user: ADMIN_ROLE, password: host.adminPassword },
-        walDir: layout.walDir(id),
-      })
+      const follower = writes ? follow() : undefined
       running = { server, follower }
       state = "active"
-      watchArchiver(server, follower)
+      if (follower) watchArchiver(server, follower)
       void server.exited.then(() => ended(server, follower))
     } catch (error) {
       state = "idle"
@@ -199,12 +223,18 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     }
   }
 
+  const follow = () =>
+    host.archiver.follow({
+      ...{ volumeId: id, socketDir, port: SOCKET_PORT, user: ADMIN_ROLE, password: host.adminPassword },
+      walDir: layout.walDir(id),
+    })
+
   /** A server that ends while it is wanted has crashed, or was killed. */
-  const ended = async (server: ServerProcess, follower: WalFollower) => {
+  const ended = async (server: ServerProcess, follower: WalFollower | undefined) => {
     if (running?.server !== server || state === "stopping") return
     running = undefined
     state = "idle"
-    closed = follower.stop()
+    closed = follower?.stop() ?? Promise.resolve()
     await closed
     await host.memory.release(id)
     host.stopped(id)
@@ -216,11 +246,13 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     state = "stopping"
     await server.stop()
     // A server that was shut down in order has handed over its log; one that was killed closed the connection.
-    const late = Promise.withResolvers<void>()
-    const timer = setTimeout(late.resolve, LAST_WAL_MS)
-    await Promise.race([follower.ended, late.promise])
-    clearTimeout(timer)
-    await follower.stop()
+    if (follower) {
+      const late = Promise.withResolvers<void>()
+      const timer = setTimeout(late.resolve, LAST_WAL_MS)
+      await Promise.race([follower.ended, late.promise])
+      clearTimeout(timer)
+      await follower.stop()
+    }
     await host.memory.release(id)
     running = undefined
     state = "idle"
@@ -228,7 +260,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
   }
 
   const protection = () =>
-    running === undefined
+    running?.follower === undefined
       ? "at_rest"
       : synchronous && running.follower.state === "streaming"
         ? "synchronous"
@@ -238,7 +270,7 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     starting ??= inTurn(async () => {
       if (running !== undefined) return
       host.demandOpen()
-      await host.starts.run(() => start(recovery))
+      await host.starts.run(() => start(recovery, !readOnly || recovery !== ORDINARY))
     }).finally(() => {
       starting = undefined
     })
@@ -250,7 +282,11 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
     socketDir,
     owner,
     get state() {
-      return state
+      // Who wants it meanwhile waits as for any start.
+      return isPrivate ? "starting" : state
+    },
+    get isReadOnly() {
+      return readOnly
     },
     get follower() {
       return running?.follower
@@ -259,10 +295,29 @@ export const createVolume = (host: Host, record: VolumeIdentity): Volume => {
       return protection()
     },
     async wake(signal) {
-      if (state !== "active") await startShared({ settings: [], waitsForDisk: true }, signal)
+      if (isPrivate || state !== "active") await startShared(ORDINARY, signal)
     },
     recover: recovery => startShared(recovery, undefined),
     suspend: () => inTurn(stop),
+    setReadOnly: (wanted, save) =>
+      inTurn(async () => {
+        await stop()
+        await save()
+        readOnly = wanted
+      }),
+    whileWritable: work =>
+      inTurn(async () => {
+        await stop()
+        host.demandOpen()
+        isPrivate = true
+        try {
+          await host.starts.run(() => start(ORDINARY, true))
+          return await work()
+        } finally {
+          await stop()
+          isPrivate = false
+        }
+      }),
     end: work =>
       inTurn(async () => {
         await stop()
