@@ -74,7 +74,7 @@ export const settings = {
   },
   runAs: {
     variable: "SVC_RUN_AS",
-    otherwise: "the owner of the data folder, or postgres, or nobody",
+    otherwise: "the owner of the data folder, or users of the engines' own that have no name",
     meaning: "User of the embedded engines when Svc is started by root.",
     parse: optional,
   },

@@ -1,6 +1,8 @@
-import { readFileSync, realpathSync, type Stats, statSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { StartupError } from "../../startup-error.ts"
+import { rangeExists } from "./id-range.ts"
 
 /** A user of this machine. */
 export interface Account {
@@ -16,8 +18,8 @@ const READ = 0o4
 /**
  * The unprivileged user as whom PostgreSQL runs when we are root, since it refuses to run as root;
  * undefined when we are an ordinary user, who runs it himself.
- * In order: `runAs` (a name, `uid` or `uid:gid`), the owners of the cluster and of the data directory unless root,
- * `postgres`, `nobody`.
+ * In order: `runAs` (a name, `uid` or `uid:gid`), the owners of the cluster and of the data directory unless root or an
+ * id of our own, `postgres`, `nobody`. It has a name, which initdb needs.
  */
 export const chooseAccount = (options: {
   runAs?: string | undefined
@@ -49,9 +51,42 @@ export const chooseAccount = (options: {
   )
 }
 
+/** Past the ids that user management, containers and our own workloads (from 1,900,000,000 on) are given. */
+const OWN_IDS_FROM = 1_800_000_000
+const OWN_IDS = 10_000_000
+
+/** An id that no other service of the machine has, and each data directory another one. It needs no name. */
+const ownAccount = (dataDir: string): Account => {
+  const number = createHash("sha256").update(realpathSync(dataDir)).digest().readUInt32BE(0)
+  return asAccount(OWN_IDS_FROM + (number % OWN_IDS))
+}
+
+const asAccount = (id: number): Account => ({ name: String(id), uid: id, gid: id })
+const isOwnId = (uid: number): boolean => uid >= OWN_IDS_FROM && uid < OWN_IDS_FROM + OWN_IDS
+
+/** As whom the control database ran by default before it had an account of its own. */
+const EARLIER_DEFAULTS = ["postgres", "nobody"]
+
+/**
+ * As whom the control database runs: `chosen`, where somebody chose it by a setting or by whose files there are; else an
+ * account of its own.
+ */
+export const accountOfServer = (
+  chosen: Account | undefined,
+  options: { runAs?: string | undefined; dataDir: string; cluster: string },
+): Account | undefined => {
+  const { runAs, dataDir, cluster } = options
+  if (chosen === undefined || runAs !== undefined || statSync(dataDir).uid === chosen.uid) return chosen
+  if (existsSync(cluster) && !EARLIER_DEFAULTS.includes(chosen.name)) return chosen
+  const owner = statSync(cluster, { throwIfNoEntry: false })?.uid
+  // A data directory that was moved keeps the account that its files have.
+  const own = owner !== undefined && isOwnId(owner) ? asAccount(owner) : ownAccount(dataDir)
+  return rangeExists(own.uid, 1) ? own : chosen
+}
+
 const ordinaryOwner = (accounts: readonly Account[], path: string): Account | undefined => {
   const stat = statSync(path, { throwIfNoEntry: false })
-  if (stat === undefined || stat.uid === ROOT) return undefined
+  if (stat === undefined || stat.uid === ROOT || isOwnId(stat.uid)) return undefined
   return (
     accounts.find(({ uid }) => uid === stat.uid) ?? { name: String(stat.uid), uid: stat.uid, gid: stat.gid }
   )

@@ -9,11 +9,14 @@ import {
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { errorCode, onDisk, StartupError } from "../../startup-error.ts"
 import { type Account, spawnAs } from "./account.ts"
 import { type Binaries, programOf } from "./binaries.ts"
+import { giveFile, giveTree } from "./ownership.ts"
+import { demandPassword, QUICK_LOGIN } from "./password.ts"
 import { makePrivateDir } from "./placement.ts"
 import { CHILD_ENVIRONMENT } from "./processes.ts"
 
@@ -26,11 +29,15 @@ const OUTPUT_BYTES_MAX = 256 * 1024
 export const ensureCluster = async (options: {
   binaries: Binaries
   cluster: string
+  /** As whom the server runs. */
   account: Account | undefined
+  /** As whom initdb runs, which refuses to be a user without a name. */
+  named: Account | undefined
+  password: string
   durable: boolean
   log: (line: string) => void
 }): Promise<void> => {
-  const { binaries, cluster, account, durable, log } = options
+  const { binaries, cluster, account, named, password, durable, log } = options
   if (existsSync(cluster)) {
     checkCluster(cluster, binaries.major, account)
     return
@@ -46,9 +53,14 @@ export const ensureCluster = async (options: {
 
   log(`creating the control database in ${cluster}`)
   const fresh = `${unfinished}${process.pid}`
-  makePrivateDir(fresh, account)
+  makePrivateDir(fresh, named)
+  const passwordFile = `${fresh}.password`
   try {
-    await runInitdb(binaries, fresh, account, durable)
+    writeFileSync(passwordFile, password, { mode: 0o600, flag: "wx" })
+    if (named) giveFile(passwordFile, named)
+    await runInitdb({ binaries, directory: fresh, account: named, passwordFile, durable })
+    if (account) giveTree(fresh, account)
+    demandPassword(fresh, account)
     // Only a whole cluster gets the name by which the next start recognises it.
     onDisk(`create the control database in ${cluster}`, () => {
       renameSync(fresh, cluster)
@@ -57,6 +69,8 @@ export const ensureCluster = async (options: {
   } catch (error) {
     rmSync(fresh, { recursive: true, force: true })
     throw error
+  } finally {
+    rmSync(passwordFile, { force: true })
   }
 }
 
@@ -95,17 +109,18 @@ const checkCluster = (cluster: string, major: string, account: Account | undefin
   )
 }
 
-const runInitdb = (
-  binaries: Binaries,
-  directory: string,
-  account: Account | undefined,
-  durable: boolean,
-): Promise<void> => {
+const runInitdb = (options: {
+  binaries: Binaries
+  directory: string
+  account: Account | undefined
+  passwordFile: string
+  durable: boolean
+}): Promise<void> => {
+  const { binaries, directory, account, passwordFile, durable } = options
   const settings = [
     ...["--pgdata", directory, "--username", DATABASE, "--encoding", "UTF8", "--locale", "C"],
     ...["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--data-checksums"],
-    // The socket's directory is closed to all other users, and nothing listens on TCP.
-    ...["--auth", "trust", "--no-instructions"],
+    ...["--auth", "scram-sha-256", "--pwfile", passwordFile, "--set", QUICK_LOGIN, "--no-instructions"],
     ...(durable ? [] : ["--no-sync"]),
   ]
   const spawnOptions = {

@@ -21,6 +21,7 @@ import { atEnd, isRoot, nobody, temporaryDir } from "./testing/directories.ts"
 
 const rootOnly = { skip: isRoot ? false : "needs root" }
 const log = () => {}
+const asOurselves = { account: undefined, named: undefined, password: "only-in-tests" }
 
 /** A file system of its own; skips the test by name where mounting is not permitted. */
 const mountTmpfs = (t: TestContext, options: string): string | undefined => {
@@ -66,7 +67,8 @@ test("a disk that fills while the database is created is named as such, and no h
     message: `The control database cannot be written in ${directory}: the disk is full.`,
     hint: /SVC_DATA_DIR/,
   })
-  assert.deepEqual(readdirSync(directory), [])
+  // The next start makes the cluster with the same password.
+  assert.deepEqual(readdirSync(directory), ["control.secret"])
 })
 
 test("a disk that is full at a later start is named as such", async t => {
@@ -115,7 +117,7 @@ test("a server that ends while starting is reported with its last words", async 
     name: "StartupError",
     message: /ended while starting \(exit code \d\).*could not (open|find).*pg_control/s,
   })
-  assert.deepEqual(readdirSync(dataDir).sort(), ["postgres", "run"])
+  assert.deepEqual(readdirSync(dataDir).sort(), ["control.secret", "postgres", "run"])
 })
 
 test("a platform without a package is told to set SVC_DATABASE_URL", () => {
@@ -134,7 +136,7 @@ test("a system without the C library of the programs is told so", async t => {
   writeFileSync(join(native, "bin/initdb"), "#!/lib64/no-such-loader.so\n", { mode: 0o755 })
   const binaries: Binaries = { ...locateBinaries(), native }
   const cluster = join(directory, "postgres")
-  await assert.rejects(ensureCluster({ binaries, cluster, account: undefined, durable: false, log }), {
+  await assert.rejects(ensureCluster({ binaries, cluster, ...asOurselves, durable: false, log }), {
     name: "StartupError",
     message: /lacks the GNU C library/,
     hint: /SVC_DATABASE_URL/,
@@ -185,7 +187,8 @@ test(
 
     const parent = temporaryDir(t, { uid: nobody.uid })
     const cluster = join(parent, "postgres")
-    await ensureCluster({ binaries: copies[0], cluster, account: nobody, durable: false, log })
+    const users = { account: nobody, named: nobody, password: "only-in-tests" }
+    await ensureCluster({ binaries: copies[0], cluster, ...users, durable: false, log })
     assert.ok(readdirSync(cluster).includes("PG_VERSION"))
   },
 )

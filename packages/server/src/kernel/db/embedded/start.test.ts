@@ -97,7 +97,7 @@ test("stop() ends the server, may be repeated, and is no unexpected exit", async
   await server.stop()
   assert.deepEqual(await server.exited, { code: 0, signal: null, expected: true })
   assert.deepEqual(postgresProcessesOf(join(dataDir, "postgres")), [])
-  assert.deepEqual(readdirSync(dataDir).sort(), ["postgres", "run"])
+  assert.deepEqual(readdirSync(dataDir).sort(), ["control.secret", "postgres", "run"])
 })
 
 test("the server's death is told, and the same process can start it again under its own lock", async t => {

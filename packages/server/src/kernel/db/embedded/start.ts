@@ -2,14 +2,16 @@ import { existsSync, renameSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import pg from "pg"
 import { onDisk, StartupError } from "../../startup-error.ts"
-import { chooseAccount } from "./account.ts"
+import { accountOfServer, chooseAccount } from "./account.ts"
 import { locateBinaries, prepareBinaries } from "./binaries.ts"
 import { DATABASE, ensureCluster } from "./cluster.ts"
 import { clearLeftovers } from "./leftovers.ts"
 import { acquireDataDirLock, type DataDirLock } from "./lock.ts"
+import { PASSWORD_FILE, passwordOf } from "./password.ts"
 import { makePassageDir, makePrivateDir, placeCluster, placeSocket } from "./placement.ts"
 import { type PostgresExit, startServer } from "./server.ts"
 import { type Sizes, serverSettings } from "./settings.ts"
+import { takeOver } from "./take-over.ts"
 
 /** A part of the socket's file name; nothing listens on TCP. */
 const SOCKET_PORT = 5432
@@ -55,7 +57,9 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   const installed = locateBinaries()
   const { dataDir } = options.lock ?? opened.use(acquireDataDirLock(options.dataDir))
 
-  const account = chooseAccount({ runAs: options.runAs, dataDir, cluster: join(dataDir, "postgres") })
+  const place = { runAs: options.runAs, dataDir, cluster: join(dataDir, "postgres") }
+  const named = chooseAccount(place)
+  const account = accountOfServer(named, place)
   const { cluster, link } = placeCluster({ dataDir, systemDir, account })
   if (link !== undefined) {
     log(`the control database goes to ${cluster}, because the user ${account?.name} cannot reach ${dataDir}`)
@@ -67,17 +71,20 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
 
   const stagingDir = account ? systemDir : dataDir
   const binaries = await prepareBinaries(installed, { account, stagingDir, log })
-  await ensureCluster({ binaries, cluster, account, durable, log })
+  const { password, isNew } = passwordOf(dataDir)
+  const socketDir = placeSocket({ dataDir, cluster, account })
+  if (existsSync(cluster))
+    await takeOver({ binaries, cluster, socketDir, account, named, password, isNew, log })
+  await ensureCluster({ binaries, cluster, account, named, password, durable, log })
   if (link !== undefined) onDisk(`link ${link} to ${cluster}`, () => symlinkSync(cluster, link))
 
-  const socketDir = placeSocket({ dataDir, cluster, account })
   makePrivateDir(socketDir, account)
   await clearLeftovers(cluster, socketDir, log)
 
   const settings = serverSettings({ ...options, socketDir, durable })
   const server = await startServer({ binaries, cluster, settings, account, log })
   opened.defer(() => server.stop())
-  await ensureDatabase(socketDir)
+  await ensureDatabase(socketDir, password)
 
   const owned = opened.move()
   let stopped: Promise<void> | undefined
@@ -86,7 +93,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     return stopped
   }
   return {
-    connectionString: `postgresql://${DATABASE}@/${DATABASE}?host=${encodeURIComponent(socketDir)}&port=${SOCKET_PORT}`,
+    connectionString: `postgresql://${DATABASE}:${password}@/${DATABASE}?host=${encodeURIComponent(socketDir)}&port=${SOCKET_PORT}`,
     socketDir,
     pid: server.pid,
     exited: server.exited,
@@ -105,9 +112,9 @@ const setAside = (cluster: string, log: (line: string) => void): void => {
 }
 
 /** Also the proof that the server answers; an interrupted first start may have left the database out. */
-const ensureDatabase = async (socketDir: string): Promise<void> => {
+const ensureDatabase = async (socketDir: string, password: string): Promise<void> => {
   const client = new pg.Client({
-    ...{ host: socketDir, port: SOCKET_PORT, user: DATABASE, database: "postgres", ssl: false },
+    ...{ host: socketDir, port: SOCKET_PORT, user: DATABASE, password, database: "postgres", ssl: false },
     connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
   })
   try {
@@ -121,9 +128,18 @@ const ensureDatabase = async (socketDir: string): Promise<void> => {
   }
 }
 
-const unanswered = (error: unknown): StartupError =>
-  new StartupError(
+const WRONG_PASSWORD = "28P01"
+
+const unanswered = (error: unknown): StartupError => {
+  if (error instanceof Error && "code" in error && error.code === WRONG_PASSWORD)
+    return new StartupError(
+      `The control database has another password than ${PASSWORD_FILE} in the data directory.`,
+      `Restore that file, or remove it: the next start sets a new password.`,
+      { cause: error },
+    )
+  return new StartupError(
     `The control database started but does not answer: ${error instanceof Error ? error.message : error}.`,
     "Mend what it names, or set SVC_DATABASE_URL to an existing PostgreSQL.",
     { cause: error },
   )
+}

@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
-import { chmod, chown, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { type Account, spawnAs } from "../../../../kernel/db/embedded/account.ts"
 import { type Binaries, programOf } from "../../../../kernel/db/embedded/binaries.ts"
+import { giveTree } from "../../../../kernel/db/embedded/ownership.ts"
 import { CHILD_ENVIRONMENT } from "../../../../kernel/db/embedded/processes.ts"
 import { PortError } from "../../../port-error.ts"
 import { databaseSetup, ownerSetup, platformRoles } from "../../furnishing.ts"
@@ -57,6 +58,22 @@ const secretOf = async (templatesDir: string): Promise<string> => {
   await link(draft, path).catch(() => undefined)
   await rm(draft)
   return await readFile(path, "utf8")
+}
+
+/** Copies are made by us; the system's user as whom initdb runs could change what every new database is. */
+const ourselves = (): Account => ({
+  name: "root",
+  uid: process.getuid?.() ?? -1,
+  gid: process.getgid?.() ?? -1,
+})
+
+/** Earlier versions left templates to that user. */
+const reclaim = async (templatesDir: string): Promise<void> => {
+  for (const name of await readdir(templatesDir)) {
+    const path = join(templatesDir, name)
+    const { uid } = await stat(path)
+    if (/^\d+(?:\.\d+)?$/.test(name) && uid !== process.getuid?.()) giveTree(path, ourselves())
+  }
 }
 
 interface TemplateNeeds {
@@ -139,6 +156,7 @@ const initialize = async (
 export const createTemplates = async (needs: TemplateNeeds): Promise<Templates> => {
   const { templatesDir, account } = needs
   const adminPassword = await secretOf(templatesDir)
+  if (account) await reclaim(templatesDir)
   const made = new Map<PgVersion, Promise<string>>()
 
   /** A template has its name only once it is whole and on disk. */
@@ -151,6 +169,7 @@ export const createTemplates = async (needs: TemplateNeeds): Promise<Templates> 
     await mkdir(draft, { mode: 0o700 })
     try {
       await initialize(version, draft, adminPassword, needs)
+      if (account) giveTree(draft, ourselves())
       await syncFileSystem(draft)
       await rename(draft, folder)
     } catch (error) {

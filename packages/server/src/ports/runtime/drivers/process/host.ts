@@ -5,7 +5,7 @@ import { constants } from "node:fs"
 import { access, chmod, mkdir, open, readFile, realpath, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { rangeExists } from "../../../engine/drivers/local/confine/id-range.ts"
+import { rangeExists } from "../../../../kernel/db/embedded/id-range.ts"
 import { PortError } from "../../../port-error.ts"
 import { type AgentKit, makeAgentKit } from "../../agent/kit.ts"
 import type { Root } from "../../port.ts"
@@ -50,7 +50,7 @@ export const demandPerl = async (): Promise<string> => {
 /** Those that workloads have, each as many as a container. */
 export const demandUsers = async (): Promise<void> => {
   const end = UID_BASE + SLOTS_MAX * UIDS_EACH
-  if (!(await rangeExists(UID_BASE, SLOTS_MAX * UIDS_EACH)))
+  if (!rangeExists(UID_BASE, SLOTS_MAX * UIDS_EACH))
     throw new PortError("refused", `the users ${UID_BASE} to ${end} do not exist here`)
 }
 

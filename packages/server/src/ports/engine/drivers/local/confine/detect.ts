@@ -5,10 +5,10 @@ import { homedir, release, tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { type Account, chooseAccount, spawnAs } from "../../../../../kernel/db/embedded/account.ts"
+import { ownersInRange, rangeExists } from "../../../../../kernel/db/embedded/id-range.ts"
 import { CHILD_ENVIRONMENT } from "../../../../../kernel/db/embedded/processes.ts"
 import { PortError } from "../../../../port-error.ts"
 import { asOwnUser, type ConfinedCommand, type ConfinedVolume, inUserNamespace, type View } from "./chain.ts"
-import { ownersInRange, rangeExists } from "./id-range.ts"
 import { outermost, readMounts, readOnlyMountOf, writableMounts } from "./mounts.ts"
 
 /** How the servers of volumes are kept from each other, from the platform and from the network. */
@@ -204,7 +204,7 @@ export const detectConfinement = async (options: Options): Promise<Confinement> 
     )
 
   hiddenDirs.forEach(demandHideable)
-  const ownUsers = isRoot() && (await rangeExists(uidBase, slotsMax))
+  const ownUsers = isRoot() && rangeExists(uidBase, slotsMax)
   if (ownUsers) await warnOfOwners(uidBase, slotsMax, log)
   // Run by an ordinary user, a server could read what is his: keys for other machines, for one.
   const homes = isRoot() || homedir() === "/" ? [] : [homedir()]

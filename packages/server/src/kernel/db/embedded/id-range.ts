@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises"
+import { readFileSync } from "node:fs"
 
 const entryPattern = /^\s*(\d+)\s+\d+\s+(\d+)\s*$/
 
@@ -17,9 +17,9 @@ export const coversRange = (idMap: string, first: number, count: number): boolea
 }
 
 /** False too where the kernel tells nothing: users that may not exist are not handed out. */
-export const rangeExists = async (first: number, count: number): Promise<boolean> => {
+export const rangeExists = (first: number, count: number): boolean => {
   try {
-    const maps = await Promise.all(["uid_map", "gid_map"].map(name => readFile(`/proc/self/${name}`, "utf8")))
+    const maps = ["uid_map", "gid_map"].map(name => readFileSync(`/proc/self/${name}`, "utf8"))
     return maps.every(map => coversRange(map, first, count))
   } catch {
     return false
