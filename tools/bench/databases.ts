@@ -1,12 +1,25 @@
-/** What tenant databases cost: how soon they are there, and what lies between a client and its server. */
-import { execFile } from "node:child_process"
-import { readdirSync, readlinkSync, realpathSync } from "node:fs"
+/**
+ * What tenant databases cost: how soon they are there, and what lies between a client and its server. `BENCH_PGBOUNCER`
+ * names its program, to be measured beside our pooler.
+ */
+import { execFile, spawn } from "node:child_process"
+import {
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
 import { createSvc, type Svc } from "@svc/sdk"
-import type { Part } from "./figures.ts"
+import type { Figures, Part } from "./figures.ts"
 import { load } from "./load.ts"
 import { kilobytesOf } from "./memory.ts"
 import { apiKeyOf, median, PORT } from "./platform.ts"
@@ -14,6 +27,12 @@ import { apiKeyOf, median, PORT } from "./platform.ts"
 const RUNS = 7
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const CLIENTS = 16
+/** More than a server takes. */
+const POOLED_CLIENTS = 100
+/** As many as a branch takes. */
+const DIRECT_CLIENTS = 75
+const POOL_SIZE = 20
+const PGBOUNCER_PORT = 14_813
 const BASE_URL = `http://127.0.0.1:${PORT}`
 
 const timed = async (work: (run: number) => Promise<unknown>): Promise<number> => {
@@ -116,12 +135,62 @@ const pgbench = async (args: readonly string[], password: string): Promise<strin
   return stdout
 }
 
-const selects = async (target: readonly string[], password: string): Promise<number> => {
+const selects = async (
+  target: readonly string[],
+  password: string,
+  { clients = CLIENTS, mode = "prepared" }: { clients?: number; mode?: "prepared" | "simple" } = {},
+): Promise<number> => {
   const output = await pgbench(
-    ["-S", "-n", "-M", "prepared", `-c${CLIENTS}`, "-j2", `-T${SECONDS}`, ...target],
+    ["-S", "-n", "-M", mode, `-c${clients}`, "-j2", `-T${SECONDS}`, ...target],
     password,
   )
   return Number(/tps = ([\d.]+)/.exec(output)?.[1] ?? 0)
+}
+
+/** Starts PgBouncer on a server's socket, as the user whose it is: nobody else may connect there. */
+const startPgBouncer = async (program: string, socketDir: string, password: string) => {
+  const { uid, gid } = statSync(socketDir)
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-pgbouncer-"))
+  const settings = [
+    ...["[databases]", `app = host=${socketDir} port=5432 dbname=app`, "[pgbouncer]"],
+    ...["listen_addr = 127.0.0.1", `listen_port = ${PGBOUNCER_PORT}`, "unix_socket_dir ="],
+    ...["auth_type = plain", `auth_file = ${join(folder, "users")}`, "pool_mode = transaction"],
+    ...["max_client_conn = 200", `default_pool_size = ${POOL_SIZE}`, "logfile ="],
+  ]
+  writeFileSync(join(folder, "pgbouncer.ini"), settings.join("\n"))
+  writeFileSync(join(folder, "users"), `"owner" "${password}"\n`)
+  for (const path of [folder, join(folder, "pgbouncer.ini"), join(folder, "users")]) chownSync(path, uid, gid)
+  const child = spawn(program, ["-q", join(folder, "pgbouncer.ini")], { uid, gid, stdio: "ignore", cwd: "/" })
+  await delay(1_000)
+  return {
+    [Symbol.dispose]() {
+      child.kill()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The pooler with more clients than a server takes, beside as many as it takes without one, and PgBouncer. */
+const pooling = async (wire: readonly string[], socketDir: string, password: string): Promise<Figures> => {
+  const pooled = wire.map(word => (word.startsWith("owner.") ? `${word}-pooler` : word))
+  const many = { clients: POOLED_CLIENTS } as const
+  const direct = ["-h", socketDir, "-U", "owner", "app"]
+  const rounds = {
+    pgbench_75_direct_per_s: await selects(direct, password, { clients: DIRECT_CLIENTS, mode: "simple" }),
+    pgbench_75_proxied_per_s: await selects(wire, password, { clients: DIRECT_CLIENTS, mode: "simple" }),
+    pgbench_100_pooled_per_s: await selects(pooled, password, { ...many, mode: "simple" }),
+    pgbench_100_pooled_prepared_per_s: await selects(pooled, password, many),
+  }
+  const program = process.env.BENCH_PGBOUNCER
+  if (program === undefined) return rounds
+  using _peer = await startPgBouncer(program, socketDir, password)
+  const peer = ["-h", "127.0.0.1", "-p", String(PGBOUNCER_PORT), "-U", "owner", "app"]
+  const pgbouncer = await selects(peer, password, { ...many, mode: "simple" })
+  return {
+    ...rounds,
+    pgbench_100_pgbouncer_per_s: pgbouncer,
+    pooled_of_pgbouncer: Number((rounds.pgbench_100_pooled_per_s / pgbouncer).toFixed(3)),
+  }
 }
 
 /** The folder of the one socket that there is. */
@@ -144,6 +213,7 @@ const throughput = async (svc: Svc, databasesDir: string, apiKey: string) => {
   const headers = { authorization: `Bearer ${apiKey}` }
   const http = await load({ url: `${BASE_URL}/api/v1/sql`, headers, body }, CLIENTS, SECONDS)
   return {
+    ...(await pooling(wire, onlySocket(databasesDir), password)),
     pgbench_select_direct_per_s: Math.round(direct),
     pgbench_select_proxied_per_s: Math.round(proxied),
     proxied_of_direct: Number((proxied / direct).toFixed(3)),
