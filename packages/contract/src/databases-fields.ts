@@ -56,6 +56,13 @@ const Connection = T.Object({
   ssl_mode: T.String({
     description: "`require` where the port refuses connections without TLS, else `prefer`",
   }),
+  pooled_uri: Nullable(
+    T.String({
+      description:
+        "Without the password. By it up to 1,000 clients share few server connections, each for the length of a " +
+        "transaction. Null where databases run in an engine that has no pooler here",
+    }),
+  ),
 })
 
 const databaseFields = {
@@ -109,15 +116,30 @@ export const ConnectionUri = T.String({
     "With the password when that is shown, else without. It has no `sslmode` where TLS is not required",
 })
 
+export const PooledConnectionUri = T.String({
+  description: "As `connection_uri`, of the pooler. Absent where there is none",
+})
+
 export const NewDatabase = T.Object({
   ...databaseFields,
   connection_uri: T.Optional(ConnectionUri),
+  pooled_connection_uri: T.Optional(PooledConnectionUri),
   password: T.Optional(Password),
+})
+
+export const Provisioned = T.Object({
+  database: Database,
+  // Absent where an answer is given again, because it holds the password.
+  connection_uri: T.Optional(ConnectionUri),
+  pooled_connection_uri: T.Optional(PooledConnectionUri),
+  password: T.Optional(T.String({ description: "Only in the reply that made the database" })),
+  created: T.Boolean(),
 })
 
 export const Credentials = T.Object({
   // Absent where an answer is given again, because it holds the password.
   connection_uri: T.Optional(ConnectionUri),
+  pooled_connection_uri: T.Optional(PooledConnectionUri),
   connection: Connection,
   password: T.Optional(Password),
 })
@@ -144,6 +166,7 @@ export const Branch = T.Object(branchFields)
 export const NewBranch = T.Object({
   ...branchFields,
   connection_uri: T.Optional(ConnectionUri),
+  pooled_connection_uri: T.Optional(PooledConnectionUri),
   password: T.Optional(Password),
 })
 

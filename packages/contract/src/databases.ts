@@ -5,7 +5,6 @@ import {
   ChosenTier,
   ChosenVersion,
   ComputeState,
-  ConnectionUri,
   Credentials,
   Database,
   DatabaseId,
@@ -15,6 +14,7 @@ import {
   Lsn,
   NewBranch,
   NewDatabase,
+  Provisioned,
   RestoreBranchBody,
   SuspendTimeout,
 } from "./databases-fields.ts"
@@ -73,7 +73,7 @@ export const databases = area(
       aliases: { version: "pg_version", tier: "isolation" },
       replies: { 201: NewDatabase },
       faults: CREATE_FAULTS,
-      secrets: ["password", "connection_uri"],
+      secrets: ["password", "connection_uri", "pooled_connection_uri"],
       example: { name: "orders", pg_version: 17 },
     },
     provision: {
@@ -87,16 +87,10 @@ export const databases = area(
       effect: "write",
       idempotent: "naturally",
       replies: {
-        200: T.Object({
-          database: Database,
-          // Absent where an answer is given again, because it holds the password.
-          connection_uri: T.Optional(ConnectionUri),
-          password: T.Optional(T.String({ description: "Only in the reply that made the database" })),
-          created: T.Boolean(),
-        }),
+        200: Provisioned,
       },
       faults: ["service_unavailable"],
-      secrets: ["password", "connection_uri"],
+      secrets: ["password", "connection_uri", "pooled_connection_uri"],
     },
     certificateAuthority: {
       id: "getDatabaseCertificateAuthority",
@@ -214,7 +208,7 @@ export const databases = area(
       body: T.Object({ branch_id: T.Optional(Id) }),
       replies: { 200: Credentials },
       faults: ["database_not_found", "branch_not_found", "service_unavailable"],
-      secrets: ["password", "connection_uri"],
+      secrets: ["password", "connection_uri", "pooled_connection_uri"],
     },
     recoveryWindow: {
       id: "getDatabaseRecoveryWindow",
@@ -259,7 +253,7 @@ export const databases = area(
       ),
       replies: { 201: NewDatabase },
       faults: ["database_not_found", "recovery_point_invalid", "name_taken", "service_unavailable"],
-      secrets: ["password", "connection_uri"],
+      secrets: ["password", "connection_uri", "pooled_connection_uri"],
     },
     listBranches: {
       id: "listDatabaseBranches",
@@ -305,7 +299,7 @@ export const databases = area(
         "name_taken",
         "service_unavailable",
       ],
-      secrets: ["password", "connection_uri"],
+      secrets: ["password", "connection_uri", "pooled_connection_uri"],
       example: { name: "preview" },
     },
     getBranch: {

@@ -175,7 +175,12 @@ export const databasesArea = defineArea({
     wire = opened.use(await openDoor({ settings: postgres, engine, directory, compute, log, calls }))
     const { port } = wire
     const payloads = createPayloads({
-      address: () => ({ host: postgres.host, port, tlsRequired: isTlsRequired(postgres) }),
+      address: () => ({
+        host: postgres.host,
+        port,
+        tlsRequired: isTlsRequired(postgres),
+        hasPooler: engine.capabilities.verifiers,
+      }),
       stateOf: compute.stateOf,
       limitsOf,
     })

@@ -130,7 +130,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       return {
         database,
         created: password !== undefined,
-        connection_uri: payloads.uri(branchId),
+        ...payloads.uris(branchId),
         ...(password !== undefined && payloads.secrets(branchId, password)),
       }
     }),

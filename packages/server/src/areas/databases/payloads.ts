@@ -2,6 +2,7 @@ import type { areas, Output } from "@svc/contract"
 import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
 import type { DiskLimits } from "./disk/limits.ts"
 import type { BranchRecord, DatabaseRecord } from "./store.ts"
+import { POOLER_SUFFIX } from "./wire/route.ts"
 
 type Specs = typeof areas.databases.specs
 export type DatabasePayload = Output<Specs["get"]>
@@ -13,6 +14,8 @@ export interface WireAddress {
   readonly port: number
   /** Whether clients that come to this host must use TLS. */
   readonly tlsRequired: boolean
+  /** Whether clients may share connections. */
+  readonly hasPooler: boolean
 }
 
 export interface PayloadNeeds {
@@ -22,24 +25,41 @@ export interface PayloadNeeds {
 }
 
 /** The branch is part of the user's name, so one address serves all databases and the password is the proof. */
-const connectionOf = (branchId: string, { host, port, tlsRequired }: WireAddress) => ({
-  host,
-  port,
-  database: DATABASE_NAME,
-  user: `${OWNER_ROLE}.${branchId}`,
-  ssl_mode: tlsRequired ? "require" : "prefer",
-})
+const userOf = (branchId: string): string => `${OWNER_ROLE}.${branchId}`
+
+const uriOf = (user: string, { host, port, tlsRequired }: WireAddress, password?: string): string => {
+  const login = password === undefined ? user : `${user}:${password}`
+  const place = host.includes(":") ? `[${host}]` : host
+  return `postgresql://${login}@${place}:${port}/${DATABASE_NAME}${tlsRequired ? "?sslmode=require" : ""}`
+}
 
 /**
  * Works as it is in PostgreSQL's own clients and in the usual drivers. It says nothing of TLS where none is needed: some
  * drivers take every word of it as the wish to check the certificate.
  */
-export const connectionUri = (branchId: string, address: WireAddress, password?: string): string => {
-  const { host, port, database, user, ssl_mode } = connectionOf(branchId, address)
-  const login = password === undefined ? user : `${user}:${password}`
-  const place = host.includes(":") ? `[${host}]` : host
-  const tls = address.tlsRequired ? `?sslmode=${ssl_mode}` : ""
-  return `postgresql://${login}@${place}:${port}/${database}${tls}`
+export const connectionUri = (branchId: string, address: WireAddress, password?: string): string =>
+  uriOf(userOf(branchId), address, password)
+
+/** Undefined where there is no pooler. */
+const pooledUri = (branchId: string, address: WireAddress, password?: string): string | undefined =>
+  address.hasPooler ? uriOf(`${userOf(branchId)}${POOLER_SUFFIX}`, address, password) : undefined
+
+const connectionOf = (branchId: string, address: WireAddress) => ({
+  host: address.host,
+  port: address.port,
+  database: DATABASE_NAME,
+  user: userOf(branchId),
+  ssl_mode: address.tlsRequired ? "require" : "prefer",
+  pooled_uri: pooledUri(branchId, address) ?? null,
+})
+
+/** Both strings, where there are two. */
+const urisOf = (branchId: string, address: WireAddress, password?: string) => {
+  const pooled = pooledUri(branchId, address, password)
+  return {
+    connection_uri: connectionUri(branchId, address, password),
+    ...(pooled !== undefined && { pooled_connection_uri: pooled }),
+  }
 }
 
 const storageOf = (row: DatabaseRecord, limits: DiskLimits): DatabasePayload["storage"] => ({
@@ -57,11 +77,11 @@ export const createPayloads = ({ address, stateOf, limitsOf }: PayloadNeeds) => 
 
   /** What is said of new passwords, once. */
   secrets: (branchId: string, password: string) => ({
-    connection_uri: connectionUri(branchId, address(), password),
+    ...urisOf(branchId, address(), password),
     password,
   }),
 
-  uri: (branchId: string) => connectionUri(branchId, address()),
+  uris: (branchId: string) => urisOf(branchId, address()),
 
   database: (row: DatabaseRecord): DatabasePayload => ({
     id: row.id,

@@ -95,6 +95,32 @@ test("who merely stays connected is cut when the database sleeps; who is in a tr
   assert.equal(await stateOf(listening.id), "active")
 })
 
+test("a pooled client that is idle does not keep its database awake, and wakes it when it comes back", async t => {
+  const p = await platform(t)
+  const svc = await acme(p)
+  const made = await svc.databases.create({ name: "orders", suspend_timeout_seconds: 60 })
+  const { pooled_connection_uri: uri = "", connection, password } = made
+  assert.equal(connection.pooled_uri, uri.replace(`:${password}`, ""))
+  assert.ok(uri.includes(`owner.${made.default_branch_id}-pooler:`))
+  const client = await connect(t, uri)
+  await client.query("CREATE TABLE t AS SELECT 7 AS n")
+  // The proxy tells once a second what its connections do.
+  await delay(1_500)
+  await eventually("its sleep", async () => {
+    await p.clock.advance(65_000)
+    return (await svc.databases.get({ id: made.id })).compute_state === "idle"
+  })
+  assert.deepEqual((await client.query("SELECT n FROM t")).rows, [{ n: 7 }])
+  await client.query("BEGIN")
+  await delay(1_500)
+  await p.clock.advance(65_000)
+  assert.equal((await svc.databases.get({ id: made.id })).compute_state, "active")
+  await client.query("COMMIT")
+  const others = await Promise.all(Array.from({ length: 100 }, () => connect(t, uri)))
+  const counts = await Promise.all(others.map(other => other.query("SELECT n FROM t")))
+  assert.equal(counts.length, 100)
+})
+
 test("another tenant's database answers like none, by HTTP and by the wire", async t => {
   const p = await platform(t)
   const mine = await (await acme(p)).databases.create({ name: "orders" })

@@ -1,8 +1,8 @@
 /** The live sessions of a proxy, by branch and by the key that cancels them. */
 import { type Activity, createActivity } from "./activity.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
+import type { LiveSession } from "./live-session.ts"
 import type { WireActivity } from "./messages.ts"
-import type { LiveSession } from "./session.ts"
 
 export interface Branches extends Disposable {
   admit(session: LiveSession, connectionsMax: number): void

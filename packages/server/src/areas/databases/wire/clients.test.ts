@@ -55,6 +55,8 @@ const createEnds = () => {
 interface Place {
   /** As the API prints it. */
   readonly uri: string
+  /** The one of the pooler. */
+  readonly pooledUri: string
   /** A file with what the API gives as the certificate authority. */
   readonly caFile: string
 }
@@ -62,14 +64,16 @@ interface Place {
 const start = async (ends: Ends, env: Record<string, string>): Promise<Place> => {
   const p = await platform(ends, { env })
   const svc = await p.client("acme", "database:manage", "database:query")
-  const { connection_uri: uri } = await svc.databases.create({ name: "shop" })
+  const { connection_uri: uri, pooled_connection_uri: pooledUri } = await svc.databases.create({
+    name: "shop",
+  })
   const { certificate } = await svc.databases.certificateAuthority()
-  assert.ok(uri !== undefined && certificate !== null)
+  assert.ok(uri !== undefined && pooledUri !== undefined && certificate !== null)
   const folder = await mkdtemp(join(tmpdir(), "svc-authority-"))
   ends.after(() => rm(folder, { recursive: true, force: true }))
   const caFile = join(folder, "svc-ca.pem")
   await writeFile(caFile, certificate)
-  return { uri, caFile }
+  return { uri, pooledUri, caFile }
 }
 
 const items = pgTable("items", { id: integer().primaryKey(), name: text().notNull() })
@@ -185,6 +189,50 @@ describe("the printed connection string of a platform on this machine", () => {
   test("works in pgx", { skip: withoutGo }, async () => {
     assert.equal(await viaPgx(place.uri), 42)
   })
+})
+
+/** Twice each, so that the second time meets connections that the first has used. */
+const twice = async (run: () => Promise<unknown>): Promise<void> => {
+  for (let turn = 0; turn < 2; turn++) assert.equal(await run(), 42)
+}
+
+describe("the pooled connection string", () => {
+  const ends = createEnds()
+  let place: Place
+  before(async () => {
+    place = await start(ends, {})
+  })
+  after(ends.run)
+
+  test("works in psql, also bound to its TLS connection", { skip: withoutPsql }, async () => {
+    await twice(() => viaPsql(place.pooledUri))
+    await twice(() => viaPsql(`${place.pooledUri}?sslmode=require&channel_binding=require`))
+  })
+
+  test("works in pg, postgres and Drizzle", async t => {
+    await twice(() => viaPg(place.pooledUri))
+    await twice(() => viaPostgres(place.pooledUri))
+    const db = drizzle(place.pooledUri)
+    t.after(() => db.$client.end())
+    await db.execute("create table items (id int primary key, name text not null)")
+    await db.transaction(async tx => {
+      await tx.insert(items).values({ id: 1, name: "bolt" })
+      assert.deepEqual(await tx.select().from(items), [{ id: 1, name: "bolt" }])
+    })
+    assert.deepEqual(await db.select().from(items), [{ id: 1, name: "bolt" }])
+  })
+
+  for (const [name, program] of Object.entries(ofPython)) {
+    test(`works in ${name}`, { skip: withoutPython }, () => twice(() => viaPython(program, place.pooledUri)))
+  }
+
+  test("works in psycopg bound to its TLS connection", { skip: withoutPython }, () =>
+    twice(() =>
+      viaPython(ofPython.psycopg ?? "", `${place.pooledUri}?sslmode=require&channel_binding=require`),
+    ),
+  )
+
+  test("works in pgx", { skip: withoutGo }, () => twice(() => viaPgx(place.pooledUri)))
 })
 
 describe("where TLS is required, the printed connection string", () => {

@@ -18,6 +18,7 @@ export const SQLSTATE = {
   notAuthorized: "28000",
   wrongPassword: "28P01",
   tooManyConnections: "53300",
+  programLimitExceeded: "54000",
   adminShutdown: "57P01",
   cannotConnectNow: "57P03",
 } as const

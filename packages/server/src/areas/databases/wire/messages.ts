@@ -58,6 +58,16 @@ export interface WireLimits {
   readonly startupTimeoutMs: number
   /** For a branch to wake. */
   readonly openTimeoutMs: number
+  /** Clients of a branch that share connections. */
+  readonly pooledClientsMax: number
+  /** Server connections of one role and database for them. */
+  readonly poolSizeMax: number
+  /** Server connections of a branch for them. */
+  readonly pooledServersMax: number
+  /** For a client to get a server connection. */
+  readonly poolWaitTimeoutMs: number
+  /** Server connections that nobody had for so long are closed. */
+  readonly poolIdleTimeoutMs: number
 }
 
 export interface ProxySettings {

@@ -12,6 +12,7 @@ import { SQLSTATE, terminated, WireRefusal } from "./error-response.ts"
 import type { TlsIdentity } from "./greeting.ts"
 import type { ProxySettings } from "./messages.ts"
 import { createParent } from "./parent.ts"
+import { createPooler } from "./pooler/pooler.ts"
 import { farewell } from "./relay.ts"
 import { type SessionHost, serve } from "./session.ts"
 import { createVerifiers } from "./verifiers.ts"
@@ -70,6 +71,7 @@ const accept = (connectionId: string, socket: Socket, tunneled: string | undefin
 }
 
 const stop = () => {
+  pooler?.endAll(terminated())
   branches.endAll(terminated())
   for (const socket of starting) socket.destroy()
   const leave = () => {
@@ -118,19 +120,27 @@ const currentCertificate = () => {
   return reading
 }
 
-const host: SessionHost = {
-  greeter: { requireTls, identity: currentCertificate },
+const shared = {
   limits,
   mockSecret: async () => (await currentCertificate()).secret,
   open: parent.open,
-  verifiers: createVerifiers(parent.verifier),
   admit: branches.admit,
   leave: branches.leave,
   used: branches.used,
   call: reports.add,
   claimKey: branches.claimKey,
+  warn: (message: string, reason: unknown) =>
+    void parent.tell({ kind: "warning", message, reason: String(reason) }),
+}
+
+const pooler = readsVerifiers ? createPooler({ ...shared, verifier: parent.verifier }) : undefined
+
+const host: SessionHost = {
+  ...shared,
+  pooler,
+  greeter: { requireTls, identity: currentCertificate },
+  verifiers: createVerifiers(parent.verifier),
   cancel: branches.cancel,
-  warn: (message, reason) => void parent.tell({ kind: "warning", message, reason: String(reason) }),
 }
 
 // Ctrl-C in a terminal reaches the whole group, and clients are to be told when the platform has drained.

@@ -57,6 +57,27 @@ for (const { what, parameters, sni, user = "owner", database = "app", options } 
   })
 }
 
+test("a branch's pooler is asked for wherever the branch can be named, and its server sees nothing of it", () => {
+  const pooled = `${A}-pooler`
+  const ways: readonly [Record<string, string>, string | undefined][] = [
+    [{ user: `owner.${pooled}` }, undefined],
+    [{ user: `owner.${A.toUpperCase()}-Pooler`, database: "app" }, undefined],
+    [{ user: `owner.${pooled}`, database: `owner.${pooled}` }, undefined],
+    [{ user: "owner", database: `app.${pooled}` }, undefined],
+    [{ user: "owner", database: pooled }, undefined],
+    [{ user: "owner", options: `endpoint=${pooled}` }, undefined],
+    [{ user: "owner" }, `${pooled}.db.example.com`],
+    [{ user: `owner.${A}` }, `${pooled}.db.example.com`],
+  ]
+  for (const [parameters, sni] of ways) {
+    const found = route(given(parameters), sni)
+    assert.deepEqual([found.branchId, found.isPooled, found.user, found.database], [A, true, "owner", "app"])
+    assert.ok(![...found.parameters.values()].some(value => value.includes("pooler")))
+  }
+  assert.equal(route(given({ user: `owner.${A}`, database: "pooler" }), undefined).isPooled, false)
+  assert.equal(route(given({ user: `my-pooler.${A}` }), undefined).isPooled, false)
+})
+
 const refusals: readonly { what: string; parameters: Record<string, string>; sni?: string }[] = [
   { what: "names no user", parameters: { database: A } },
   { what: "names no branch", parameters: { user: "owner", database: "app" }, sni: "localhost" },

@@ -7,6 +7,8 @@ import type { StartupParameters } from "./startup-packet.ts"
 export interface Route {
   /** Lower case. */
   readonly branchId: string
+  /** Whether the client shares server connections with others. */
+  readonly isPooled: boolean
   readonly user: string
   readonly database: string
   readonly applicationName: string
@@ -14,15 +16,22 @@ export interface Route {
   readonly parameters: StartupParameters
 }
 
-const UUID_LENGTH = 36
+/** Stands behind a branch's id for its pooled connections. */
+export const POOLER_SUFFIX = "-pooler"
 
-/** `name.uuid` in its two parts; a text without such an ending is all name. */
-const splitSuffix = (text: string): { name: string; branchId: string | undefined } => {
-  const dot = text.length - UUID_LENGTH - 1
-  const suffix = text.slice(dot + 1)
-  return dot > 0 && text[dot] === "." && isUuid(suffix)
-    ? { name: text.slice(0, dot), branchId: suffix.toLowerCase() }
-    : { name: text, branchId: undefined }
+/** A branch as clients name it: its id, lower case, and maybe the suffix. */
+type BranchName = string
+
+const branchNameOf = (text: string): BranchName | undefined => {
+  const name = text.toLowerCase()
+  return isUuid(name.endsWith(POOLER_SUFFIX) ? name.slice(0, -POOLER_SUFFIX.length) : name) ? name : undefined
+}
+
+/** `name.branch` in its two parts; a text without such an ending is all name. */
+const splitSuffix = (text: string): { name: string; branch: BranchName | undefined } => {
+  const dot = text.lastIndexOf(".")
+  const branch = dot > 0 ? branchNameOf(text.slice(dot + 1)) : undefined
+  return { name: branch === undefined ? text : text.slice(0, dot), branch }
 }
 
 /** The words of an `options` text: parted by white space, which a backslash takes its meaning (`pg_split_opts`). */
@@ -52,8 +61,10 @@ const refuse = (message: string, hint?: string): WireRefusal =>
 
 const decode = (latin1: string): string => Buffer.from(latin1, "latin1").toString("utf8")
 
-const pickBranch = (candidates: readonly (string | undefined)[]): string => {
-  const named = new Set(candidates.filter(candidate => candidate !== undefined))
+const pickBranch = (candidates: readonly (BranchName | undefined)[]) => {
+  const given = candidates.filter(candidate => candidate !== undefined)
+  const isPooled = given.some(name => name.endsWith(POOLER_SUFFIX))
+  const named = new Set(given.map(name => name.replace(POOLER_SUFFIX, "")))
   const [branchId] = named
   if (branchId === undefined) {
     throw refuse(
@@ -62,24 +73,24 @@ const pickBranch = (candidates: readonly (string | undefined)[]): string => {
     )
   }
   if (named.size > 1) throw refuse("the connection names more than one database branch")
-  return branchId
+  return { branchId, isPooled }
 }
 
 const databaseOf = (
   given: string | undefined,
   user: string,
-): { name: string; branchId?: string | undefined } => {
+): { name: string; branch?: BranchName | undefined } => {
   // Clients that are given no database send the name of the user, suffix and all.
   if (given === undefined || given === "" || given === user) return { name: DATABASE_NAME }
-  if (isUuid(given)) return { name: DATABASE_NAME, branchId: given.toLowerCase() }
-  return splitSuffix(given)
+  const branch = branchNameOf(given)
+  return branch === undefined ? splitSuffix(given) : { name: DATABASE_NAME, branch }
 }
 
 const REPLICATION_OFF: ReadonlySet<string> = new Set(["false", "off", "no", "0"])
 
 /**
  * Finds the branch in the user (`owner.<uuid>`), the options (`endpoint=<uuid>`), the database (`app.<uuid>` or
- * `<uuid>`) or the first label of the host name the client asked TLS for. Throws a `WireRefusal` of 28000.
+ * `<uuid>`) or the first label of the host name the client asked TLS for; `-pooler` behind it asks for the pooler. Throws a `WireRefusal` of 28000.
  */
 export const route = (given: StartupParameters, sni: string | undefined): Route => {
   const login = given.get("user") ?? ""
@@ -87,11 +98,10 @@ export const route = (given: StartupParameters, sni: string | undefined): Route 
   const user = splitSuffix(login)
   const database = databaseOf(given.get("database"), login)
   const { endpoint, rest } = takeEndpoint(given.get("options") ?? "")
-  if (endpoint !== undefined && !isUuid(endpoint)) throw refuse("the endpoint is not a branch id")
-  const explicit = [user.branchId, endpoint?.toLowerCase(), database.branchId]
-  const label = sni?.split(".", 1)[0]
-  const host = label !== undefined && isUuid(label) ? label.toLowerCase() : undefined
-  const branchId = pickBranch([...explicit, host])
+  const option = endpoint === undefined ? undefined : branchNameOf(endpoint)
+  if (endpoint !== undefined && option === undefined) throw refuse("the endpoint is not a branch id")
+  const [label = ""] = sni?.split(".", 1) ?? []
+  const { branchId, isPooled } = pickBranch([user.branch, option, database.branch, branchNameOf(label)])
 
   if (user.name.startsWith(PLATFORM_ROLE_PREFIX)) throw refuse(`role "${decode(user.name)}" is reserved`)
   const replication = given.get("replication")
@@ -105,6 +115,7 @@ export const route = (given: StartupParameters, sni: string | undefined): Route 
   }
   return {
     branchId,
+    isPooled,
     user: decode(user.name),
     database: decode(database.name),
     applicationName: decode(given.get("application_name") ?? ""),

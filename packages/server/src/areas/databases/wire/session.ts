@@ -1,30 +1,28 @@
 /** One client's connection, from its first byte to its last. */
 import type { Socket } from "node:net"
-import type { ActiveConnection } from "./activity.ts"
 import { logInBound } from "./bound-login.ts"
 import { SQLSTATE, terminated, WireRefusal, wrongPassword } from "./error-response.ts"
 import { type Greeter, type Greeting, greet } from "./greeting.ts"
-import type { WireCall, WireLimits, WireOpenRequest, WireTarget } from "./messages.ts"
+import type { LiveSession } from "./live-session.ts"
+import type { WireCall, WireLimits, WireTarget } from "./messages.ts"
 import { mockLogin } from "./mock-login.ts"
 import { createObserver, type Observer } from "./observer.ts"
+import type { Pooler } from "./pooler/pooler.ts"
+import { type ReachHost, reach } from "./reach.ts"
 import { farewell, relay } from "./relay.ts"
 import { type Route, route } from "./route.ts"
 import { encodeStartup } from "./startup-packet.ts"
-import { cancelUpstream, connectUpstream } from "./upstream.ts"
+import { cancelUpstream } from "./upstream.ts"
 import type { Verifiers } from "./verifiers.ts"
 
-/** A session that a branch's server works for. */
-export interface LiveSession extends ActiveConnection {
-  end(refusal: WireRefusal): void
-}
-
 /** What the sessions of a proxy share. */
-export interface SessionHost {
+export interface SessionHost extends ReachHost {
   readonly greeter: Greeter
   readonly limits: WireLimits
   /** For salts of users who do not exist; does not change. */
   readonly mockSecret: () => Promise<Buffer>
-  readonly open: (request: WireOpenRequest) => Promise<WireTarget>
+  /** Undefined where passwords cannot be checked here. */
+  readonly pooler: Pooler | undefined
   readonly verifiers: Verifiers
   /** Counts the session as one of its branch; throws a `WireRefusal` when that has as many as it may. */
   readonly admit: (session: LiveSession, connectionsMax: number) => void
@@ -46,6 +44,13 @@ interface Client {
   /** Called once when the client is logged in or turned away. */
   readonly settled: () => void
 }
+
+const notPooled = (): WireRefusal =>
+  new WireRefusal({
+    sqlstate: SQLSTATE.featureNotSupported,
+    message: "this installation's databases have no pooler",
+    hint: "Connect without -pooler behind the branch id.",
+  })
 
 const WAKE_FAILED = "the database cannot be started now"
 
@@ -75,23 +80,6 @@ const turnAway = async (host: SessionHost, { greeting, client, at, error }: Refu
     farewell(stream, cause)
   } finally {
     clearTimeout(late)
-  }
-}
-
-/** Opens the branch and a connection to it. */
-const reach = async (
-  host: SessionHost,
-  request: WireOpenRequest,
-  admit: (target: WireTarget) => void,
-): Promise<{ target: WireTarget; upstream: Socket }> => {
-  const target = await host.open(request)
-  admit(target)
-  try {
-    return { target, upstream: await connectUpstream(target) }
-  } catch {
-    // It may have gone to sleep between the answer and the connection; asked again it wakes.
-    const again = await host.open(request)
-    return { target: again, upstream: await connectUpstream(again) }
   }
 }
 
@@ -155,6 +143,11 @@ const connectThrough = async (client: Client, host: SessionHost, greeting: Greet
   }
   const { branchId, user, database, applicationName } = at
   const { connectionId, address: clientAddress } = client
+  if (at.isPooled) {
+    const { protocol } = wants
+    const newcomer = { greeting, at, connectionId, clientAddress, protocol, settled: client.settled }
+    return await (host.pooler?.serve(newcomer) ?? farewell(stream, notPooled()))
+  }
   const { session, start } = createSession(branchId, connectionId)
   const request = { branchId, user, database, clientAddress, connectionId }
   let reached: { target: WireTarget; upstream: Socket }

@@ -60,6 +60,11 @@ const DEFAULT_LIMITS: WireLimits = {
   startupsPerAddressMax: 256,
   startupTimeoutMs: 15_000,
   openTimeoutMs: 60_000,
+  pooledClientsMax: 1_000,
+  poolSizeMax: 20,
+  pooledServersMax: 40,
+  poolWaitTimeoutMs: 30_000,
+  poolIdleTimeoutMs: 60_000,
 }
 const IDLE_TIMEOUT_MS = 600_000
 

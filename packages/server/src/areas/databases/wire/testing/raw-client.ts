@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import type { TestContext } from "node:test"
 import { atEnd } from "../../../../kernel/db/embedded/testing/directories.ts"
+import { keysOfPassword, logIn, readMessage } from "../scram.ts"
 import { encodeStartup } from "../startup-packet.ts"
 import { GUEST } from "./cluster.ts"
 
@@ -79,6 +80,21 @@ export const openRaw = async (t: TestContext, port: number): Promise<Socket> => 
   atEnd(t, () => socket.destroy())
   await once(socket, "connect")
   return socket
+}
+
+/** Logs in with a password, up to the first ReadyForQuery. */
+export const loginByPassword = async (
+  t: TestContext,
+  { port, user, password }: { port: number; user: string; password: string },
+): Promise<RawClient> => {
+  const socket = await openRaw(t, port)
+  socket.write(encodeStartup(PROTOCOL_3_0, new Map([["user", user]])))
+  await readMessage(socket)
+  const refused = await logIn(socket, keysOfPassword(password))
+  if (refused) throw new Error(`refused: ${refused}`)
+  const client = readMessages(socket)
+  await client.until("Z")
+  return client
 }
 
 /** Logs in as the guest, up to the first ReadyForQuery; `key` is what cancels the session. */
