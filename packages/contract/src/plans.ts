@@ -13,6 +13,13 @@ export interface IncludedQuotas {
   readonly vector_ops: number | null
 }
 
+/** Plans that have no price past what they include (specification 8.3): there it ends. Others are counted and go on. */
+const ENDING: ReadonlySet<PlanName> = new Set<PlanName>(["free", "chat_plus"])
+
+/** The quota at which a plan refuses more; null where it goes on. */
+export const endOfQuota = (plan: PlanName, quota: keyof IncludedQuotas): number | null =>
+  ENDING.has(plan) ? plans[plan].included[quota] : null
+
 export interface Plan {
   readonly title: string
   /** Shared by all keys of the organization (specification 8.1). */

@@ -95,6 +95,7 @@ const exampleVectors = [
 ]
 
 const UPSERT_FAULTS = [
+  "plan_limit_reached",
   "collection_not_found",
   "dimension_mismatch",
   "batch_too_large",
@@ -275,7 +276,13 @@ export const vectors = area(
           exact: T.Boolean({ description: "Whether every vector that fits the filter was compared" }),
         }),
       },
-      faults: ["collection_not_found", "dimension_mismatch", "invalid_parameter", "vector_store_unavailable"],
+      faults: [
+        "plan_limit_reached",
+        "collection_not_found",
+        "dimension_mismatch",
+        "invalid_parameter",
+        "vector_store_unavailable",
+      ],
       meters: ["vector_ops"],
       example: {
         collection: "articles",

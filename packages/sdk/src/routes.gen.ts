@@ -345,6 +345,7 @@ export const routes = {
     create: { method: "POST", path: "/v1/organizations", body: "json", effect: "write", keyed: true },
     get: { method: "GET", path: "/v1/organizations/{org_id}", params: ["org_id"], effect: "read" },
     update: { method: "PATCH", path: "/v1/organizations/{org_id}", params: ["org_id"], body: "json", effect: "write", keyed: true },
+    setPlan: { method: "PUT", path: "/v1/organizations/{org_id}/plan", params: ["org_id"], body: "json", effect: "write" },
     delete: { method: "DELETE", path: "/v1/organizations/{org_id}", params: ["org_id"], effect: "destroy", keyed: true },
     listMembers: { method: "GET", path: "/v1/organizations/{org_id}/members", params: ["org_id"], query: ["limit","offset"], effect: "read", list: true },
     updateMember: { method: "PATCH", path: "/v1/organizations/{org_id}/members/{user_id}", params: ["org_id","user_id"], body: "json", effect: "write", keyed: true },

@@ -19,7 +19,7 @@ const HIGH = `
   databases.delete databases.pitr databases.deleteBranch databases.restoreBranch databases.resetBranch
   encryption.rotateKey email.deleteDomain email.updateSettings storage.deleteBucket storage.deleteObjects
   s3.deleteBucket s3.postBucket computers.delete functions.delete events.rotateSecret integrations.delete
-  integrations.rotateSecret integrations.createInstallationToken vectors.deleteCollection webhooks.rotateSecret`
+  organizations.setPlan integrations.rotateSecret integrations.createInstallationToken vectors.deleteCollection webhooks.rotateSecret`
   .trim()
   .split(/\s+/)
 

@@ -41,6 +41,7 @@ export const unsampled: { readonly [Name in OperationName]?: string } = {
     "names no machine by id: another tenant makes its own; areas/computers/computers.test.ts has it",
   "organizations.delete": "ends the tenant that the loop goes on with",
   "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
+  "organizations.setPlan": "is the operator's alone; core/organizations/plan.test.ts has it",
   "support.agentUpdateTicket": "is the operator's alone; areas/support/agents.test.ts has it",
   "support.agentAddComment": "is the operator's alone; areas/support/agents.test.ts has it",
   "support.agentUpdateChat": "is the operator's alone; areas/support/agents.test.ts has it",

@@ -1,4 +1,4 @@
-import { plans } from "@svc/contract"
+import { endOfQuota, plans } from "@svc/contract"
 import { LRUCache } from "lru-cache"
 import type { OrganizationFacts } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
@@ -10,9 +10,6 @@ const GB = 1024 ** 3
 /** What other processes stored is known after this time. */
 const FRESH_MS = 10_000
 const CACHED_MAX = 10_000
-
-/** Plans without a price past what they include (specification 8.3): there it ends. */
-const ENDS: ReadonlySet<string> = new Set(["free", "chat_plus"])
 
 /** Bytes that were received and are not on record yet. */
 export interface Held {
@@ -65,7 +62,7 @@ export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock)
 
   const included: Quota["included"] = ({ plan }) => {
     const gb = plans[plan].included.storage_gb
-    return { bytes: gb === null ? null : gb * GB, canExceed: !ENDS.has(plan) }
+    return { bytes: gb === null ? null : gb * GB, canExceed: endOfQuota(plan, "storage_gb") === null }
   }
 
   return {

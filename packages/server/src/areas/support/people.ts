@@ -1,5 +1,6 @@
 /** Who asks and who answers. */
 import { keyStore } from "../../core/keys/store.ts"
+import { findInstallationOrganization } from "../../core/organizations/installation.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -65,17 +66,8 @@ export interface Operator {
 export const createOperator = (named: string | undefined): Operator => {
   let known = named
 
-  /** Deleted ones count too: else, with the first one gone, the agents would be some customer's. */
   const organizationId = async (db: Db): Promise<string | undefined> => {
-    known ??= (
-      await db
-        .selectFrom("core.organizations")
-        .select("id")
-        .orderBy("created_at")
-        .orderBy("id")
-        .limit(1)
-        .executeTakeFirst()
-    )?.id
+    known ??= await findInstallationOrganization(db)
     return known
   }
 

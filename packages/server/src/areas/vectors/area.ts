@@ -4,6 +4,7 @@ import type { VectorIndexPort } from "../../ports/vectors/port.ts"
 import { defineArea } from "../../services.ts"
 import { vectorHandlers } from "./handlers.ts"
 import { createKeeper } from "./keeper.ts"
+import { createVectorQuota } from "./quota.ts"
 import { scheduleSweeps } from "./sweeper.ts"
 
 export const vectorsArea = defineArea({
@@ -15,7 +16,7 @@ export const vectorsArea = defineArea({
     const keeper = createKeeper({ index, database, log })
     scheduleSweeps({ database, index, clock, jobs })
     return {
-      operations: vectorHandlers({ database, index, keeper }),
+      operations: vectorHandlers({ database, index, keeper, quota: createVectorQuota(database.db, clock) }),
       state: () => stateOf(index),
     }
   },

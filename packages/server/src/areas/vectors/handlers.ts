@@ -7,6 +7,7 @@ import type { Condition, VectorIndexPort } from "../../ports/vectors/port.ts"
 import { collectionHandlers, findCollection, ownerOf, toStored } from "./collection-handlers.ts"
 import { readFilter } from "./filter.ts"
 import type { Keeper } from "./keeper.ts"
+import type { VectorQuota } from "./quota.ts"
 import { served, storeUnavailable } from "./served.ts"
 import { vectorStore, vectorWrites } from "./store.ts"
 import { checkBatchSize, idOf, vectorOf, writtenOf } from "./values.ts"
@@ -15,6 +16,7 @@ type Specs = typeof areas.vectors.specs
 type Search = Input<Specs["search"]>
 
 export interface VectorHandlerNeeds {
+  readonly quota: VectorQuota
   readonly database: Database
   readonly index: VectorIndexPort
   readonly keeper: Keeper
@@ -115,14 +117,17 @@ const deleteWith = ({ database, index, keeper }: VectorHandlerNeeds) => {
 }
 
 export const vectorHandlers = implement(areas.vectors, (needs: VectorHandlerNeeds) => {
-  const { index, keeper } = needs
-  const upsert = upsertWith(needs)
+  const { index, keeper, quota } = needs
+  const write = upsertWith(needs)
+  const upsert = (input: Input<Specs["upsert"]>, call: Call) =>
+    quota.within(call, input.vectors.length, () => write(input, call))
+  const search = searchWith(needs)
   const remove = deleteWith(needs)
   return {
     ...collectionHandlers(needs),
     upsert: async (input, call) => ({ upserted_count: await upsert(input, call) }),
     batchUpsert: async (input, call) => ({ count: await upsert(input, call) }),
-    search: searchWith(needs),
+    search: (input, call) => quota.within(call, 1, () => search(input, call)),
     delete: async (input, call) => ({ deleted_count: await remove(input, call) }),
 
     async get({ collection, ids, include_metadata = true, include_values = true }, call) {

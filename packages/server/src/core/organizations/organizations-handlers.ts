@@ -6,6 +6,7 @@ import { checkStepUp } from "../accounts/step-up.ts"
 import { accountStore } from "../accounts/store.ts"
 import type { KeyNews } from "../keys/events.ts"
 import type { TenantKeys } from "../secrets/tenant-keys.ts"
+import { findInstallationOrganization } from "./installation.ts"
 import { invitationHandlers } from "./invitation-handlers.ts"
 import { memberHandlers } from "./member-handlers.ts"
 import { getMembership, lockMembership, organizationTarget, toOrganization } from "./membership.ts"
@@ -63,6 +64,27 @@ export const organizationsHandlers = implement(
         await organizationStore(call.db).update(organization.id, { name })
         await announce(call, organization.id)
         return toOrganization({ ...organization, name })
+      },
+
+      async setPlan({ org_id, plan }, call) {
+        const { db, organization } = call
+        if (organization.id !== (await findInstallationOrganization(db)))
+          throw fault("role_insufficient", {
+            roles: "an owner of the organization that runs the installation",
+          })
+        const id = org_id.toLowerCase()
+        if (!(await organizationStore(db).lock(id))) throw fault("organization_not_found")
+        const before = await organizationStore(db).find(id)
+        if (!before) throw fault("organization_not_found")
+        await organizationStore(db).update(id, { plan })
+        await announce(call, id)
+        call.describe({
+          tenantId: id,
+          targets: [organizationTarget(before)],
+          metadata: { plan_before: before.plan, plan },
+        })
+        const { name, slug, created_at } = before
+        return { id, name, slug, plan, created_at: created_at.toISOString() }
       },
 
       async delete({ org_id }, call): Promise<undefined> {

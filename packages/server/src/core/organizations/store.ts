@@ -72,6 +72,14 @@ export const organizationStore = (db: Db) => {
       return row !== undefined
     },
 
+    find: (id: string): Promise<OrganizationRow | undefined> =>
+      db
+        .selectFrom("core.organizations")
+        .selectAll()
+        .where("id", "=", id)
+        .where("deleted_at", "is", null)
+        .executeTakeFirst(),
+
     update: (id: string, change: Partial<OrganizationRow>): Promise<unknown> =>
       db.updateTable("core.organizations").set(change).where("id", "=", id).execute(),
 

@@ -1,6 +1,5 @@
 /** Takes mails: checks who may send what, and stores them with the work of delivering them. */
-
-import { type PlanName, plans } from "@svc/contract"
+import { endOfQuota, type PlanName } from "@svc/contract"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
 import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Db } from "../../../kernel/db/database.ts"
@@ -62,9 +61,6 @@ export interface AcceptNeeds {
   readonly mailFrom: string
 }
 
-/** Plans without a price past what they include (specification 8.3): there it ends. */
-const ENDS: ReadonlySet<PlanName> = new Set<PlanName>(["free", "chat_plus"])
-
 const KINDS = ["to", "cc", "bcc"] as const
 
 type Envelope = Pick<RecipientRow, "kind" | "address">
@@ -82,10 +78,10 @@ const envelopeOf = (mail: NewMail): Envelope[] => {
 
 const admit = async (db: Db, { organization }: NewMail, sends: number, now: Date): Promise<void> => {
   if (sends === 0) return
-  const limit = plans[organization.plan].included.email_sends
-  const isLimited = ENDS.has(organization.plan) && limit !== null
-  const counted = await messageStore(db).countSends(organization.id, now, sends, isLimited)
-  if (isLimited && counted > limit) throw fault("plan_limit_reached", { limit, resources: "e-mails a month" })
+  const limit = endOfQuota(organization.plan, "email_sends")
+  const counted = await messageStore(db).countSends(organization.id, now, sends, limit !== null)
+  if (limit !== null && counted > limit)
+    throw fault("plan_limit_reached", { limit, resources: "e-mails a month" })
 }
 
 export const createAccept = ({ jobs, delivery, platformEvents, mailFrom, atRest }: AcceptNeeds) => {
