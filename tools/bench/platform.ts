@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 
-/** What `npm start` runs. */
+/** What `npm start` hands to Node. */
 const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: { start: string } }
-const START = scripts.start
+const START_WORDS = scripts.start.replace(/^(?:exec )?node /, "").split(" ")
 
 export const PORT = 14_800
 const READY_MS_MAX = 120_000
@@ -59,7 +59,7 @@ export const start = async (
   await demandFree(port)
   const passed = PASSED.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
   const from = performance.now()
-  const child = spawn(process.execPath, START.split(" ").slice(1), {
+  const child = spawn(process.execPath, START_WORDS, {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
       ...Object.fromEntries(passed),
