@@ -242,6 +242,25 @@ test("asked to end, it finishes what is under way, takes nothing new and is gone
   assert.equal((await client.kv.get({ key: "slow" })).value, "finished")
 })
 
+test("a caller who hangs up in the middle of an upload is no error in the log", async t => {
+  const svc = spawnSvc(t)
+  const { port } = new URL(await svc.ready)
+  const { api_key } = readFirstRun(svc.dataDir)
+  await createSvc({ apiKey: api_key, baseUrl: await svc.ready }).storage.createBucket({ name: "photos" })
+  const upload = connect(Number(port), "127.0.0.1")
+  upload.write(
+    `PUT /v1/storage/buckets/photos/objects/beach.jpg HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${api_key}\r\n` +
+      "content-type: image/jpeg\r\ncontent-length: 1000000\r\nexpect: 100-continue\r\n\r\n",
+  )
+  const [invited] = await once(upload, "data")
+  assert.match(String(invited), /^HTTP\/1\.1 100 /)
+  upload.write(Buffer.alloc(100_000), () => upload.destroy())
+  await once(upload, "close")
+  // It ends when what is under way has.
+  assert.deepEqual(await svc.stop(), { code: 0, signal: null })
+  assert.equal(svc.stderr(), "")
+})
+
 const refusesConnections = async (port: number): Promise<boolean> => {
   const socket = connect(port, "127.0.0.1")
   try {

@@ -102,6 +102,23 @@ test("fifty who ask for one name at once get one machine, and one of them made i
   assert.equal((await svc.computers.list()).total, 1)
 })
 
+test("a body may repeat the name of its path, and no other", async t => {
+  const p = await platform(t)
+  const { secret } = await p.key("acme", SCOPES)
+  const put = (path: string, name: string) =>
+    p.request(`/v1/computers/by-name/${path}`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+      body: JSON.stringify({ name, ...SMALL }),
+    })
+  assert.equal((await put("web-1", "web-1")).status, 201)
+  const other = await put("web-1", "web-2")
+  assert.deepEqual(
+    [other.status, ((await other.json()) as { code: string }).code],
+    [400, "validation_failed"],
+  )
+})
+
 test("files are read as base64 and written anywhere on the machine, with mode and owner", async t => {
   const p = await platform(t)
   const svc = await p.client("acme", ...SCOPES)
