@@ -152,6 +152,8 @@ test("a lower role or other projects end the keys that go beyond them, and no ot
     return idsOf(keys)
   }
 
+  await refused(updateMember({ ...place, role: "member", keys: "hand_over" }), "missing_parameter")
+  await refused(memberKeys({ ...place, role: "admin", project_ids: project }), "invalid_parameter")
   assert.deepEqual(await change({ role: "member" }), [wide.id])
   assert.equal(await use(p, wide.secret), "api_key_revoked")
   assert.deepEqual(await change({ project_ids: [project], keys: "hand_over", keys_to: owner.id }), [there.id])
