@@ -70,7 +70,7 @@ const databaseFields = {
   name: T.String(),
   project_id: Id,
   tenant_id: Id,
-  pg_version: T.Integer(),
+  pg_version: T.Integer({ enum: [...PG_VERSIONS] }),
   isolation: OneOf(ISOLATION_TIERS),
   state: OneOf(["active", "deleted"]),
   compute_state: ComputeState,

@@ -277,6 +277,7 @@ export const organizations = area(
       },
       secrets: ["token"],
       faults: [
+        "invalid_parameter",
         "organization_not_found",
         "role_insufficient",
         "member_exists",

@@ -104,8 +104,12 @@ const largest = (bytes: number): string =>
 
 /** An absent body counts as an empty object, and where bytes are expected as none of them. */
 const needsFields = (body: TSchema): boolean => {
-  const { required = [], [EITHER_OR]: rules = [] } = body as { required?: string[]; [EITHER_OR]?: EitherOr[] }
-  return required.length > 0 || rules.some(({ rule }) => rule !== "at-most-one")
+  const {
+    required = [],
+    minProperties = 0,
+    [EITHER_OR]: rules = [],
+  } = body as { required?: string[]; minProperties?: number; [EITHER_OR]?: EitherOr[] }
+  return required.length > 0 || minProperties > 0 || rules.some(({ rule }) => rule !== "at-most-one")
 }
 
 /** Undefined for an operation that reads no body. */
