@@ -1,0 +1,29 @@
+"""What `npm run schemathesis` adds to schemathesis."""
+
+import uuid
+
+import schemathesis
+
+KEY = "Idempotency-Key"
+
+schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Each request is an act of its own: a key that two acts share is refused, as it has to be."""
+    if case.headers and case.headers.get(KEY):
+        case.headers[KEY] = str(uuid.uuid4())
+
+
+@schemathesis.check
+def refusals_are_declared(ctx, response, case):
+    """A valid request is refused only by a code that its operation declares, for what no schema says."""
+    meta = case.meta
+    if meta is None or not meta.generation.mode.is_positive:
+        return
+    code = (response.headers.get("x-error-code") or [None])[0]
+    allowed = case.operation.definition.raw.get("x-svc-refusals", [])
+    is_postgres = code is not None and len(code) == 5 and "invalid_sql" in allowed
+    if response.status_code in (400, 402, 412, 413, 416) and code not in allowed and not is_postgres:
+        raise AssertionError(f"refused as {code}, though the request fits the schema")
