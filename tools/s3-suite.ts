@@ -135,4 +135,4 @@ process.stdout.write(
 )
 if (!isWhole)
   for (const [marker, reason] of Object.entries(LEFT_OUT)) process.stdout.write(`- ${marker}: ${reason}\n`)
-process.exitCode = code
+process.exit(code)
