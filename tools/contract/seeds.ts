@@ -2,6 +2,7 @@
 import { allOperations, isOurs } from "@svc/contract"
 import { createSvc, type OperationName } from "@svc/sdk"
 import { renderOpenApi } from "../../packages/server/src/kernel/edges/openapi.ts"
+import { startTestServer } from "../../packages/server/src/testing/database.ts"
 import { everyScope, platform } from "../../packages/server/src/testing/platform.ts"
 import type { SampleWorld } from "../../packages/server/src/testing/sample-world.ts"
 import { samples } from "../../packages/server/src/testing/samples.ts"
@@ -63,6 +64,9 @@ const seededDocument = (baseUrl: string, projectId: string): OpenApi => {
 
 export const startSeededServer = async (): Promise<SeededServer> => {
   const opened = new AsyncDisposableStack()
+  // A server that the platform starts for itself would keep this process from ending.
+  const postgres = opened.use(await startTestServer())
+  process.env.SVC_TEST_SERVER = postgres.url
   const server = await platform({ after: end => opened.defer(async () => void (await end())) })
   const headers = await server.session(TENANT)
   const { secret: key } = await server.key(TENANT, everyScope)
