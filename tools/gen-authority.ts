@@ -86,9 +86,10 @@ and no push key: what would be made by the first use is a refusal, or 404 \`data
 A key may be bound to a project, and a member limited to some. What belongs to a **project** is, for another project's keys and
 members, like what never existed; a call in no project, by a key of the whole organization, has things of the organization's own.
 What belongs to the **organization** is shared by its projects: their keys read it, and 403 \`organization_reach_required\` is the
-answer where they would change it: ${names(allOperations.filter(operation => takesOrganization(operation) && operation.belongs === "organization"))}.
+answer where they would change it, unless an owner or administrator made them with \`organization_reach\`, as the first start
+does with the installation's first key: ${names(allOperations.filter(operation => takesOrganization(operation) && operation.belongs === "organization"))}.
 What is the **caller's** is the key's or the person's own: its inbox, tickets, approvals. What is the **installation's** is
-everybody's, or takes \`admin:full\` in the organization that runs it, without a project.
+everybody's, or takes \`admin:full\` in the organization that runs it, with the organization's reach.
 
 ${belongings()}
 
@@ -96,7 +97,7 @@ A mail template belongs to the project it was made in, or to the organization, w
 those limited to no project change. A text is decrypted in the project in which it was encrypted; one that was encrypted in no
 project, or before texts belonged to projects, by a key of the whole organization that names none. A person sees all tickets and
 chats of the organization, or the own ones where limited to projects; a key sees those that it opened, or that a key opened from
-which it was rotated, and all with \`admin:full\` and no project. Operations of signed-in people look at the role besides.
+which it was rotated, and all with \`admin:full\` and the organization's reach. Operations of signed-in people look at the role besides.
 
 ## High-risk operations
 

@@ -18,6 +18,10 @@ const keyFields = {
   scopes: T.Array(T.String()),
   organization_id: Id,
   project_id: Nullable(Id),
+  organization_reach: T.Boolean({
+    description:
+      "Whether it changes what belongs to the whole organization; always true of a key bound to no project",
+  }),
   read_only: T.Boolean(),
   ip_allowlist: T.Array(T.String()),
   require_approval: T.Boolean(),
@@ -68,6 +72,14 @@ export const keys = area(
         type: KeyTypeSchema,
         scopes: T.Optional(Scopes),
         project_id: T.Optional(Nullable(Id)),
+        organization_reach: T.Optional(
+          T.Boolean({
+            default: false,
+            description:
+              "A key bound to a project changes what belongs to the whole organization too, such as mail domains. Only owners " +
+              "and administrators make one",
+          }),
+        ),
         read_only: T.Optional(T.Boolean({ default: false })),
         ip_allowlist: T.Optional(Cidrs),
         require_approval: T.Optional(T.Boolean({ default: false })),

@@ -173,13 +173,13 @@ export const permissionFaults = {
   },
   org_wide_key_forbidden: {
     status: 403,
-    text: "only owners and administrators may create keys for the whole organization",
-    help: "Choose a project for the key, or ask an owner or administrator.",
+    text: "only owners and administrators may create keys that reach the whole organization",
+    help: "Choose a project for the key and no `organization_reach`, or ask an owner or administrator.",
   },
   organization_reach_required: {
     status: 403,
     text: "this belongs to the whole organization, and your key or membership is limited to a project",
-    help: "All projects of an organization share it, so it is changed with a key that is bound to no project, or by a member who is limited to none. `docs/generated/authority.md` lists what belongs to the organization.",
+    help: "All projects of an organization share it, so it is changed with a key that is bound to no project or was made with `organization_reach`, or by a member who is limited to no project. `docs/generated/authority.md` lists what belongs to the organization.",
   },
   project_not_in_organization: {
     status: 403,

@@ -62,6 +62,8 @@ export const firstRun = async (needs: {
       ...unrestricted,
       organization_id: founded.organizationId,
       project_id: founded.projectId,
+      // One key for a whole cloud.
+      organization_reach: true,
       type: "full_access",
       name: "first key",
       scopes: [...dataPlaneScopes],

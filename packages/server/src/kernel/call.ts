@@ -57,6 +57,8 @@ export interface Principal {
   readonly project: ProjectFacts | null
   /** The projects a restricted member may enter; null: all. */
   readonly projectIds: ReadonlySet<string> | null
+  /** Whether the caller changes what belongs to the whole organization. */
+  readonly organizationReach: boolean
   readonly readOnly: boolean
   readonly requireApproval: boolean
   readonly allowlist: BlockList | null

@@ -102,6 +102,7 @@ export const anonymous: Principal = Object.freeze({
   held: heldMask([]),
   project: null,
   projectIds: null,
+  organizationReach: false,
   readOnly: false,
   requireApproval: false,
   allowlist: null,

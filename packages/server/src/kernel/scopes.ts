@@ -5,10 +5,6 @@ import { fault } from "./fault.ts"
 export const holds = ({ held }: Pick<Principal, "held">, scope: Scope): boolean =>
   admits(held, acceptedMask(scope))
 
-/** Whether the key is bound to a project, or the person may enter only some. */
-export const isLimited = ({ project, projectIds }: Pick<Principal, "project" | "projectIds">): boolean =>
-  project !== null || projectIds !== null
-
 /** For what a call does beside that which its declaration names: it takes the scope of that as well. */
 export const requireScope = ({ principal }: { readonly principal: Principal }, scope: Scope): void => {
   if (!holds(principal, scope)) throw fault("missing_scope", { scopes: scope })

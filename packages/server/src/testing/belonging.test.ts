@@ -58,6 +58,7 @@ test("what belongs to the organization or the installation is changed by nobody 
   const { organizationId, projectId } = await p.tenant("acme")
   const { secret: bound } = await p.key("acme", everyScope)
   const { secret: wide } = await p.key("acme", everyScope, { project_id: null })
+  const { secret: reaching } = await p.key("acme", everyScope, { organization_reach: true })
   const owner = await p.person("acme")
   const member = await p.session("acme", "member")
   const { data } = (await (await p.request("/v1/account", { headers: member })).json()) as {
@@ -73,7 +74,8 @@ test("what belongs to the organization or the installation is changed by nobody 
     const codeOf = (headers: Record<string, string>) => knock(operation, headers, organizationId)
     const takes = takesOrganization(operation)
     assert.equal((await codeOf({ authorization: `Bearer ${bound}` })) === refused, takes)
-    assert.notEqual(await codeOf({ authorization: `Bearer ${wide}` }), refused)
+    for (const secret of [wide, reaching])
+      assert.notEqual(await codeOf({ authorization: `Bearer ${secret}` }), refused)
     const asMember = await codeOf({ ...member, ...naming })
     if (asMember !== "missing_scope") assert.equal(asMember === refused, takes)
   })

@@ -4,7 +4,6 @@ import { checkLeads } from "../../core/organizations/rules.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { isLimited } from "../../kernel/scopes.ts"
 import type { Inbox } from "./store.ts"
 
 const KNOWN_MAX = 10_000
@@ -72,7 +71,7 @@ export const createRecipients = () => {
     /** The same, for what a person has in all projects: devices and preferences. */
     async settingsOf(call: Call, named: string | undefined): Promise<Inbox> {
       const inbox = await this.inbox(call, named)
-      if (inbox.isOthers && isLimited(call.principal)) throw fault("organization_reach_required")
+      if (inbox.isOthers && !call.principal.organizationReach) throw fault("organization_reach_required")
       return inbox
     },
 

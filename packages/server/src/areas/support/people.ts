@@ -4,7 +4,7 @@ import { findInstallationOrganization } from "../../core/organizations/installat
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { holds, isLimited } from "../../kernel/scopes.ts"
+import { holds } from "../../kernel/scopes.ts"
 import type { Reach } from "./ticket-store.ts"
 
 export interface Person {
@@ -47,7 +47,7 @@ export const askerOf = async (call: Call): Promise<Asker> => {
 export const reachOf = async ({ db, organization, principal }: Call): Promise<NonNullable<Reach>> => {
   const organizationId = organization.id
   const seesAll = principal.session !== null || holds(principal, "admin:full")
-  if (seesAll && !isLimited(principal)) return { organizationId }
+  if (seesAll && principal.organizationReach) return { organizationId }
   if (principal.user) return { organizationId, askers: [principal.user.id] }
   return { organizationId, askers: await keyStore(db).versionsOf(organizationId, principal.id) }
 }

@@ -31,7 +31,8 @@ const nothing = { scopes: Object.freeze([]), held: heldMask([]) }
 
 /** What the person may do in the organization that this request acts in; nothing without one. */
 const inOrganization = (membership: MembershipRow | undefined) => {
-  if (!membership) return { organization: null, role: null, projectIds: null, ...nothing }
+  if (!membership)
+    return { organization: null, role: null, projectIds: null, organizationReach: false, ...nothing }
   const plan = membership.plan as PlanName
   const role = membership.role as Role
   return {
@@ -43,6 +44,7 @@ const inOrganization = (membership: MembershipRow | undefined) => {
     },
     role,
     projectIds: membership.project_ids && new Set(membership.project_ids),
+    organizationReach: membership.project_ids === null,
     ...ceilings[role],
   }
 }

@@ -22,6 +22,7 @@ import {
   checkMayManage,
   checkMayRotate,
   expiryOf,
+  hasOrganizationReach,
   scopesFor,
   shrunkScopes,
   statusOf,
@@ -38,6 +39,7 @@ const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
   scopes: row.scopes.filter(isScope),
   organization_id: row.organization_id,
   project_id: row.project_id,
+  organization_reach: hasOrganizationReach(row),
   read_only: row.read_only,
   ip_allowlist: row.ip_allowlist,
   require_approval: row.require_approval,
@@ -125,7 +127,8 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       const { organization, principal, now } = call
       const project_id = input.project_id?.toLowerCase() ?? null
       if (input.type === "oauth") throw notByHand()
-      checkMayCreate(principal, project_id)
+      const organization_reach = input.organization_reach ?? false
+      checkMayCreate(principal, { project_id, organization_reach })
       if (input.type === "publishable" && project_id === null) throw fault("project_required")
       // Not from the cache: a transaction that waits for another connection can wait for itself.
       if (project_id !== null && !(await projectStore(call.db).find(organization.id, project_id))) {
@@ -141,6 +144,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       const { row, secret } = await mintKey(call.db, now, {
         organization_id: organization.id,
         project_id,
+        organization_reach,
         type: input.type,
         name: input.name,
         scopes,

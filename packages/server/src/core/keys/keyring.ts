@@ -13,6 +13,7 @@ import type { Db } from "../../kernel/db/database.ts"
 import { parseCidrs } from "../../kernel/edges/client-address.ts"
 import { fault } from "../../kernel/fault.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import { hasOrganizationReach } from "./rules.ts"
 import { isWellFormed, secretHash } from "./secret.ts"
 import { type KeyWithTenant, keyStore } from "./store.ts"
 
@@ -60,6 +61,7 @@ const toPrincipal = (row: KeyWithTenant): Principal => {
     held: heldMask(expandScopes(scopes)),
     project: row.project_id === null ? null : { id: row.project_id, name: row.project_name ?? "" },
     projectIds: null,
+    organizationReach: hasOrganizationReach(row),
     readOnly: row.read_only,
     requireApproval: row.require_approval,
     allowlist: row.ip_allowlist.length === 0 ? null : parseCidrs(row.ip_allowlist),

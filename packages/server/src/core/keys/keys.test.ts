@@ -153,6 +153,9 @@ test("who may make a key depends on the role and on the projects a member is res
   await make("admin", {})
   await make("member", { project_id: projectId })
   await refused(make("member", {}), "org_wide_key_forbidden")
+  const reaching = { project_id: projectId, organization_reach: true }
+  await refused(make("member", reaching), "org_wide_key_forbidden")
+  assert.equal((await make("admin", reaching)).organization_reach, true)
   await refused(make("member", { project_id: projectId, scopes: ["billing:write"] }), "scope_exceeds_creator")
   await refused(make("viewer", { project_id: projectId }), "role_insufficient")
   await refused(make("owner", { project_id: foreign.projectId }), "project_not_in_organization")

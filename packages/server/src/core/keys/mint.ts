@@ -6,6 +6,7 @@ import { type KeyRow, keyStore } from "./store.ts"
 
 /** A key that may do all that its scopes say, for as long as it is not revoked. */
 export const unrestricted = {
+  organization_reach: false,
   read_only: false,
   require_approval: false,
   ip_allowlist: [],

@@ -129,12 +129,18 @@ test("scopes only shrink: nothing a key could not do before can it do after", ()
 })
 
 test("who may create a key, and where", () => {
-  const create = (role: Role | null, restrictedTo: string[] | null, projectId: string | null) =>
-    outcome(() => checkMayCreate(person(role, restrictedTo), projectId))
+  const create = (
+    role: Role | null,
+    restrictedTo: string[] | null,
+    project_id: string | null,
+    organization_reach = false,
+  ) => outcome(() => checkMayCreate(person(role, restrictedTo), { project_id, organization_reach }))
   for (const role of ["owner", "admin"] as const) {
     assert.equal(create(role, null, null), "ok")
     assert.equal(create(role, null, HERE), "ok")
+    assert.equal(create(role, null, HERE, true), "ok")
   }
+  assert.equal(create("member", null, HERE, true), "org_wide_key_forbidden")
   assert.equal(create("member", null, HERE), "ok")
   assert.equal(create("member", null, null), "org_wide_key_forbidden")
   assert.equal(create("member", [HERE], HERE), "ok")
@@ -165,15 +171,19 @@ test("who may change or revoke a key", () => {
 
 test("nobody gets a secret by rotation that they could not have by creation", () => {
   for (const role of roles) {
-    for (const project_id of [null, HERE]) {
+    for (const [project_id, organization_reach] of [
+      [null, false],
+      [HERE, false],
+      [HERE, true],
+    ] as const) {
       for (const scope of scopeNames) {
         const who = person(role)
         const create = outcome(() => {
-          checkMayCreate(who, project_id)
+          checkMayCreate(who, { project_id, organization_reach })
           scopesFor("secret", [scope], who)
         })
-        const rotate = outcome(() => checkMayRotate(who, { project_id, scopes: [scope] }))
-        assert.equal(rotate, create, `${role} ${project_id} ${scope}`)
+        const rotate = outcome(() => checkMayRotate(who, { project_id, organization_reach, scopes: [scope] }))
+        assert.equal(rotate, create, `${role} ${project_id} ${organization_reach} ${scope}`)
       }
     }
   }

@@ -124,18 +124,29 @@ export const checkMayManage = (principal: Principal, key: Pick<KeyRow, "project_
     throw fault("role_insufficient", { roles: "owner or admin" })
 }
 
-/** Org-wide keys are for owners and admins (specification 5.1); a restricted member stays in its projects. */
-export const checkMayCreate = (principal: Principal, projectId: string | null) => {
+/** Whether the key changes what belongs to the whole organization. */
+export const hasOrganizationReach = (key: Pick<KeyRow, "project_id" | "organization_reach">): boolean =>
+  key.project_id === null || key.organization_reach
+
+/** Keys with the organization's reach are for owners and admins (specification 5.1); a restricted member stays in its projects. */
+export const checkMayCreate = (
+  principal: Principal,
+  key: Pick<KeyRow, "project_id" | "organization_reach">,
+) => {
+  const projectId = key.project_id
   if (principal.role === "viewer" || principal.role === null)
     throw fault("role_insufficient", { roles: "owner, admin or member" })
-  if (projectId === null && !MANAGERS.has(principal.role)) throw fault("org_wide_key_forbidden")
+  if (hasOrganizationReach(key) && !MANAGERS.has(principal.role)) throw fault("org_wide_key_forbidden")
   if (projectId !== null && principal.projectIds && !principal.projectIds.has(projectId)) {
     throw fault("project_not_in_organization")
   }
 }
 
 /** Whoever rotates a key gets to see the new secret, so it takes all that creating the key would. */
-export const checkMayRotate = (principal: Principal, key: Pick<KeyRow, "project_id" | "scopes">) => {
-  checkMayCreate(principal, key.project_id)
+export const checkMayRotate = (
+  principal: Principal,
+  key: Pick<KeyRow, "project_id" | "organization_reach" | "scopes">,
+) => {
+  checkMayCreate(principal, key)
   within(key.scopes.filter(isScope), principal)
 }

@@ -1,8 +1,8 @@
-import { sql } from "kysely"
+import { type Selectable, sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
-export type KeyRow = Tables["core.api_keys"]
+export type KeyRow = Selectable<Tables["core.api_keys"]>
 
 export interface KeyWithTenant extends KeyRow {
   organization_name: string

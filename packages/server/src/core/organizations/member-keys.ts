@@ -2,6 +2,7 @@ import { expandScopes, isScope, type KeyType, type Role, roleCeiling } from "@sv
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { announceEndOfKeys, type KeyNews } from "../keys/events.ts"
+import { hasOrganizationReach } from "../keys/rules.ts"
 import { isOfPerson, type KeyRow, keyStore } from "../keys/store.ts"
 import { isLeading } from "./rules.ts"
 import { organizationStore } from "./store.ts"
@@ -30,7 +31,8 @@ const exceeds = (key: KeyRow, rights: Rights): boolean => {
   if (!rights) return true
   const ceiling = roleCeiling(rights.role)
   if ([...expandScopes(key.scopes.filter(isScope))].some(scope => !ceiling.has(scope))) return true
-  if (key.project_id === null) return !isLeading(rights.role)
+  if (hasOrganizationReach(key) && !isLeading(rights.role)) return true
+  if (key.project_id === null) return false
   return rights.projectIds !== null && !rights.projectIds.includes(key.project_id)
 }
 

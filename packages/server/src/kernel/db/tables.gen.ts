@@ -49,6 +49,7 @@ export interface Tables {
     rotated_from_id: string | null
     grace_expires_at: Date | null
     revoked_at: Date | null
+    organization_reach: Generated<boolean>
   }
   "core.approvals": {
     id: string

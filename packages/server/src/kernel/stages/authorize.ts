@@ -4,7 +4,6 @@ import type { Exchange, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
 import { isUuid } from "../id.ts"
 import type { Projects } from "../needs.ts"
-import { isLimited } from "../scopes.ts"
 
 /** A tenant id in the request must be the caller's, and is compared before anything is looked up by it. */
 export const checkTenant = ({ organization }: Exchange, tenantId: unknown) => {
@@ -39,7 +38,8 @@ export const authorize =
       throw fault("missing_scope", { scopes: describeScopes(operation.scope) })
     }
     if ("tenant_id" in exchange.incoming.params) checkTenant(exchange, exchange.incoming.params.tenant_id)
-    if (exchange.bound.takesOrganization && isLimited(principal)) throw fault("organization_reach_required")
+    if (exchange.bound.takesOrganization && !principal.organizationReach)
+      throw fault("organization_reach_required")
     if (operation.project === "none" || !organization) return undefined
 
     const named = namedProject(exchange)

@@ -4,7 +4,6 @@ import { isUniqueViolation } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
-import { isLimited } from "../../../kernel/scopes.ts"
 import { readAddress, shown } from "../sending/addresses.ts"
 import type { Renderer } from "./renderer.ts"
 import { missingVariables, mistypedVariables, withDefaults } from "./rules.ts"
@@ -78,7 +77,8 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
   /** What a project sends from and does not own is changed by those who are limited to no project. */
   const findToChange = async (call: Call, id: string): Promise<TemplateRow> => {
     const row = await find(call, id)
-    if (row.project_id === null && isLimited(call.principal)) throw fault("organization_reach_required")
+    if (row.project_id === null && !call.principal.organizationReach)
+      throw fault("organization_reach_required")
     return row
   }
 
