@@ -144,10 +144,12 @@ test("guesses from elsewhere do not lock the owner out, and a hundred from many 
   assert.equal(await loginFrom(p, HOME, known, PASSWORD), "in")
   /** 99 places have guessed; one more does. */
   const guessAt = async (address: string) => {
-    const row = { account: accountHash(address), source: ELSEWHERE, failures: 99, locked_until: null }
+    const place = { account: accountHash(address), source: ELSEWHERE }
+    const count = { failures: 99, locked_until: null, updated_at: new Date(p.clock.now()) }
     await p.database.db
       .insertInto("core.login_failures")
-      .values({ ...row, updated_at: new Date(p.clock.now()) })
+      .values({ ...place, ...count })
+      .onConflict(known => known.columns(["account", "source"]).doUpdateSet(count))
       .execute()
     assert.equal(await loginFrom(p, "203.0.113.1", address, "a wrong password"), "invalid_credentials")
     return await loginFrom(p, "198.51.100.2", address, PASSWORD)

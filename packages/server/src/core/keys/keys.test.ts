@@ -96,6 +96,7 @@ test("a key tells who made it, for what, and until when: 90 days unless told", a
     scopes: ["kv:read"],
     organization_id: organizationId,
     project_id: projectId,
+    organization_reach: false,
     read_only: false,
     ip_allowlist: [],
     require_approval: false,
