@@ -14,3 +14,22 @@ export const createTurns = (atOnce: number) => {
     }
   }
 }
+
+/** Runs what has the same key one after the other. */
+export type TurnsByKey = ReturnType<typeof createTurnsByKey>
+
+export const createTurnsByKey = () => {
+  const last = new Map<string, Promise<unknown>>()
+  return async <Result>(key: string, task: () => Promise<Result>): Promise<Result> => {
+    const before = last.get(key)
+    const turn = Promise.resolve(before)
+      .catch(() => undefined)
+      .then(task)
+    last.set(key, turn)
+    try {
+      return await turn
+    } finally {
+      if (last.get(key) === turn) last.delete(key)
+    }
+  }
+}

@@ -4,6 +4,7 @@ import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import { defineArea, type Services } from "../../services.ts"
 import { adviceHandlers } from "./advice/handlers.ts"
@@ -146,6 +147,7 @@ export const databasesArea = defineArea({
     const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log, tenants }))
     const making = createMaking({ database, changes, engine, box, platformEvents })
     const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
+    const inTurn = createTurnsByKey()
     const swap = createSwap({
       database,
       changes,
@@ -155,6 +157,7 @@ export const databasesArea = defineArea({
       directory,
       making,
       namesEarlierHistory,
+      inTurn,
       log,
     })
     const provision = createProvision({ database, making })
@@ -196,6 +199,7 @@ export const databasesArea = defineArea({
         namesEarlierHistory,
         provision,
         swap,
+        inTurn,
         sessions,
         payloads,
       },

@@ -12,6 +12,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
+import type { TurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
@@ -37,6 +38,8 @@ export interface DatabaseHandlerNeeds {
   readonly namesEarlierHistory: NamesEarlierHistory
   readonly provision: Provision
   readonly swap: Swap
+  /** By database: what gives a branch a volume or its passwords. */
+  readonly inTurn: TurnsByKey
   readonly payloads: Payloads
   readonly graceSeconds: number
   /** PEM; null where the operator's certificate is used. */
@@ -93,6 +96,20 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     })
     if (!found) throw fault("branch_not_found")
     return found
+  }
+
+  /** Sets new passwords in the server, then on record. What runs at the same time would leave those of one in each. */
+  const newPassword = async (call: Call, id: string, branchId: string): Promise<string> => {
+    // A restore may have given the branch another volume before its turn came.
+    const { organizationId, volume } = await readyBranch(call, id, branchId)
+    const credentials = newCredentials()
+    await served(() => engine.setCredentials(volume, credentials))
+    const sealed = await box.seal(organizationId, sealedFor(branchId), JSON.stringify(credentials))
+    await databaseStore(call.db).updateBranch(organizationId, branchId, {
+      credentials: sealed,
+      updated_at: call.now,
+    })
+    return credentials.owner
   }
 
   const shown = async (call: Call, id: string) => payloads.database(await getDatabase(call, id))
@@ -212,25 +229,12 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     }),
 
     resetPassword: outsideTransaction(async ({ id, branch_id }, call) => {
-      const branch = await readyBranch(call, id, branch_id)
-      call.describe({ targets: [databaseTarget({ id, name: branch.databaseName })] })
-      const credentials = newCredentials()
-      await served(() => engine.setCredentials(branch.volume, credentials))
-      const sealed = await box.seal(
-        branch.organizationId,
-        sealedFor(branch.branchId),
-        JSON.stringify(credentials),
-      )
-      await databaseStore(call.db).updateBranch(branch.organizationId, branch.branchId, {
-        credentials: sealed,
-        updated_at: call.now,
-      })
+      const { databaseId, databaseName, branchId } = await readyBranch(call, id, branch_id)
+      call.describe({ targets: [databaseTarget({ id, name: databaseName })] })
+      const password = await needs.inTurn(databaseId, () => newPassword(call, id, branchId))
       await announce(call, id)
       changes.applied(DATABASE_TOPIC, id)
-      return {
-        connection: payloads.connection(branch.branchId),
-        ...payloads.secrets(branch.branchId, credentials.owner),
-      }
+      return { connection: payloads.connection(branchId), ...payloads.secrets(branchId, password) }
     }),
 
     async recoveryWindow({ id, branch_id }, call) {

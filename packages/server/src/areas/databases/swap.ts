@@ -5,6 +5,7 @@ import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
+import type { TurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, RecoveryPoint } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
@@ -37,9 +38,11 @@ export const createSwap = (needs: {
   directory: Directory
   making: Making
   namesEarlierHistory: NamesEarlierHistory
+  /** By database: what gives a branch a volume or its passwords. */
+  inTurn: TurnsByKey
   log: Logger
 }): Swap => {
-  const { database, changes, engine, box, compute, making, log } = needs
+  const { database, changes, engine, box, compute, making, inTurn, log } = needs
 
   /** The branch's old volume, as a branch of its own with a password of its own. */
   const keep = async (branch: ReadyBranch, name: string, now: Date) => {
@@ -63,8 +66,6 @@ export const createSwap = (needs: {
       updated_at: now,
     }
   }
-
-  const inTurn = createTurns()
 
   /** As they are when their turn has come: another request may have given them new volumes meanwhile. */
   const current = async (branch: ReadyBranch): Promise<ReadyBranch> => {
@@ -120,21 +121,4 @@ export const createSwap = (needs: {
   }
 
   return { restore: (call, request) => inTurn(request.branch.databaseId, () => restore(call, request)) }
-}
-
-/** One after the other for the same key. */
-const createTurns = () => {
-  const last = new Map<string, Promise<unknown>>()
-  return async <Result>(key: string, task: () => Promise<Result>): Promise<Result> => {
-    const before = last.get(key)
-    const turn = Promise.resolve(before)
-      .catch(() => undefined)
-      .then(task)
-    last.set(key, turn)
-    try {
-      return await turn
-    } finally {
-      if (last.get(key) === turn) last.delete(key)
-    }
-  }
 }

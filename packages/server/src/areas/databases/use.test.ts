@@ -146,6 +146,18 @@ test("a new password lets in, and the old one no more", async t => {
   assert.deepEqual((await svc.sql.execute({ sql: "SELECT 1 AS n", database_id: made.id })).rows, [{ n: 1 }])
 })
 
+test("new passwords that are asked for at once are given one after the other, and the last one lets in", async t => {
+  const p = await platform(t)
+  const svc = await acme(p)
+  const { id } = await svc.databases.create({ name: "orders" })
+  const asked = await Promise.all(Array.from({ length: 6 }, () => svc.databases.resetPassword({ id })))
+  const entered = await Promise.allSettled(asked.map(({ connection_uri = "" }) => connect(t, connection_uri)))
+  assert.equal(entered.filter(({ status }) => status === "fulfilled").length, 1)
+  const { secret } = await p.key("acme", everything, { read_only: true })
+  for (const client of [svc, p.as(secret)])
+    assert.deepEqual((await client.sql.execute({ sql: "SELECT 1 AS n", database_id: id })).rows, [{ n: 1 }])
+})
+
 test("a read-only key reads, and writes nothing by any statement", async t => {
   const p = await platform(t)
   const svc = await acme(p)

@@ -159,11 +159,12 @@ test("no operation takes the inbox of a stranger, and members name no inbox but 
     assert.deepEqual(refused, [403, "role_insufficient"])
   // A service key of the whole organization may, because it acts for the app; one of a project is for that alone.
   const bound = await p.client("acme", ...BOTH)
-  for (const attempt of [
+  const settings = [
     bound.notifications.listDevices({ user_id: bob.id }),
     bound.notifications.updatePreferences({ user_id: bob.id }),
-  ])
-    assert.deepEqual(await refusal(attempt), [403, "organization_reach_required"])
+  ]
+  for (const refused of await Promise.all(settings.map(refusal)))
+    assert.deepEqual(refused, [403, "organization_reach_required"])
   await key.notifications.send({ title: "shared", to: bob.id })
   const { id: ours } = await bound.notifications.send({ title: "ours", to: bob.id })
   const seen = await bound.notifications.list({ user_id: bob.id })
