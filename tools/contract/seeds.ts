@@ -7,7 +7,6 @@ import { everyScope, platform } from "../../packages/server/src/testing/platform
 import type { SampleWorld } from "../../packages/server/src/testing/sample-world.ts"
 import { samples } from "../../packages/server/src/testing/samples.ts"
 import { watchedFetch } from "../../packages/server/src/testing/watch.ts"
-
 import { refusalsOf } from "./exclusions.ts"
 
 export type Input = Readonly<Record<string, unknown>>
@@ -69,7 +68,7 @@ export const startSeededServer = async (): Promise<SeededServer> => {
   process.env.SVC_TEST_SERVER = postgres.url
   const server = await platform({ after: end => opened.defer(async () => void (await end())) })
   const headers = await server.session(TENANT)
-  const { secret: key } = await server.key(TENANT, everyScope)
+  const { secret: key } = await server.key(TENANT, everyScope, { organization_reach: true })
   const person = createSvc({ baseUrl: server.url, fetch: watchedFetch, retries: 0, headers })
   const wide = await server.wide(TENANT, ...everyScope)
   const inputs = await makeInputs({ platform: server, person, key: server.as(key), wide, tenant: TENANT })
