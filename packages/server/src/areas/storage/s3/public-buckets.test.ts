@@ -8,6 +8,7 @@ import {
   PutBucketAclCommand,
 } from "@aws-sdk/client-s3"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
+import { noteReply } from "../../../testing/watch.ts"
 import { ask } from "./testing/signing.ts"
 import { accessOf, openWorld, type S3World } from "./testing/world.ts"
 
@@ -17,6 +18,9 @@ const codeOf = (text: string): string | undefined => /<Code>(\w+)<\/Code>/.exec(
 const anybody = async (p: TestPlatform, target: string, init: RequestInit = {}) => {
   const response = await p.request(target, init)
   const text = await response.text()
+  // Requests without credentials are answered by the operations of this path.
+  const declared = new URL(target.replace(/^\/s3\//, "/s3-public/"), p.url).href
+  noteReply(init.method ?? "GET", declared, response.status, response.headers.get("x-error-code"))
   return {
     status: response.status,
     code: codeOf(text),
@@ -46,6 +50,14 @@ test("anybody reads the objects of a public bucket by path and by host name, wit
   assert.deepEqual([head.status, head.headers.get("content-length")], [200, "11"])
   const range = await anybody(p, path, { headers: { range: "bytes=0-3" } })
   assert.deepEqual([range.status, range.text], [206, "deep"])
+  for (const [status, target, headers] of [
+    [206, path, { range: "bytes=0-3" }],
+    [304, path, { "if-none-match": etag }],
+    [404, `${path}/missing`, {}],
+    [412, path, { "if-match": '"other"' }],
+    [416, path, { range: "bytes=90-" }],
+  ] as const)
+    assert.equal((await anybody(p, target, { method: "HEAD", headers })).status, status)
   assert.equal((await anybody(p, path, { headers: { range: "bytes=90-" } })).code, "InvalidRange")
   assert.equal((await anybody(p, path, { headers: { "if-none-match": etag } })).status, 304)
   assert.equal((await anybody(p, path, { headers: { "if-match": '"other"' } })).code, "PreconditionFailed")
