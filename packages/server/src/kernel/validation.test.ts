@@ -17,6 +17,7 @@ const { operations } = area(
       query: T.Object({
         limit: T.Optional(T.Integer({ minimum: 1, maximum: 10, default: 5 })),
         flag: T.Optional(T.Boolean()),
+        share: T.Optional(T.Number({ minimum: 0, maximum: 1 })),
         names: T.Optional(T.Array(T.String())),
       }),
       body: T.Object({
@@ -117,10 +118,13 @@ test("fields of the query arrive as text and leave as what they are", () => {
   assert.deepEqual(wrong({ limit: ["1", "2"] }, query), ["query.limit: must be integer"])
 })
 
-test("numbers of the path and the query are decimal", () => {
+test("integers of the path and the query are decimal, and numbers are written as in JSON", () => {
   for (const limit of ["5", ["5"]]) assert.equal(wrong({ limit }, query), undefined, String(limit))
   for (const limit of ["0x5", "5e0", " 5", "5 ", "+5", "05", "5.0", "", "-0", "0b1", "٥", "5_0", "1e1"])
     assert.deepEqual(wrong({ limit }, query), ["query.limit: must be integer"], limit)
+  for (const share of ["0", "0.5", "7.9e-62", "5E-1"]) assert.equal(wrong({ share }, query), undefined, share)
+  for (const share of ["0x1", ".5", "1.", " 1", "1e", "", "-0x1", "1e999", "NaN", "Infinity"])
+    assert.equal(wrong({ share }, query)?.length, 1, share)
 })
 
 test("fields of the body are taken as they are, and completed", () => {

@@ -136,10 +136,13 @@ const pathIds = ({ params, faults: codes = [] }: Operation): PathId[] => {
     })
 }
 
-/** Ajv would also take `0x10`, `1e2` and text with spaces around it for a number. */
-const DECIMAL = { integer: /^(?:0|-?[1-9]\d*)$/, number: /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/ } as const
+/** Ajv would also take `0x10`, `1e2` for an integer, and text with spaces around it. A number is written as in JSON. */
+const WRITTEN = {
+  integer: /^(?:0|-?[1-9]\d*)$/,
+  number: /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i,
+} as const
 
-type NumberType = keyof typeof DECIMAL
+type NumberType = keyof typeof WRITTEN
 
 const numberType = (schema: unknown): NumberType | undefined => {
   const { type, items } = (schema ?? {}) as Schema
@@ -147,7 +150,7 @@ const numberType = (schema: unknown): NumberType | undefined => {
   return type === "integer" || type === "number" ? type : undefined
 }
 
-/** For path and query: numbers are decimal. */
+/** For path and query, whose numbers are texts. */
 const textValidator = (part: string, schema: TObject): Validator => {
   const inner = validator(forText, part, schema)
   const numbers = Object.entries(schema.properties).flatMap(([name, field]) => {
@@ -160,7 +163,7 @@ const textValidator = (part: string, schema: TObject): Validator => {
     check(value) {
       const values = value as Readonly<Record<string, unknown>>
       const wrong = numbers.find(({ name, type }) =>
-        [values[name]].flat().some(text => typeof text === "string" && !DECIMAL[type].test(text)),
+        [values[name]].flat().some(text => typeof text === "string" && !WRITTEN[type].test(text)),
       )
       if (!wrong) return inner.check(value)
       const message = wrong.type === "integer" ? "must be integer" : "must be number"
