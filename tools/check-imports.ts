@@ -48,7 +48,7 @@ const places: readonly Place[] = [
     // The local engine of tenant databases runs the same programs as the control database.
     may: [
       s("ports/"),
-      s("kernel/(aead|fault|call|clock|direct-body|exact-json|startup-error)\\.ts$"),
+      s("kernel/(aead|fault|call|clock|direct-body|exact-json|startup-error|turns)\\.ts$"),
       s("kernel/db/embedded/"),
     ],
     packages: [any],
@@ -64,7 +64,7 @@ const places: readonly Place[] = [
     name: "port",
     files: s("ports/"),
     // One list says what is not the public Internet.
-    may: [s("kernel/(fault|call|clock|exact-json|outbound/addresses)\\.ts$")],
+    may: [s("kernel/(fault|call|clock|turns|exact-json|outbound/addresses)\\.ts$")],
     packages: [],
   },
   {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Logger } from "../../kernel/log.ts"
+import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../hosts/hosts.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
@@ -63,25 +64,11 @@ const dueOf = <Item extends Workload>(live: Live<Item>, nowMs: number): EndReaso
   return isIdle ? "idle" : undefined
 }
 
-const createTurns = () => {
-  const last = new Map<string, Promise<unknown>>()
-  return <Result>(id: string, work: () => Promise<Result>): Promise<Result> => {
-    const mine = (last.get(id) ?? Promise.resolve()).then(work)
-    const settled = mine
-      .catch(() => undefined)
-      .finally(() => {
-        if (last.get(id) === settled) last.delete(id)
-      })
-    last.set(id, settled)
-    return mine
-  }
-}
-
 export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fleet<Item> => {
   const { runtime, hosts, clock, log, meters } = needs
   const running = new Map<string, { readonly live: Live<Item>; readonly room: Disposable }>()
   const ending = new Map<string, { readonly live: Live<Item>; readonly reason: EndReason }>()
-  const turn = createTurns()
+  const turn = createTurnsByKey()
   let closing = false
 
   const meter = (live: Live<Item>) => {

@@ -1,4 +1,5 @@
 /** The port, over whatever engine: one conversation with each workload's agent, one call at a time about its life. */
+import { createTurnsByKey } from "../../kernel/turns.ts"
 import { PortError } from "../port-error.ts"
 import type { Booted, Engine } from "./engine.ts"
 import { createGuestClient, type GuestClient, type GuestUsage } from "./guest/client.ts"
@@ -32,20 +33,6 @@ const within = async <Value>(promise: Promise<Value>, ms: number): Promise<Value
   }
 }
 
-/** Calls about one workload wait for each other. */
-const createTurns = () => {
-  const last = new Map<string, Promise<unknown>>()
-  return <Value>(id: string, work: () => Promise<Value>): Promise<Value> => {
-    const turn = (last.get(id) ?? Promise.resolve()).then(work, work)
-    last.set(id, turn)
-    const leave = () => {
-      if (last.get(id) === turn) last.delete(id)
-    }
-    turn.then(leave, leave)
-    return turn
-  }
-}
-
 const check = (engine: Engine, spec: WorkloadSpec): void => {
   const { capabilities } = engine
   const refuse = (reason: string) => {
@@ -63,7 +50,8 @@ const missing = (id: string) => new PortError("missing", `no workload ${id} runs
 
 export const createRuntime = (engine: Engine): RuntimePort => {
   const workloads = new Map<string, Workload>()
-  const inTurn = createTurns()
+  /** Calls about one workload wait for each other. */
+  const inTurn = createTurnsByKey()
   let isClosed = false
 
   const boot = async (spec: WorkloadSpec): Promise<Guest> => {

@@ -17,7 +17,9 @@
  * The token must be allowed to get, list, watch, create, patch, delete and deletecollection `clusters`, `backups`,
  * `scheduledbackups`, `objectstores`, `secrets`, `persistentvolumeclaims` and `networkpolicies`, and to list `jobs`.
  */
+
 import { type Clock, systemClock } from "../../../../kernel/clock.ts"
+import { createTurnsByKey } from "../../../../kernel/turns.ts"
 import { type ApiOptions, createKubernetesApi } from "../../../kubernetes/api.ts"
 import type { ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
@@ -125,20 +127,6 @@ const checked = <Volume extends VolumeRef>(volume: Volume): Volume => {
   return volume
 }
 
-/** Lets one task at a time through for each volume, in the order of their coming. */
-const createTurns = () => {
-  const last = new Map<string, Promise<unknown>>()
-  return async <Result>(id: string, task: () => Promise<Result>): Promise<Result> => {
-    const turn = (last.get(id) ?? Promise.resolve()).then(task, task)
-    last.set(id, turn)
-    try {
-      return await turn
-    } finally {
-      if (last.get(id) === turn) last.delete(id)
-    }
-  }
-}
-
 /** A caller may stop waiting; what it waited for goes on for the others. */
 const abandonable = async <Result>(
   work: Promise<Result>,
@@ -227,7 +215,7 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
   const subscriptions = createSubscriptions()
   const site = createSite(options, subscriptions.changed)
   const { api, observed } = site
-  const inTurn = createTurns()
+  const inTurn = createTurnsByKey()
   const waking = new Map<string, Promise<void>>()
   const power = createPower(site, volume => sessions.admits(volume))
   const sessions = createSessions(site, volume => power.endpoint(volume, 0))
