@@ -21,6 +21,14 @@ const Session = T.Object({
 
 const SignedIn = T.Object({ user: User, session: T.Object({ id: Id, expires_at: Time }) })
 
+const SignupPending = T.Object({
+  email: T.String(),
+  expires_at: T.String({
+    format: "date-time",
+    description: "RFC 3339 time in UTC; until then the token of the mail confirms the address",
+  }),
+})
+
 export const account = area(
   "account",
   {
@@ -33,7 +41,9 @@ export const account = area(
     signup: {
       id: "accountSignup",
       http: "POST /v1/account/signup",
-      summary: "Create a user with an organization of their own and sign in",
+      summary: "Sign up: create a user with an organization of their own",
+      description:
+        "Where the installation sends mail (`SVC_SMTP_URL` or `SVC_MAIL_DIRECT`), 200, and a mail goes to the address: the user exists, and is signed in, after `POST /v1/account/verify-email` with the token of the mail. An address that has an account already is answered the same, and its mail says so. Where the installation sends no mail, as in development, addresses cannot be confirmed: 201 and signed in at once, and 409 for an address that has an account. Mails: at most three an hour to one address from one place, ten a day to one address, and a hundred a day from one place; more is refused with 429, whether or not the address has an account.",
       scope: "public",
       effect: "write",
       beyond: true,
@@ -51,9 +61,37 @@ export const account = area(
           }),
         ),
       }),
-      replies: { 201: SignedIn },
+      replies: { 200: SignupPending, 201: SignedIn },
       faults: ["weak_password", "signup_disabled", "invitation_not_found", "conflict", "service_unavailable"],
       example: { email: "ada@example.com", password: "correct horse battery", name: "Ada" },
+    },
+    verifyEmail: {
+      id: "accountVerifyEmail",
+      http: "POST /v1/account/verify-email",
+      summary: "Confirm the address of a sign-up: create the user and sign in",
+      description:
+        "Takes the token of the mail and the password of the sign-up, so that nobody confirms an address for a stranger. A token works once, for 24 hours and for ten passwords.",
+      scope: "public",
+      effect: "write",
+      beyond: true,
+      limit: "auth",
+      body: T.Object({
+        token: T.String({ minLength: 20, maxLength: 100 }),
+        password: Password,
+      }),
+      replies: { 201: SignedIn },
+      faults: [
+        "token_invalid_or_expired",
+        "invalid_credentials",
+        "signup_disabled",
+        "invitation_not_found",
+        "conflict",
+        "service_unavailable",
+      ],
+      example: {
+        token: "svc_verify_Q2hvb3NlIGEgdG9rZW4gdGhhdCBub2JvZHkgZ3Vlc3M",
+        password: "correct horse battery",
+      },
     },
     login: {
       id: "accountLogin",

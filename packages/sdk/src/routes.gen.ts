@@ -332,6 +332,7 @@ export const routes = {
   },
   account: {
     signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },
+    verifyEmail: { method: "POST", path: "/v1/account/verify-email", body: "json", effect: "write", keyed: true },
     login: { method: "POST", path: "/v1/account/login", body: "json", effect: "write", keyed: true },
     reauthenticate: { method: "POST", path: "/v1/account/reauthenticate", body: "json", effect: "write", keyed: true },
     logout: { method: "POST", path: "/v1/account/logout", effect: "write", keyed: true },

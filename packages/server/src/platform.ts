@@ -104,10 +104,13 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
       ...coreAreas.map(({ name, title }) => ({ name, title, status: "available" as const })),
       ...definitions.map(async ({ name, title }) => ({ name, title, ...(await stateOf(name)) })),
     ])
+  const { mails, mailFrom } = openMail(config, opened)
   const core = opened.use(
     createCore({
       ...{ config, masterKey, secrets, clock, log, database, keysDatabase, changes, limits, areaStates },
+      ...{ mail: mails.provider, mailFrom },
       inProcess: () => inProcess ?? unavailable(),
+      jobs: () => jobs,
     }),
   )
   const { box, atRest, tenantKeys, meters, platformEvents } = core
@@ -118,6 +121,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const relay = opened.use(createRelay({ masterKey, clock, log, stopping: stopping.signal }))
   const work = opened.use(openJobs({ database, fanout, clock, log, metrics }))
   const { jobs } = work
+  for (const queue of core.queues) jobs.define(queue)
   for (const schedule of core.schedules) jobs.schedule(schedule)
   const { retryDelayFactor: delayFactor } = config
   const sending = opened.use(
@@ -149,7 +153,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     functionsDir: join(config.dataDir, "functions"),
     keys: core.keys,
     baseUrl: config.baseUrl,
-    ...openMail(config, opened),
+    ...{ mails, mailFrom },
     platformEvents,
     scheduleTargets: createScheduleTargets(),
     retryDelayFactor: config.retryDelayFactor,

@@ -139,7 +139,7 @@ export const limitFaults = {
   auth_rate_limited: {
     status: 429,
     text: "too many attempts from this address",
-    help: "Sign-up, sign-in and password reset allow three requests a minute from one address. Wait as long as the `Retry-After` header says.",
+    help: "Sign-up, sign-in and password reset allow three requests a minute from one address. Where sign-ups are confirmed by mail, they are also limited by the e-mail address: three an hour from one place and ten a day from all, whether or not it has an account; and to a hundred a day from one place. Wait as long as the `Retry-After` header says.",
     retryable: true,
   },
   ai_daily_limit_exceeded: {

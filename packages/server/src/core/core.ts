@@ -8,12 +8,15 @@ import type { Database } from "../kernel/db/database.ts"
 import type { MigrationSource } from "../kernel/db/migrate.ts"
 import type { InProcessCaller } from "../kernel/edges/in-process.ts"
 import type { BoundOperation } from "../kernel/implement.ts"
+import type { Jobs } from "../kernel/jobs/jobs.ts"
 import type { Logger } from "../kernel/log.ts"
 import type { Limits } from "../kernel/stages/limit.ts"
+import type { MailPort } from "../ports/mail/port.ts"
 import type { SecretsPort } from "../ports/secrets/port.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
 import { createPasswords } from "./accounts/passwords.ts"
 import { createSessions } from "./accounts/sessions.ts"
+import { signupMailQueue } from "./accounts/signup-mail.ts"
 import { approvalsHandlers } from "./approvals/handlers.ts"
 import { createApprovals } from "./approvals/service.ts"
 import { createAudit } from "./audit/audit.ts"
@@ -57,15 +60,18 @@ export interface CoreNeeds {
   readonly keysDatabase: Database
   readonly changes: Changes
   readonly limits: Limits
+  readonly mail: MailPort
+  readonly mailFrom: string
   /** Given late: these are made from what the core gives. */
   readonly inProcess: () => InProcessCaller
+  readonly jobs: () => Jobs
   readonly areaStates: () => Promise<readonly AreaReport[]>
 }
 
 export const createCore = (needs: CoreNeeds) => {
   const { config, clock, log, database, changes, limits, inProcess } = needs
   const { db } = database
-  const { masterKey, secrets, keysDatabase } = needs
+  const { masterKey, secrets, keysDatabase, mail, mailFrom } = needs
   const tenantKeys = createTenantKeys({ database: keysDatabase, secrets, changes, clock, log })
   const box = createSecretBox({ tenantKeys, masterKey })
   const atRest = createAtRest(box, config.encryptAtRest === "on")
@@ -82,7 +88,13 @@ export const createCore = (needs: CoreNeeds) => {
 
   const operations: BoundOperation[] = [
     ...identityHandlers({ limits, areaStates: needs.areaStates }),
-    ...accountHandlers({ passwords, baseUrl: config.baseUrl, signup: config.signup }),
+    ...accountHandlers({
+      database,
+      passwords,
+      baseUrl: config.baseUrl,
+      signup: config.signup,
+      mailJobs: mail.capabilities.by === "mailbox" ? undefined : needs.jobs,
+    }),
     ...organizationsHandlers({ ...news, tenantKeys }),
     ...projectsHandlers(news),
     ...keysHandlers(news),
@@ -128,6 +140,8 @@ export const createCore = (needs: CoreNeeds) => {
     audit,
     meters,
     platformEvents,
+    /** Work that outlives requests. */
+    queues: [signupMailQueue({ db, clock, mail, mailFrom, baseUrl: config.baseUrl })],
     /** Work that recurs. */
     schedules: [expiringKeys({ database, platformEvents, now: clock.now })],
     // Credit and quota come with the billing area; until then nothing is refused for them.

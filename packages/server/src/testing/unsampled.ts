@@ -11,6 +11,7 @@ export const unsampled: { readonly [Name in OperationName]?: string } = {
   "integrations.createInstallationToken": "asks GitHub; areas/integrations/accounts.test.ts has it",
   "integrations.receive": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.signup": "public: there is no caller yet to remember an Idempotency-Key for",
+  "account.verifyEmail": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.logout": "ends the session that the loop goes on with",
   "email.unsubscribe": "public: areas/email/tracking/tracking.test.ts has it",

@@ -36,8 +36,21 @@ export const lockSecondsOf = (free: number): readonly (number | null)[] => [
 ]
 
 const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** How long a mailed token confirms an address. Limits look back no longer than this, because their rows go then. */
+export const SIGNUP_LIFETIME_MS = DAY_MS
+/** Passwords that may be tried with one token. */
+export const SIGNUP_ATTEMPTS_MAX = 10
+/** Mails that sign-ups may cause. Nobody's mailbox is to be filled, and one place is not to lock others' addresses. */
+export const signupLimits = [
+  { by: "account_and_source", count: 3, spanMs: HOUR_MS },
+  { by: "account", count: 10, spanMs: DAY_MS },
+  { by: "source", count: 100, spanMs: DAY_MS },
+] as const
+
 export const SESSION_IDLE_MS = 12 * HOUR_MS
-export const SESSION_LIFETIME_MS = 30 * 24 * HOUR_MS
+export const SESSION_LIFETIME_MS = 30 * DAY_MS
 
 interface SessionTimes {
   readonly last_used_at: Date

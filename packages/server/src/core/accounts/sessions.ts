@@ -5,8 +5,9 @@ import { fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
 import { type MembershipRow, organizationStore } from "../organizations/store.ts"
 import { failureStore } from "./failure-store.ts"
-import { isLive, SESSION_IDLE_MS } from "./rules.ts"
+import { isLive, SESSION_IDLE_MS, SIGNUP_LIFETIME_MS } from "./rules.ts"
 import { SESSION_PREFIX } from "./service.ts"
+import { signupStore } from "./signup-store.ts"
 import { accountStore, type SessionWithUser } from "./store.ts"
 import { tokenHash } from "./token.ts"
 
@@ -104,10 +105,11 @@ export const createSessions = (db: Db) => {
       return toPrincipal(session, membership)
     },
 
-    /** Forgets the sessions that have ended by themselves, old failures and places that nobody signs in from any more. */
+    /** Forgets the sessions that have ended by themselves, old failures, places that nobody signs in from any more, and expired sign-ups. */
     async prune(nowMs: number): Promise<void> {
       const before = (ms: number) => new Date(nowMs - ms)
       await failureStore(db).forget(before(FAILURES_KEPT_MS), before(SOURCES_KEPT_MS), new Date(nowMs))
+      await signupStore(db).forget(before(SIGNUP_LIFETIME_MS))
       await accountStore(db).deleteSessionsEndedBy(new Date(nowMs), new Date(nowMs - SESSION_IDLE_MS))
     },
   }

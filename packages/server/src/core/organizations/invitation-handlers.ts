@@ -36,15 +36,16 @@ const toInvitation = (row: InvitationRow, now: Date): InvitationPayload => ({
 const invitationTarget = ({ id, email }: InvitationRow) => ({ type: "invitation", id, name: email })
 
 interface Claim {
-  readonly token: string
+  readonly tokenHash: Buffer
   /** Of the person who shows the token. */
   readonly email: string
   readonly now: Date
 }
 
 /** The invitation of a token, if this person may take it. Every other case reads the same to the caller. */
-export const getOpenInvitation = async (db: Db, { token, email, now }: Claim): Promise<InvitationRow> => {
-  const invitation = await invitationStore(db).findByTokenHash(tokenHash(token))
+export const getOpenInvitation = async (db: Db, claim: Claim): Promise<InvitationRow> => {
+  const { email, now } = claim
+  const invitation = await invitationStore(db).findByTokenHash(claim.tokenHash)
   const isTheirs = invitation?.email.toLowerCase() === email.toLowerCase()
   if (!invitation || !isTheirs || invitationStatus(invitation, now) !== "pending")
     throw fault("invitation_not_found")
@@ -98,7 +99,8 @@ const invite: Handlers<Specs>["invite"] = async ({ org_id, email, role, project_
 
 const acceptInvitation: Handlers<Specs>["acceptInvitation"] = async ({ token }, call) => {
   const { db, principal, now } = call
-  const invitation = await getOpenInvitation(db, { token, email: principal.user?.email ?? "", now })
+  const email = principal.user?.email ?? ""
+  const invitation = await getOpenInvitation(db, { tokenHash: tokenHash(token), email, now })
   const { organization_id, role, project_ids } = invitation
   if (!(await organizationStore(db).lock(organization_id))) throw fault("invitation_not_found")
   if (!(await invitationStore(db).accept(organization_id, invitation.id, now)))

@@ -176,6 +176,20 @@ export interface Tables {
     last_used_at: Date
     expires_at: Date
   }
+  "core.signups": {
+    id: string
+    account: Buffer
+    source: string
+    email: string
+    name: string
+    organization_name: string
+    password_hash: string | null
+    token_hash: Buffer | null
+    invitation_hash: Buffer | null
+    attempts: number
+    created_at: Date
+    expires_at: Date
+  }
   "core.usage": {
     organization_id: string
     project_id: string

@@ -23,7 +23,7 @@ export const newEmail = (): string => `person-${++people}@example.com`
 export const stranger = (p: TestPlatform): Svc =>
   createSvc({ baseUrl: p.url, fetch: watchedFetch, retries: 0 })
 
-const signedIn = (p: TestPlatform, headers: Headers) => {
+export const signedIn = (p: TestPlatform, headers: Headers) => {
   const setCookie = headers.get("set-cookie") ?? ""
   const session = { cookie: setCookie.split(";")[0] ?? "", origin: p.url }
   const client = (more: Readonly<Record<string, string>>) =>
@@ -33,6 +33,7 @@ const signedIn = (p: TestPlatform, headers: Headers) => {
 
 export const signUp = async (p: TestPlatform, email: string = newEmail()): Promise<Person> => {
   const { data, headers } = await stranger(p).request("account.signup", { email, password: PASSWORD })
+  assert.ok("user" in data, "sign-ups are confirmed by mail here")
   const session = signedIn(p, headers)
   const organizations = await session.svc.organizations.list()
   return { ...session, id: data.user.id, email, organizationId: organizations.data[0]?.id ?? "" }
