@@ -4,6 +4,7 @@ import { createPrivateKey, hkdfSync, type KeyObject } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { migrationSources } from "./areas.ts"
 import type { Config } from "./config.ts"
+import type { Passwords } from "./core/accounts/passwords.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
 import { createPortUrls, type PortUrls } from "./core/workloads/port-urls.ts"
@@ -43,6 +44,7 @@ export interface Start {
   readonly log: Logger
   readonly definitions: readonly AreaDefinition<Services>[]
   readonly templatesDir: string | undefined
+  readonly passwords: Passwords
   /** Whatever opens joins this stack, which closes it in reverse. */
   readonly opened: AsyncDisposableStack
 }

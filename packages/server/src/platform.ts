@@ -5,7 +5,8 @@ import { join } from "node:path"
 import { createS3Reroute } from "./areas/storage/s3/addressing.ts"
 import { renderS3Error } from "./areas/storage/s3/errors.ts"
 import { areaDefinitions, coreAreas } from "./areas.ts"
-import { type Config, configAt, type Settings } from "./config.ts"
+import { type Config, configAt, PASSWORD_HASHES_MAX, type Settings } from "./config.ts"
+import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
 import { openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
@@ -67,6 +68,7 @@ export interface Overrides {
   readonly areas?: readonly AreaDefinition<Services>[]
   /** Where the data directories that new tenant databases are copied from are kept; making one takes a second. */
   readonly templatesDir?: string | undefined
+  readonly passwords?: Passwords
 }
 
 export interface Platform extends AsyncDisposable {
@@ -83,7 +85,8 @@ const DRAIN_MS_MAX = 7_000
 const PRUNE_EVERY_MS = 3_600_000
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
-const assemble = async ({ config, clock, log, definitions, opened }: Start, engines: Engines) => {
+const assemble = async (start: Start, engines: Engines) => {
+  const { config, clock, log, definitions, passwords, opened } = start
   const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, runtime, search } = engines
   const { masterKey, secrets } = engines
   const limits = createLimits(config)
@@ -108,7 +111,7 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
   const core = opened.use(
     createCore({
       ...{ config, masterKey, secrets, clock, log, database, keysDatabase, changes, limits, areaStates },
-      ...{ mail: mails.provider, mailFrom },
+      ...{ mail: mails.provider, mailFrom, passwords },
       inProcess: () => inProcess ?? unavailable(),
       jobs: () => jobs,
     }),
@@ -208,7 +211,6 @@ const assemble = async ({ config, clock, log, definitions, opened }: Start, engi
     sending,
     hostGate,
     relay,
-    passwords: core.passwords,
   }
 }
 
@@ -259,6 +261,7 @@ const serve = async (
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */
 export const startPlatform = async (settings: Settings, overrides: Overrides = {}): Promise<Platform> => {
   const { clock = systemClock, log = createLog(settings.logLevel), areas = [], templatesDir } = overrides
+  const { passwords = createPasswords(PASSWORD_HASHES_MAX) } = overrides
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(acquireDataDirLock(settings.dataDir))
   const listener = opened.use(await takeAddress(settings.host, settings.port))
@@ -270,12 +273,13 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
     log,
     definitions: [...areaDefinitions, ...areas],
     templatesDir,
+    passwords,
     opened,
   }
   const engines = await openEngines(start, lock)
   const assembled = await assemble(start, engines)
   const { database } = engines
-  const { inProcess, passwords } = assembled
+  const { inProcess } = assembled
   const made = await firstRun({ config, database, passwords, now: new Date(clock.now()) })
   await serve(start, engines, assembled, listener)
 

@@ -1,7 +1,6 @@
 /** The core, put together: what the kernel needs from it, and the operations it serves itself. */
 import { fileURLToPath } from "node:url"
 import type { Config } from "../config.ts"
-import { PASSWORD_HASHES_MAX } from "../config.ts"
 import type { Clock } from "../kernel/clock.ts"
 import type { Changes } from "../kernel/db/changes.ts"
 import type { Database } from "../kernel/db/database.ts"
@@ -14,7 +13,7 @@ import type { Limits } from "../kernel/stages/limit.ts"
 import type { MailPort } from "../ports/mail/port.ts"
 import type { SecretsPort } from "../ports/secrets/port.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
-import { createPasswords } from "./accounts/passwords.ts"
+import type { Passwords } from "./accounts/passwords.ts"
 import { createSessions } from "./accounts/sessions.ts"
 import { signupMailQueue } from "./accounts/signup-mail.ts"
 import { approvalsHandlers } from "./approvals/handlers.ts"
@@ -62,6 +61,7 @@ export interface CoreNeeds {
   readonly limits: Limits
   readonly mail: MailPort
   readonly mailFrom: string
+  readonly passwords: Passwords
   /** Given late: these are made from what the core gives. */
   readonly inProcess: () => InProcessCaller
   readonly jobs: () => Jobs
@@ -71,7 +71,7 @@ export interface CoreNeeds {
 export const createCore = (needs: CoreNeeds) => {
   const { config, clock, log, database, changes, limits, inProcess } = needs
   const { db } = database
-  const { masterKey, secrets, keysDatabase, mail, mailFrom } = needs
+  const { masterKey, secrets, keysDatabase, mail, mailFrom, passwords } = needs
   const tenantKeys = createTenantKeys({ database: keysDatabase, secrets, changes, clock, log })
   const box = createSecretBox({ tenantKeys, masterKey })
   const atRest = createAtRest(box, config.encryptAtRest === "on")
@@ -83,7 +83,6 @@ export const createCore = (needs: CoreNeeds) => {
   const sessions = createSessions(db)
   const projects = createProjectDirectory(db, changes)
   const signatures = createSignatures({ keyring, projects, masterKey })
-  const passwords = createPasswords(PASSWORD_HASHES_MAX)
   const approvals = createApprovals({ database, box, audit, keyring, projects })
 
   const operations: BoundOperation[] = [

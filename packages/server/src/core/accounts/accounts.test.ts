@@ -189,6 +189,7 @@ test("guesses at the password of a signed-in person count like those at the door
   await refused(svc.account.update(change), "invalid_credentials")
 
   await refused(svc.account.reauthenticate({ password: PASSWORD }), "account_locked")
+  await refused(svc.account.update({ ...change, current_password: PASSWORD }), "account_locked")
   await refused(tryPassword(p, email, PASSWORD), "account_locked")
 })
 

@@ -4,6 +4,7 @@ import PostalMime from "postal-mime"
 import { PASSWORD, platform, type TestPlatform } from "../../testing/platform.ts"
 import { until } from "../../testing/process.ts"
 import { type SmtpSink, startSmtp } from "../../testing/smtp.ts"
+import { createPasswords } from "./passwords.ts"
 import { newEmail, refused, signedIn, signIn, stranger } from "./testing/people.ts"
 
 const MINUTE_MS = 60_000
@@ -212,6 +213,39 @@ test("whoever signed up while it was open is not let in once it is closed", asyn
     env: { SVC_SIGNUP: "closed" },
   })
   await refused(confirm(closed, token), "signup_disabled")
+})
+
+test("confirming an address is three attempts a minute from one address", async t => {
+  const p = await platform(t, { env: { SVC_AUTH_RATE_LIMIT: "on" } })
+  const guess = () => confirm(p, `svc_verify_${"A".repeat(43)}`)
+  for (let attempt = 0; attempt < 3; attempt++) await refused(guess(), "token_invalid_or_expired")
+  await refused(guess(), "auth_rate_limited")
+})
+
+test("while too many passwords are hashed already, everything that needs one says to come back", async t => {
+  const { p, sink } = await sendingPlatform(t)
+  await request(p, { email: newEmail() })
+  const token = tokenOf((await mailText(sink, 1)).text)
+  const { email } = await signUpByMail(p, sink)
+  const { setCookie } = await signIn(p, email)
+  const full = await platform(t, {
+    databaseUrl: p.config.databaseUrl ?? "",
+    startMs: p.clock.now(),
+    passwords: createPasswords(0, 0),
+  })
+  const { svc } = signedIn(full, new Headers({ "set-cookie": setCookie }))
+  const later = async (call: Promise<unknown>) => {
+    const error = await refused(call, "service_unavailable")
+    assert.equal(error.retryAfter, 2)
+  }
+
+  await later(request(full, { email: newEmail() }))
+  await later(confirm(full, token))
+  await later(stranger(full).account.login({ email, password: PASSWORD }))
+  await later(svc.account.reauthenticate({ password: PASSWORD }))
+  await later(svc.account.update({ password: OTHER_PASSWORD, current_password: PASSWORD }))
+
+  await confirm(p, token)
 })
 
 test("neither the password nor the token of a sign-up is in the database", async t => {
