@@ -147,7 +147,7 @@ export const organizations = area(
       http: "PUT /v1/organizations/{org_id}/plan",
       summary: "Give an organization another plan; for those who run the installation",
       description:
-        "By an owner or administrator of the first organization, which runs the installation, or a key of it with `admin:full` and no project. The plan's limits hold from the next request on. Nothing is taken away: what exceeds a smaller plan stays, and no more is added.",
+        "By an owner or administrator of the first organization, which runs the installation, or a key of it with `admin:full` and no project. The plan's limits hold from the next request on, those of databases' disk within a minute. Nothing is taken away: what exceeds a smaller plan stays, and no more is added.",
       scope: "admin:full",
       effect: "write",
       belongs: "installation",

@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
+import { signIn } from "../../../core/accounts/testing/people.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
 
 const everything = ["database:manage", "database:query", "database:branch"] as const
@@ -144,4 +145,30 @@ test("branches count, a project's databases count together, and deleting one mak
   await p.clock.advance(61_000)
   await reaches(p, svc, first.id, "ok")
   await svc.sql.execute({ sql: "INSERT INTO t VALUES (1)", database_id: first.id })
+})
+
+test("a larger plan makes a database that stands at its plan's limit writable again, without a row deleted", async t => {
+  const p = await platform(t)
+  const { organizationId: org_id } = await p.tenant("acme", "free")
+  const svc = await p.client("acme", ...everything)
+  const { id, connection_uri } = await svc.databases.create({ name: "orders" })
+  const sql = (text: string) => svc.sql.execute({ sql: text, database_id: id })
+  await sql("CREATE TABLE t (n int, text text)")
+  // The smallest plan's databases may have 1 GB.
+  for (let part = 0; part < 21; part++) await fill(svc, id, 50)
+  const full = await reaches(p, svc, id, "read_only")
+  assert.equal(full.limit_bytes, 1024 * MB)
+  await assert.rejects(sql("INSERT INTO t VALUES (1)"), isFull)
+
+  const operator = p.firstRun
+  assert.ok(operator)
+  const { svc: owner } = await signIn(p, operator.email, operator.password)
+  await owner.organizations.setPlan({ org_id, plan: "pro" })
+
+  const { limit_bytes, used_bytes } = await reaches(p, svc, id, "ok")
+  assert.ok(limit_bytes !== null && limit_bytes > 1024 * MB && used_bytes > 1024 * MB)
+  await sql("INSERT INTO t VALUES (1, 'written again')")
+  const wire = await connect(t, connection_uri)
+  await wire.query("INSERT INTO t VALUES (1, 'by the wire too')")
+  assert.deepEqual((await wire.query("SELECT count(*)::int AS n FROM t")).rows, [{ n: 1_050_002 }])
 })
