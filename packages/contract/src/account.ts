@@ -46,6 +46,7 @@ export const account = area(
         "Where the installation sends mail (`SVC_SMTP_URL` or `SVC_MAIL_DIRECT`), 200, and a mail goes to the address: the user exists, and is signed in, after `POST /v1/account/verify-email` with the token of the mail. An address that has an account already is answered the same, and its mail says so. Where the installation sends no mail, as in development, addresses cannot be confirmed: 201 and signed in at once, and 409 for an address that has an account. Mails: at most three an hour to one address from one place, ten a day to one address, and a hundred a day from one place; more is refused with 429, whether or not the address has an account.",
       scope: "public",
       effect: "write",
+      transaction: "none",
       beyond: true,
       limit: "auth",
       body: T.Object({
@@ -73,6 +74,7 @@ export const account = area(
         "Takes the token of the mail and the password of the sign-up, so that nobody confirms an address for a stranger. A token works once, for 24 hours and for ten passwords.",
       scope: "public",
       effect: "write",
+      transaction: "none",
       beyond: true,
       limit: "auth",
       body: T.Object({
@@ -100,6 +102,7 @@ export const account = area(
       summary: "Sign in with e-mail and password",
       scope: "public",
       effect: "write",
+      transaction: "none",
       beyond: true,
       limit: "auth",
       body: T.Object({ email: T.String({ minLength: 1, maxLength: 254 }), password: Password }),
@@ -114,6 +117,7 @@ export const account = area(
       summary: "Prove the password again, for acts that ask for a fresh proof",
       scope: "session",
       effect: "write",
+      transaction: "none",
       beyond: true,
       limit: "auth",
       body: T.Object({ password: Password }),
@@ -147,6 +151,7 @@ export const account = area(
       description: "A password change needs `current_password` and ends every other session.",
       scope: "session",
       effect: "write",
+      transaction: "none",
       beyond: true,
       body: T.Object({
         name: T.Optional(Name),

@@ -79,6 +79,7 @@ export const approvals = area(
       summary: "Say yes; the server then runs the stored request once",
       scope: "session",
       effect: "write",
+      transaction: "none",
       beyond: true,
       params: ApprovalId,
       body: Decision,

@@ -182,3 +182,12 @@ export const RestoreBranchBody = T.Object(
   },
   eitherOr(atMostOne("source_timestamp", "source_lsn")),
 )
+
+export const CREATE_FAULTS = [
+  "invalid_isolation_tier",
+  "unsupported_pg_version",
+  "isolation_tier_unavailable",
+  "name_taken",
+  "not_implemented",
+  "service_unavailable",
+] as const

@@ -5,6 +5,7 @@ import {
   ChosenTier,
   ChosenVersion,
   ComputeState,
+  CREATE_FAULTS,
   Credentials,
   Database,
   DatabaseId,
@@ -23,15 +24,6 @@ import { atMostOne, eitherOr, Id, Nullable, OneOf, Page, pageQuery, Time } from 
 
 const READ = ["database:read", "database:query"] as const
 const BRANCH_READ = ["database:branch", "database:read"] as const
-
-const CREATE_FAULTS = [
-  "invalid_isolation_tier",
-  "unsupported_pg_version",
-  "isolation_tier_unavailable",
-  "name_taken",
-  "not_implemented",
-  "service_unavailable",
-] as const
 
 export const databases = area(
   "databases",
@@ -63,6 +55,7 @@ export const databases = area(
         "Answers when the database takes SQL. The password is shown this once; `reset-password` makes another.",
       scope: "database:manage",
       effect: "write",
+      transaction: "none",
       body: T.Object({
         name: DatabaseName,
         isolation: T.Optional(ChosenTier),
@@ -85,6 +78,7 @@ export const databases = area(
         "restored, SQL is refused with 404, and only this operation makes another.",
       scope: "database:manage",
       effect: "write",
+      transaction: "none",
       idempotent: "naturally",
       replies: {
         200: Provisioned,
@@ -190,6 +184,7 @@ export const databases = area(
       summary: "Put a database to sleep now; ends its connections",
       scope: "database:manage",
       effect: "write",
+      transaction: "none",
       idempotent: "naturally",
       beyond: true,
       params: DatabaseId,
@@ -203,6 +198,7 @@ export const databases = area(
       summary: "Give the database's owner another password",
       scope: "database:manage",
       effect: "write",
+      transaction: "none",
       beyond: true,
       params: DatabaseId,
       body: T.Object({ branch_id: T.Optional(Id) }),
@@ -238,6 +234,7 @@ export const databases = area(
         "was as a branch, and leaves every role the password that it has now. Version and tier stay.",
       scope: "database:manage",
       effect: "destroy",
+      transaction: "none",
       risk: "high",
       beyond: true,
       params: DatabaseId,
@@ -276,6 +273,7 @@ export const databases = area(
         "`keep_passwords` is true.",
       scope: "database:branch",
       effect: "write",
+      transaction: "none",
       beyond: true,
       params: DatabaseId,
       body: T.Object(
@@ -355,6 +353,7 @@ export const databases = area(
         "is kept under `preserve_under_name`, and must be when the source is the branch itself.",
       scope: "database:branch",
       effect: "destroy",
+      transaction: "none",
       risk: "high",
       beyond: true,
       params: BranchId,
@@ -376,6 +375,7 @@ export const databases = area(
       description: "The connection string stays, and roles keep the passwords that they have in the branch.",
       scope: "database:branch",
       effect: "destroy",
+      transaction: "none",
       risk: "high",
       beyond: true,
       params: BranchId,

@@ -59,6 +59,11 @@ export interface OperationSpec {
   readonly scope: Access
   readonly effect: Effect
   /**
+   * `none`: the effect of this mutation lies outside the control database (a machine, a mail), or what it wrote must stay
+   * when it refuses. Its handler runs in no transaction, and the audit trail has its intent before and its result after.
+   */
+  readonly transaction?: "none"
+  /**
    * A high-risk operation waits for a person when its key says `require_approval`; `by-input` does where what is asked
    * is high-risk, as a statement may be, which its handler judges.
    */

@@ -253,6 +253,7 @@ export const emailDomainOperations = {
     summary: "Look the domain's records up now",
     scope: "email:send",
     effect: "write",
+    transaction: "none",
     belongs: "organization",
     idempotent: "naturally",
     params: DomainId,

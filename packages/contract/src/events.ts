@@ -219,6 +219,7 @@ export const events = area(
       description: "Answers 200 whatever the endpoint does: the reply tells what that was.",
       scope: "events:manage",
       effect: "write",
+      transaction: "none",
       params: T.Object(SubId),
       replies: {
         200: T.Object({

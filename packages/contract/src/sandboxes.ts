@@ -49,7 +49,6 @@ export const sandboxStopReasons = [
 export type SandboxStopReason = (typeof sandboxStopReasons)[number]
 
 const One = T.Object({ id: Id })
-const Status = OneOf(sandboxStatuses)
 const NOT_USABLE = [
   "sandbox_not_found",
   "sandbox_not_running",
@@ -75,7 +74,7 @@ const sandboxFields = {
   id: Id,
   kind: OneOf(sandboxKinds),
   name: Nullable(T.String()),
-  status: Status,
+  status: OneOf(sandboxStatuses),
   stop_reason: Nullable(OneOf(sandboxStopReasons)),
   status_reason: Nullable(T.String()),
   project_id: Nullable(Id),
@@ -307,6 +306,7 @@ export const sandboxes = area(
       summary: "Start a persistent sandbox again, with the disk that it had",
       scope: "sandboxes:write",
       effect: "write",
+      transaction: "none",
       idempotent: "naturally",
       params: One,
       replies: { 200: Sandbox },
@@ -327,6 +327,7 @@ export const sandboxes = area(
       description: "The disk of a persistent one stays; an ephemeral one has ended for good.",
       scope: "sandboxes:write",
       effect: "write",
+      transaction: "none",
       idempotent: "naturally",
       params: One,
       replies: { 200: Sandbox },

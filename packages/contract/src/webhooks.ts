@@ -201,6 +201,7 @@ export const webhooks = area(
         "reply is 200 also where the endpoint failed: `success` and `error` tell.",
       scope: "webhooks:write",
       effect: "write",
+      transaction: "none",
       params: T.Object(Named),
       replies: {
         200: T.Object({

@@ -181,6 +181,7 @@ export const terminalSpec = {
   summary: "Open a terminal",
   description: TERMINAL_DESCRIPTION,
   effect: "write",
+  transaction: "none",
   idempotent: "once",
   content: { reply: "websocket" },
   subprotocol: TERMINAL_PROTOCOL,

@@ -48,17 +48,6 @@ export interface BoundOperation {
 
 const WORDS: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
 
-const outside = new WeakSet<object>()
-
-/**
- * Marks the handler of a mutation whose effect lies outside the control database (a machine, a mail), or that must
- * keep what it wrote when it refuses. Its audit trail is then an intent before and a result after.
- */
-export const outsideTransaction = <H extends (...parameters: never[]) => unknown>(handler: H): H => {
-  outside.add(handler)
-  return handler
-}
-
 /** What of a request a judgement of its risk may look at. */
 export type RiskQuestion = Pick<Call, "principal" | "organization" | "project" | "header">
 
@@ -99,7 +88,7 @@ const bindOperation = (operation: Operation, handler: unknown): BoundOperation =
   status: onlyStatus(operation),
   accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
   takesOrganization: takesOrganization(operation),
-  atomic: operation.audit === "each" && mutates(operation) && !outside.has(handler as object),
+  atomic: operation.audit === "each" && mutates(operation) && operation.transaction !== "none",
   judge: judgeOf(operation, handler),
 })
 

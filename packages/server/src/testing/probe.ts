@@ -1,7 +1,7 @@
 /** An area for tests alone: operations of every kind that the kernel treats differently. */
 import { area, T } from "@svc/contract"
 import { fault } from "../kernel/fault.ts"
-import { implement, outsideTransaction } from "../kernel/implement.ts"
+import { implement } from "../kernel/implement.ts"
 import { defineArea } from "../services.ts"
 
 const Echo = T.Object({ text: T.String({ maxLength: 100 }) })
@@ -49,6 +49,7 @@ export const probe = area(
       summary: "Have an effect outside the database",
       scope: "kv:write",
       effect: "write",
+      transaction: "none",
       body: T.Object({ text: T.String(), fail: T.Optional(T.Boolean()) }),
       replies: { 200: Echo },
       faults: ["conflict"],
@@ -116,12 +117,12 @@ export const createProbeArea = (effects: string[], wait: () => Promise<void> = a
     },
     inProject: (_input, { owner }) => ({ owner }),
     tenant: ({ tenant_id }) => ({ text: tenant_id }),
-    outside: outsideTransaction(async ({ text, fail }) => {
+    outside: async ({ text, fail }) => {
       await wait()
       effects.push(text)
       if (fail) throw fault("conflict")
       return { text }
-    }),
+    },
     open: ({ text }) => ({ text }),
     async upload({ folder, name }, { stream }) {
       let bytes = 0

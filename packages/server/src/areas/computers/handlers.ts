@@ -12,7 +12,7 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement } from "../../kernel/implement.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { type ComputerItem, envOf } from "./items.ts"
 import type { Lifecycle } from "./lifecycle.ts"
@@ -91,15 +91,15 @@ const lifeHandlers = (
       call.describe({ targets: [auditTarget(row)] })
     },
 
-    start: outsideTransaction(async ({ id }: { id: string }, call: Call) => {
+    start: async ({ id }: { id: string }, call: Call) => {
       const row = await found(call, id)
       checkHost(row, hosts)
       call.describe({ targets: [auditTarget(row)] })
       if (row.status === "RUNNING" && fleet.find(id)) return shown(row)
       return shown(await lifecycle.launch(row, await envOf(box, row)))
-    }),
+    },
 
-    stop: outsideTransaction(async ({ id }: { id: string }, call: Call) => {
+    stop: async ({ id }: { id: string }, call: Call) => {
       const row = await found(call, id)
       checkHost(row, hosts)
       call.describe({ targets: [auditTarget(row)] })
@@ -109,7 +109,7 @@ const lifeHandlers = (
         await lifecycle.recordStop(row, null, live)
       })
       return shown(await found(call, id))
-    }),
+    },
 
     /** What could not be delivered is not stored either: the delivery is part of the transaction. */
     setSshKeys: async ({ id, ssh_keys }: { id: string; ssh_keys: readonly string[] }, call: Call) => {

@@ -18,7 +18,6 @@ import type { TerminalInput, Terminals } from "../../core/workloads/terminals.ts
 import { readMetrics } from "../../core/workloads/usage.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
-import { outsideTransaction } from "../../kernel/implement.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { ComputerItem } from "./items.ts"
 import { notRunning, usable } from "./lookup.ts"
@@ -54,7 +53,7 @@ export const useHandlers = (needs: UseHandlerNeeds) => {
       }
     },
 
-    terminal: outsideTransaction(async ({ id, ...input }: { id: string } & TerminalInput, call: Call) => {
+    terminal: async ({ id, ...input }: { id: string } & TerminalInput, call: Call) => {
       const live = await usable(needs, call, id)
       call.describe({ targets: [{ type: "computer", id }] })
       // As after a login by ssh.
@@ -64,7 +63,7 @@ export const useHandlers = (needs: UseHandlerNeeds) => {
       } catch (error) {
         throw commandFault(error, () => (fleet.find(id) ? undefined : notRunning("STOPPED")))
       }
-    }),
+    },
 
     async readFile({ id, path }: { id: string; path?: string }, call: Call) {
       if (path === undefined) throw fault("path_required")

@@ -4,7 +4,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
+import type { Handlers } from "../../kernel/implement.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch } from "./directory.ts"
 import type { NamesEarlierHistory } from "./earlier.ts"
@@ -78,7 +78,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       return page({ rows, total: listed.total }, input)
     },
 
-    createBranch: outsideTransaction(async (input, call) => {
+    createBranch: async (input, call) => {
       const database = await getActive(call, input.id)
       const parent = await getBranch(call, database, input.parent_id ?? database.default_branch_id)
       const source = await ready(call, database.id, parent.id)
@@ -106,7 +106,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
         ...(await shown(call, database, made.branchId)),
         ...payloads.secrets(made.branchId, made.credentials.owner),
       }
-    }),
+    },
 
     async getBranch({ id, branch_id }, call) {
       const database = await getActive(call, id)
@@ -155,7 +155,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       call.committed(() => compute.suspend(target))
     },
 
-    restoreBranch: outsideTransaction(async (input, call) => {
+    restoreBranch: async (input, call) => {
       const database = await getActive(call, input.id)
       const record = await getBranch(call, database, input.branch_id)
       if (record.protected) throw inUse("it is protected")
@@ -167,9 +167,9 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       call.describe({ targets: [branchTarget(record)] })
       await needs.swap.restore(call, { branch, from, point, preserveUnderName: input.preserve_under_name })
       return shown(call, database, input.branch_id)
-    }),
+    },
 
-    resetBranch: outsideTransaction(async ({ id, branch_id, preserve_under_name }, call) => {
+    resetBranch: async ({ id, branch_id, preserve_under_name }, call) => {
       const database = await getActive(call, id)
       const record = await getBranch(call, database, branch_id)
       if (record.protected) throw inUse("it is protected")
@@ -179,6 +179,6 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       const point = { kind: "head" } as const
       await needs.swap.restore(call, { branch, from, point, preserveUnderName: preserve_under_name })
       return shown(call, database, branch_id)
-    }),
+    },
   }
 }

@@ -11,7 +11,7 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
+import type { Handlers } from "../../kernel/implement.ts"
 import type { TurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
 import { type Compute, hold } from "./compute.ts"
@@ -123,7 +123,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       return page({ rows: listed.rows.map(payloads.database), total: listed.total }, input)
     },
 
-    create: outsideTransaction(async (input, call) => {
+    create: async (input, call) => {
       const made = await making.database({
         organizationId: call.organization.id,
         projectId: projectOf(call),
@@ -138,9 +138,9 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       call.describe({ targets: [databaseTarget({ id: made.id, name: input.name })] })
       await hold(compute, await readyBranch(call, made.id))
       return { ...(await shown(call, made.id)), ...payloads.secrets(made.branchId, made.credentials.owner) }
-    }),
+    },
 
-    provision: outsideTransaction(async (_input, call) => {
+    provision: async (_input, call) => {
       const { id, branchId, password } = await needs.provision.getOrCreate(call)
       const database = await shown(call, id)
       call.describe({ targets: [databaseTarget(database)] })
@@ -150,7 +150,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         ...payloads.uris(branchId),
         ...(password !== undefined && payloads.secrets(branchId, password)),
       }
-    }),
+    },
 
     certificateAuthority: async () => ({ certificate: await needs.authority() }),
 
@@ -221,21 +221,21 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       return { compute_state: state === "idle" ? "starting" : state }
     },
 
-    suspend: outsideTransaction(async ({ id, branch_id }, call) => {
+    suspend: async ({ id, branch_id }, call) => {
       const branch = await readyBranch(call, id, branch_id)
       call.describe({ targets: [databaseTarget({ id, name: branch.databaseName })] })
       await served(() => compute.suspend(branch))
       return { compute_state: compute.stateOf(branch.volume.id) }
-    }),
+    },
 
-    resetPassword: outsideTransaction(async ({ id, branch_id }, call) => {
+    resetPassword: async ({ id, branch_id }, call) => {
       const { databaseId, databaseName, branchId } = await readyBranch(call, id, branch_id)
       call.describe({ targets: [databaseTarget({ id, name: databaseName })] })
       const password = await needs.inTurn(databaseId, () => newPassword(call, id, branchId))
       await announce(call, id)
       changes.applied(DATABASE_TOPIC, id)
       return { connection: payloads.connection(branchId), ...payloads.secrets(branchId, password) }
-    }),
+    },
 
     async recoveryWindow({ id, branch_id }, call) {
       const { volume } = await readyBranch(call, id, branch_id)
@@ -248,7 +248,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       }
     },
 
-    pitr: outsideTransaction(async (input, call) => {
+    pitr: async (input, call) => {
       const { id, target_time: time, target_lsn: lsn, mode = "new" } = input
       const database = await getActive(call, id)
       const point = pointOf({ time, lsn })
@@ -274,6 +274,6 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       }
       const made = await needs.namesEarlierHistory(source, point, () => making.database(copied))
       return { ...(await shown(call, made.id)), ...payloads.secrets(made.branchId, made.credentials.owner) }
-    }),
+    },
   }
 }

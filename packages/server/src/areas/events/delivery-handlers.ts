@@ -3,7 +3,6 @@ import { rangeOf } from "../../core/deliveries/payload.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { outsideTransaction } from "../../kernel/implement.ts"
 import { toDelivery } from "./payloads.ts"
 import { SUBSCRIPTION_KIND } from "./publisher.ts"
 import {
@@ -24,7 +23,7 @@ const checkActive = ({ status }: { readonly status: string }): void => {
 
 /** What was sent to a subscription, and sending it again. */
 export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerNeeds) => ({
-  testSubscription: outsideTransaction(async ({ sub_id }: Input<Specs["testSubscription"]>, call: Call) => {
+  testSubscription: async ({ sub_id }: Input<Specs["testSubscription"]>, call: Call) => {
     const row = await findSubscription(call, sub_id)
     const topic = await findTopic(call, row.topic_id)
     call.describe({ targets: [targetOf(row)] })
@@ -44,7 +43,7 @@ export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerN
       ...{ status_code: shown.status_code, response_time_ms: shown.response_time_ms },
       ...{ error: shown.attempts.at(-1)?.error ?? null, delivery: shown },
     }
-  }),
+  },
 
   async deliveries({ sub_id, ...input }: Input<Specs["deliveries"]>, call: Call) {
     const row = await findSubscription(call, sub_id)

@@ -2,7 +2,6 @@ import { createHash, createPrivateKey, createPublicKey } from "node:crypto"
 import { type areas, type Input, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
-import { outsideTransaction } from "../../kernel/implement.ts"
 import type { GitAccess, GitPort, GitProviderName, Installation } from "../../ports/git/port.ts"
 import { PortError } from "../../ports/port-error.ts"
 import { type Accounts, faultOf, sayingOf } from "./accounts.ts"
@@ -114,28 +113,26 @@ const installationHandlers = ({ accounts }: CredentialsNeeds) => ({
     return page({ rows: rows.map(toInstallation), total }, input)
   },
 
-  linkInstallation: outsideTransaction(
-    async ({ installation_id }: Input<Specs["linkInstallation"]>, call: Call) => {
-      const owner = ownerOf(call)
-      const app = await accounts.app(call.db, owner)
-      if (!app) throw fault("invalid_parameter", { reason: "the project's credentials of github are no App" })
-      let installation: Installation
-      try {
-        installation = await app.installation(installation_id, call.signal)
-      } catch (error) {
-        throw faultOf(error, installation_id)
-      }
-      const store = accountStore(call.db)
-      const { total } = await store.installations(owner, { limit: 1, offset: 0 })
-      if (total >= INSTALLATIONS_MAX) refuse(`there are ${INSTALLATIONS_MAX} installations already`)
-      const before = await store.findInstallation(owner, installation_id)
-      const since = before?.created_at ?? call.now
-      const row = installationRow(owner, { ...installation, id: installation_id }, since)
-      await store.putInstallation(row)
-      call.describe({ targets: [target(installation_id)] })
-      return toInstallation({ ...row, permissions: installation.permissions })
-    },
-  ),
+  linkInstallation: async ({ installation_id }: Input<Specs["linkInstallation"]>, call: Call) => {
+    const owner = ownerOf(call)
+    const app = await accounts.app(call.db, owner)
+    if (!app) throw fault("invalid_parameter", { reason: "the project's credentials of github are no App" })
+    let installation: Installation
+    try {
+      installation = await app.installation(installation_id, call.signal)
+    } catch (error) {
+      throw faultOf(error, installation_id)
+    }
+    const store = accountStore(call.db)
+    const { total } = await store.installations(owner, { limit: 1, offset: 0 })
+    if (total >= INSTALLATIONS_MAX) refuse(`there are ${INSTALLATIONS_MAX} installations already`)
+    const before = await store.findInstallation(owner, installation_id)
+    const since = before?.created_at ?? call.now
+    const row = installationRow(owner, { ...installation, id: installation_id }, since)
+    await store.putInstallation(row)
+    call.describe({ targets: [target(installation_id)] })
+    return toInstallation({ ...row, permissions: installation.permissions })
+  },
 
   async unlinkInstallation({ installation_id }: Input<Specs["unlinkInstallation"]>, call: Call) {
     if (!(await accountStore(call.db).deleteInstallations(ownerOf(call), installation_id)))
@@ -143,32 +140,30 @@ const installationHandlers = ({ accounts }: CredentialsNeeds) => ({
     call.describe({ targets: [target(installation_id)] })
   },
 
-  createInstallationToken: outsideTransaction(
-    async (
-      { installation_id, repository_ids, permissions }: Input<Specs["createInstallationToken"]>,
-      call: Call,
-    ) => {
-      const owner = ownerOf(call)
-      const installation = await accountStore(call.db).findInstallation(owner, installation_id)
-      const app = installation && (await accounts.app(call.db, owner))
-      if (!app) throw fault("installation_not_found", { id: installation_id })
-      call.describe({ targets: [target(installation_id)], metadata: { repository_ids, permissions } })
-      const narrowing = { repositoryIds: repository_ids, permissions }
-      try {
-        const issued = await app.token(installation_id, narrowing, call.signal)
-        return {
-          ...{ token: issued.token, expires_at: issued.expiresAt.toISOString() },
-          permissions: { ...issued.permissions },
-          repository_selection: issued.repositorySelection,
-        }
-      } catch (error) {
-        const isNarrowed = repository_ids !== undefined || permissions !== undefined
-        if (isNarrowed && error instanceof PortError && error.kind === "refused")
-          return refuse("the installation has no such repositories or permissions")
-        throw faultOf(error, installation_id)
+  createInstallationToken: async (
+    { installation_id, repository_ids, permissions }: Input<Specs["createInstallationToken"]>,
+    call: Call,
+  ) => {
+    const owner = ownerOf(call)
+    const installation = await accountStore(call.db).findInstallation(owner, installation_id)
+    const app = installation && (await accounts.app(call.db, owner))
+    if (!app) throw fault("installation_not_found", { id: installation_id })
+    call.describe({ targets: [target(installation_id)], metadata: { repository_ids, permissions } })
+    const narrowing = { repositoryIds: repository_ids, permissions }
+    try {
+      const issued = await app.token(installation_id, narrowing, call.signal)
+      return {
+        ...{ token: issued.token, expires_at: issued.expiresAt.toISOString() },
+        permissions: { ...issued.permissions },
+        repository_selection: issued.repositorySelection,
       }
-    },
-  ),
+    } catch (error) {
+      const isNarrowed = repository_ids !== undefined || permissions !== undefined
+      if (isNarrowed && error instanceof PortError && error.kind === "refused")
+        return refuse("the installation has no such repositories or permissions")
+      throw faultOf(error, installation_id)
+    }
+  },
 
   async repos(_: Input<Specs["repos"]>, call: Call) {
     const owner = ownerOf(call)

@@ -3,7 +3,7 @@ import type { Call } from "../../kernel/call.ts"
 import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { sayingOf } from "./accounts.ts"
 import { type CredentialsNeeds, credentialsHandlers, ownerOf } from "./credentials-handlers.ts"
@@ -167,7 +167,7 @@ const ownHandlers = (needs: IntegrationHandlerNeeds) => {
       return { ...toIntegration(await find(call, id), baseUrl), webhook_secret: secret }
     },
 
-    test: outsideTransaction(async ({ id }: Input<Specs["test"]>, call: Call) => {
+    test: async ({ id }: Input<Specs["test"]>, call: Call) => {
       const row = await find(call, id)
       call.describe({ targets: [target(row)] })
       const access = await accounts.ofIntegration(call.db, row)
@@ -178,7 +178,7 @@ const ownHandlers = (needs: IntegrationHandlerNeeds) => {
       } catch (error) {
         return { ...nothingFound, error: sayingOf(error) }
       }
-    }),
+    },
   }
 }
 

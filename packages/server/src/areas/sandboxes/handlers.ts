@@ -12,7 +12,7 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement } from "../../kernel/implement.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { envOf, type SandboxItem } from "./items.ts"
 import type { Lifecycle } from "./lifecycle.ts"
@@ -128,7 +128,7 @@ const lifeHandlers = (
       call.describe({ targets: [auditTarget(row)] })
     },
 
-    start: outsideTransaction(async ({ id }: { id: string }, call: Call) => {
+    start: async ({ id }: { id: string }, call: Call) => {
       const row = await found(call, id)
       checkHost(row, hosts)
       call.describe({ targets: [auditTarget(row)] })
@@ -136,9 +136,9 @@ const lifeHandlers = (
       if (row.kind === "ephemeral" && (row.status === "STOPPED" || row.status === "FAILED"))
         throw fault("invalid_state_transition", { state: row.status })
       return shown(await lifecycle.launch(row, await envOf(box, row)))
-    }),
+    },
 
-    stop: outsideTransaction(async ({ id }: { id: string }, call: Call) => {
+    stop: async ({ id }: { id: string }, call: Call) => {
       const row = await found(call, id)
       checkHost(row, hosts)
       call.describe({ targets: [auditTarget(row)] })
@@ -148,7 +148,7 @@ const lifeHandlers = (
         await lifecycle.recordStop(row, "stopped", live)
       })
       return shown(await found(call, id))
-    }),
+    },
 
     extend: async ({ id, duration_seconds }: { id: string; duration_seconds: number }, call: Call) => {
       const row = await found(call, id)

@@ -22,7 +22,6 @@ import type { Live } from "../../core/workloads/workload.ts"
 import type { Call } from "../../kernel/call.ts"
 import { Fault, fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { outsideTransaction } from "../../kernel/implement.ts"
 import type { Guest, RuntimePort } from "../../ports/runtime/port.ts"
 import type { SandboxItem } from "./items.ts"
 import { notRunning, usable } from "./lookup.ts"
@@ -116,7 +115,7 @@ const commandHandlers = (needs: UseHandlerNeeds) => {
       }
     },
 
-    terminal: outsideTransaction(async ({ id, ...input }: { id: string } & TerminalInput, call: Call) => {
+    terminal: async ({ id, ...input }: { id: string } & TerminalInput, call: Call) => {
       const live = await usable(needs, call, id)
       call.describe({ targets: [{ type: "sandbox", id }] })
       try {
@@ -124,7 +123,7 @@ const commandHandlers = (needs: UseHandlerNeeds) => {
       } catch (error) {
         throw refused(error, live)
       }
-    }),
+    },
   }
 }
 

@@ -16,7 +16,7 @@ import type { Database } from "../../kernel/db/database.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement } from "../../kernel/implement.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
 import type { Item } from "./documents.ts"
@@ -193,29 +193,25 @@ const upsertHandler =
 
 const documentHandlers = ({ writer }: SearchHandlerNeeds) => ({
   // The index may be elsewhere, and is written before this call is.
-  putDocuments: outsideTransaction(
-    async ({ id, documents }: Input<Operations["putDocuments"]>, call: Call) => {
-      needInline(await needSource(call, id))
-      const at = { projectId: projectOf(call), sourceId: id }
-      const outcome = await served(() => writer.put(at, documents.map(toItem), null))
-      if (!outcome) throw fault("resource_not_found", { id })
-      const { written, unchanged, unreadable } = outcome
-      return {
-        ...{ written, unchanged },
-        errors: unreadable.map(({ id, problem }) => ({ document_id: id, message: problem })),
-      }
-    },
-  ),
+  putDocuments: async ({ id, documents }: Input<Operations["putDocuments"]>, call: Call) => {
+    needInline(await needSource(call, id))
+    const at = { projectId: projectOf(call), sourceId: id }
+    const outcome = await served(() => writer.put(at, documents.map(toItem), null))
+    if (!outcome) throw fault("resource_not_found", { id })
+    const { written, unchanged, unreadable } = outcome
+    return {
+      ...{ written, unchanged },
+      errors: unreadable.map(({ id, problem }) => ({ document_id: id, message: problem })),
+    }
+  },
 
-  deleteDocuments: outsideTransaction(
-    async ({ id, ids }: Input<Operations["deleteDocuments"]>, call: Call) => {
-      needInline(await needSource(call, id))
-      const at = { projectId: projectOf(call), sourceId: id }
-      const deleted = await served(() => writer.remove(at, [...new Set(ids)]))
-      if (deleted === undefined) throw fault("resource_not_found", { id })
-      return { deleted }
-    },
-  ),
+  deleteDocuments: async ({ id, ids }: Input<Operations["deleteDocuments"]>, call: Call) => {
+    needInline(await needSource(call, id))
+    const at = { projectId: projectOf(call), sourceId: id }
+    const deleted = await served(() => writer.remove(at, [...new Set(ids)]))
+    if (deleted === undefined) throw fault("resource_not_found", { id })
+    return { deleted }
+  },
 })
 
 const ingestHandlers = ({ ingest }: SearchHandlerNeeds) => {

@@ -17,7 +17,7 @@ import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { implement, type JudgeRisk, outsideTransaction, withRisk } from "../../kernel/implement.ts"
+import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
 import { toDelivery, toWebhook } from "./payloads.ts"
 import { unknownPatterns } from "./rules.ts"
@@ -92,7 +92,7 @@ const createSecrets = ({ endpoints }: WebhookHandlerNeeds) => ({
 
 /** What was sent to a webhook, and sending it again. */
 const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
-  test: outsideTransaction(async ({ id }: Input<Specs["test"]>, call: Call) => {
+  test: async ({ id }: Input<Specs["test"]>, call: Call) => {
     const row = await findWebhook(call, id)
     call.describe({ targets: [target(row)] })
     const message = messageOf({
@@ -105,7 +105,7 @@ const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
     const { status_code, response_time_ms } = delivery
     const error = delivery.attempts.at(-1)?.error ?? null
     return { success: delivery.status === "delivered", status_code, response_time_ms, error, delivery }
-  }),
+  },
 
   async deliveries({ id, ...input }: Input<Specs["deliveries"]>, call: Call) {
     const row = await findWebhook(call, id)

@@ -2,7 +2,7 @@ import { areas, type Output } from "@svc/contract"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement } from "../../kernel/implement.ts"
 import { createSessionCookie } from "./cookie.ts"
 import { clearFailures, proveIdentity } from "./proof.ts"
 import { checkPassword, isLive } from "./rules.ts"
@@ -67,7 +67,7 @@ export const accountHandlers = implement(
     return {
       ...signupHandlers({ database, passwords, signup, signIn, mailJobs }),
 
-      login: outsideTransaction(async ({ email, password }, call) => {
+      login: async ({ email, password }, call) => {
         const { db, ip, now } = call
         const user = await accountStore(db).findUserByEmail(email)
         if (user)
@@ -79,9 +79,9 @@ export const accountHandlers = implement(
         })
         call.describe({ action: "auth_login" })
         return signedIn
-      }),
+      },
 
-      reauthenticate: outsideTransaction(async ({ password }, call) => {
+      reauthenticate: async ({ password }, call) => {
         const { db, now } = call
         const user = await getUser(call)
         call.describe({ action: "auth_login_failed", targets: [userTarget(user)] })
@@ -92,7 +92,7 @@ export const accountHandlers = implement(
         })
         call.describe({ action: "auth_login" })
         return { authenticated_at: now.toISOString() }
-      }),
+      },
 
       async logout(_input, call): Promise<undefined> {
         await accountStore(call.db).deleteSession(call.principal.id, currentSessionId(call))
@@ -103,7 +103,7 @@ export const accountHandlers = implement(
         return toUser(await getUser(call))
       },
 
-      update: outsideTransaction(async ({ name, password, current_password }, call) => {
+      update: async ({ name, password, current_password }, call) => {
         const { db, now } = call
         const user = await getUser(call)
         const change: Partial<UserRow> = name === undefined ? {} : { name }
@@ -127,7 +127,7 @@ export const accountHandlers = implement(
         ]
         call.describe({ targets: [userTarget(user)], metadata: { fields } })
         return toUser({ ...user, ...change })
-      }),
+      },
 
       async listSessions(_input, { db, principal, now }) {
         const rows = await accountStore(db).listSessions(principal.id)

@@ -3,7 +3,7 @@ import type { AccountCall } from "../../kernel/call.ts"
 import { type Database, type Db, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { type Handlers, outsideTransaction } from "../../kernel/implement.ts"
+import type { Handlers } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { addressBucket } from "../../kernel/stages/limit.ts"
 import { getOpenInvitation } from "../organizations/invitation-handlers.ts"
@@ -116,7 +116,7 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
   }
 
   return {
-    signup: outsideTransaction(async ({ email, password, invitation_token, ...input }, call) => {
+    signup: async ({ email, password, invitation_token, ...input }, call) => {
       const invitationHash = invitation_token === undefined ? null : tokenHash(invitation_token)
       if (invitationHash)
         await getOpenInvitation(call.db, { tokenHash: invitationHash, email, now: call.now })
@@ -132,11 +132,11 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
       }
       if (!mailJobs) return reply(201, await createAccount(account, call))
       return reply(200, await requestConfirmation(account, invitationHash, mailJobs(), call))
-    }),
+    },
 
     // The password is asked for once more: who reads the mail but did not sign up must not give a stranger, who knows the
     // password, an account in their name.
-    verifyEmail: outsideTransaction(async ({ token, password }, call) => {
+    verifyEmail: async ({ token, password }, call) => {
       const { db, now } = call
       const row = await signupStore(db).attempt(tokenHash(token), now)
       if (!row || row.password_hash === null) throw fault("token_invalid_or_expired")
@@ -149,6 +149,6 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
       return await createAccount({ email, name, passwordHash, organizationName }, call, async tx => {
         if (!(await signupStore(tx).end(row.id))) throw fault("token_invalid_or_expired")
       })
-    }),
+    },
   }
 }

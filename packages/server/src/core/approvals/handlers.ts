@@ -2,7 +2,7 @@ import { areas, page, pageOf } from "@svc/contract"
 import type { Call, Principal } from "../../kernel/call.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
 import { fault } from "../../kernel/fault.ts"
-import { implement, outsideTransaction } from "../../kernel/implement.ts"
+import { implement } from "../../kernel/implement.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
 import type { ApprovalService } from "./service.ts"
 import { type ApprovalRecord, approvalStore } from "./store.ts"
@@ -69,14 +69,14 @@ export const approvalsHandlers = implement(areas.approvals, ({ approvals, inProc
     get: ({ id }, call) => show(call, id),
 
     // The decision must be committed before the execution starts, and stand even if that fails.
-    approve: outsideTransaction(async ({ id, comment }, call) => {
+    approve: async ({ id, comment }, call) => {
       checkDecides(call)
       checkStepUp(call)
       const row = await getApproval(call, id)
       await decide(call, row, "approved", comment)
       await approvals.execute(row.id, inProcess(), call.now.getTime())
       return show(call, id)
-    }),
+    },
 
     async reject({ id, comment }, call) {
       checkDecides(call)

@@ -5,7 +5,7 @@ import type { SecretBox } from "../../../core/secrets/secret-box.ts"
 import type { Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { newId } from "../../../kernel/id.ts"
-import { type Handlers, outsideTransaction } from "../../../kernel/implement.ts"
+import type { Handlers } from "../../../kernel/implement.ts"
 import { settingsStore } from "../settings/store.ts"
 import type { DomainChecker } from "./checker.ts"
 import { dkimContext } from "./keys.ts"
@@ -109,11 +109,11 @@ export const domainHandlers = (needs: DomainHandlerNeeds): Pick<Handlers<Specs>,
     },
 
     // Name servers may take seconds, and no transaction should wait for them.
-    verifyDomain: outsideTransaction(async ({ id }, call) => {
+    verifyDomain: async ({ id }, call) => {
       const row = await checker.check(call.organization.id, id, call.signal)
       if (!row) throw fault("domain_not_found")
       call.describe({ targets: [target(row)] })
       return toDomain(row, hosts, await isEnabled(call))
-    }),
+    },
   }
 }

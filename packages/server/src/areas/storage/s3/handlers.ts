@@ -3,7 +3,7 @@ import { areas, type Reply } from "@svc/contract"
 import type { AccessKeys } from "../../../core/keys/signatures.ts"
 import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
-import { implement, outsideTransaction } from "../../../kernel/implement.ts"
+import { implement } from "../../../kernel/implement.ts"
 import { getAttributes } from "./attributes.ts"
 import * as buckets from "./buckets.ts"
 import { copyObject, copyPart } from "./copying.ts"
@@ -184,8 +184,8 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
     listBuckets: answer(only(buckets.listBuckets)),
     getBucket: answer(tables.getBucket),
     headBucket: answer(only(buckets.headBucket)),
-    putBucket: outsideTransaction(answer(tables.putBucket)),
-    deleteBucket: outsideTransaction(answer(tables.deleteBucket)),
+    putBucket: answer(tables.putBucket),
+    deleteBucket: answer(tables.deleteBucket),
     postBucket: answer(tables.postBucket),
     getObject: answer(tables.getObject),
     headObject: answer(only(objects.headObject)),
