@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type Transaction } from "kysely"
+import { Kysely, PostgresDialect, type Transaction, type TransactionBuilder } from "kysely"
 import pg from "pg"
 import { parseJson } from "../exact-json.ts"
 import type { Tables } from "./tables.gen.ts"
@@ -51,20 +51,12 @@ export const openDatabase = (options: {
   pool.on("error", error => closing || options.onError(error))
   // Nor may one that is lent out and waits between two statements: its next statement fails, and says so.
   pool.on("connect", client => client.on("error", () => undefined))
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  const db = new ControlDatabase({ dialect: new PostgresDialect({ pool }) })
 
   return {
     db,
     pool,
-    async transaction(work) {
-      const acts: (() => void)[] = []
-      const result = await db.transaction().execute(tx => {
-        waiting.set(tx, acts)
-        return work(tx)
-      })
-      for (const act of acts) act()
-      return result
-    },
+    transaction: work => db.transaction().execute(work),
     async [Symbol.asyncDispose]() {
       // The pool does not wait until its connections have ended, and the server may end them first.
       closing = true
@@ -73,16 +65,46 @@ export const openDatabase = (options: {
   }
 }
 
-/** What waits for the commit of a transaction. */
+/** Acts of each open transaction, carried out when it has committed. */
 const waiting = new WeakMap<Db, (() => void)[]>()
 
+/** Gives the transactions that a builder begins the acts that wait for their commit. */
+const withActs = (builder: TransactionBuilder<Tables>): TransactionBuilder<Tables> => {
+  const execute = builder.execute.bind(builder)
+  const setAccessMode = builder.setAccessMode.bind(builder)
+  const setIsolationLevel = builder.setIsolationLevel.bind(builder)
+  return Object.assign(builder, {
+    setAccessMode: (mode: Parameters<typeof setAccessMode>[0]) => withActs(setAccessMode(mode)),
+    setIsolationLevel: (level: Parameters<typeof setIsolationLevel>[0]) => withActs(setIsolationLevel(level)),
+    async execute<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+      const acts: (() => void)[] = []
+      const result = await execute(tx => {
+        waiting.set(tx, acts)
+        return work(tx)
+      })
+      for (const act of acts) act()
+      return result
+    },
+  })
+}
+
+/** Whoever begins a transaction on it, and however, its commit carries out what waits for it. */
+class ControlDatabase extends Kysely<Tables> {
+  override transaction(): TransactionBuilder<Tables> {
+    return withActs(super.transaction())
+  }
+}
+
 /**
- * Acts once what is done on `db` is committed: at the end of its `transaction`, or now on the pool. The act must not
- * throw. It is a shortcut and no promise: transactions that Kysely began without us, and crashes, leave it out.
+ * Acts once what is done on `db` is committed: at the end of its transaction, or now on the pool. The act must not
+ * throw. It is a shortcut and no promise: a crash leaves it out.
  */
 export const afterCommit = (db: Db, act: () => void): void => {
-  if (db.isTransaction) waiting.get(db)?.push(act)
-  else act()
+  if (!db.isTransaction) return void act()
+  const acts = waiting.get(db)
+  // Else the act would be left out silently.
+  if (!acts) throw new Error("the transaction was not begun by transaction() of a database")
+  acts.push(act)
 }
 
 const UNIQUE_VIOLATION = "23505"

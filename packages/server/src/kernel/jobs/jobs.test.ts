@@ -26,6 +26,43 @@ test("a job runs after its transaction has committed, and never when that is rol
   assert.deepEqual(seen, [{ text: 'a\u0000b"\\{},' }])
 })
 
+test("a job wakes its worker at the commit, whoever began the transaction and however", async t => {
+  const { worker } = await world(t)
+  const runs = new Map<string, () => void>()
+  const ran = (name: string) => new Promise<void>(resolve => void runs.set(name, resolve))
+  const { jobs, database } = await worker({
+    name: "test.work",
+    run: async ({ payload }) => runs.get(payload as string)?.(),
+  })
+  const { db } = database
+  const begun = {
+    "by the database": () => database.transaction(tx => enqueue(tx, "by the database")),
+    "by a handler": () => db.transaction().execute(tx => enqueue(tx, "by a handler")),
+    "with settings": () =>
+      db
+        .transaction()
+        .setAccessMode("read write")
+        .setIsolationLevel("serializable")
+        .execute(tx => enqueue(tx, "with settings")),
+  }
+  const enqueue = (tx: typeof db, payload: string) => jobs.enqueue(tx, { queue: "test.work", payload })
+
+  // The clock stands still, so that no look finds what nobody was told of.
+  for (const [name, begin] of Object.entries(begun)) {
+    const done = ran(name)
+    await begin()
+    await done
+  }
+})
+
+test("a transaction whose commit would wake nobody takes no jobs", async t => {
+  const { worker } = await world(t)
+  const { jobs, database } = await worker({ name: "test.work", run: async () => undefined })
+  const tx = await database.db.startTransaction().execute()
+  await assert.rejects(jobs.enqueue(tx, { queue: "test.work", payload: 1 }), /was not begun by/)
+  await tx.rollback().execute()
+})
+
 test("eight processes run ten thousand jobs once each", async t => {
   const { worker } = await world(t)
   const runs = new Map<number, number>()
