@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir, totalmem } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { freePort } from "../packages/server/src/testing/ports.ts"
 import { type Figures, loadAverage } from "./bench/figures.ts"
 import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
@@ -18,7 +19,7 @@ import { endCurrentPart, runPart } from "./bench/run-part.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
-const BARE_PORT = 14_810
+const BARE_PORT = await freePort()
 
 const startTimes = async (dataDir: string): Promise<{ first: number; warm: number }> => {
   const first = await start(dataDir)

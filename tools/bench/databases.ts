@@ -19,6 +19,7 @@ import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
 import { createSvc, type Svc } from "@svc/sdk"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 import type { Figures, Part } from "./figures.ts"
 import { load } from "./load.ts"
 import { kilobytesOf } from "./memory.ts"
@@ -32,7 +33,6 @@ const POOLED_CLIENTS = 100
 /** As many as a branch takes. */
 const DIRECT_CLIENTS = 75
 const POOL_SIZE = 20
-const PGBOUNCER_PORT = 14_813
 const BASE_URL = `http://127.0.0.1:${PORT}`
 
 const timed = async (work: (run: number) => Promise<unknown>): Promise<number> => {
@@ -151,9 +151,10 @@ const selects = async (
 const startPgBouncer = async (program: string, socketDir: string, password: string) => {
   const { uid, gid } = statSync(socketDir)
   const folder = mkdtempSync(join(tmpdir(), "svc-bench-pgbouncer-"))
+  const port = await freePort()
   const settings = [
     ...["[databases]", `app = host=${socketDir} port=5432 dbname=app`, "[pgbouncer]"],
-    ...["listen_addr = 127.0.0.1", `listen_port = ${PGBOUNCER_PORT}`, "unix_socket_dir ="],
+    ...["listen_addr = 127.0.0.1", `listen_port = ${port}`, "unix_socket_dir ="],
     ...["auth_type = plain", `auth_file = ${join(folder, "users")}`, "pool_mode = transaction"],
     ...["max_client_conn = 200", `default_pool_size = ${POOL_SIZE}`, "logfile ="],
   ]
@@ -163,6 +164,7 @@ const startPgBouncer = async (program: string, socketDir: string, password: stri
   const child = spawn(program, ["-q", join(folder, "pgbouncer.ini")], { uid, gid, stdio: "ignore", cwd: "/" })
   await delay(1_000)
   return {
+    port,
     [Symbol.dispose]() {
       child.kill()
       rmSync(folder, { recursive: true, force: true })
@@ -183,8 +185,8 @@ const pooling = async (wire: readonly string[], socketDir: string, password: str
   }
   const program = process.env.BENCH_PGBOUNCER
   if (program === undefined) return rounds
-  using _peer = await startPgBouncer(program, socketDir, password)
-  const peer = ["-h", "127.0.0.1", "-p", String(PGBOUNCER_PORT), "-U", "owner", "app"]
+  using bouncer = await startPgBouncer(program, socketDir, password)
+  const peer = ["-h", "127.0.0.1", "-p", String(bouncer.port), "-U", "owner", "app"]
   const pgbouncer = await selects(peer, password, { ...many, mode: "simple" })
   return {
     ...rounds,

@@ -6,12 +6,13 @@ import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "../../packages/sdk/src/index.ts"
 import { type DnsAnswer, startDns } from "../../packages/server/src/testing/dns.ts"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 import { type SmtpSink, startSmtp } from "../../packages/server/src/testing/smtp.ts"
 import { type Part, printFigures } from "./figures.ts"
 import { load } from "./load.ts"
 import { apiKeyOf, start, stop } from "./platform.ts"
 
-const PORT = 14_821
+const PORT = await freePort()
 const MAILS = 500
 const RECIPIENTS = 50
 const ACCEPT_SECONDS = 4

@@ -8,11 +8,12 @@ import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 import { attempt, type Part, printFigures } from "./figures.ts"
 import { load } from "./load.ts"
 import { apiKeyOf, start, stop } from "./platform.ts"
 
-const PORT = 14_820
+const PORT = await freePort()
 const ACCEPT_CONNECTIONS = 64
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const DELIVERIES = 20_000

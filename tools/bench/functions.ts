@@ -3,6 +3,7 @@ import { spawn } from "node:child_process"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 import { attempt, type Figures, type Part, type Tell } from "./figures.ts"
 import { type Load, load } from "./load.ts"
 import { apiKeyOf, median, PORT } from "./platform.ts"
@@ -10,8 +11,8 @@ import { findWorkerd, startWorkerd } from "./workerd.ts"
 
 const RUNS = Number(process.env.BENCH_FUNCTION_RUNS ?? 10)
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
-const BARE_PORT = 14_811
-const WORKERD_PORT = 14_812
+const BARE_PORT = await freePort()
+const WORKERD_PORT = await freePort()
 /** Longer than a harness takes to be prepared for the next start. */
 const PREPARED_MS = 1_500
 const STARTED_MS_MAX = 10_000

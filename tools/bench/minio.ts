@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 
 export interface S3Server {
   readonly endpoint: string
@@ -12,7 +13,7 @@ export interface S3Server {
   readonly secretAccessKey: string
 }
 
-const MINIO_PORT = 14_812
+const MINIO_PORT = await freePort()
 const USER = "bench-access-key"
 const PASSWORD = "bench-secret-key"
 const READY_TRIES = 200

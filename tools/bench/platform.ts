@@ -6,12 +6,15 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 
 /** What `npm start` hands to Node. */
 const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: { start: string } }
 const START_WORDS = scripts.start.replace(/^(?:exec )?node /, "").split(" ")
 
-export const PORT = 14_800
+// The bench's parts are processes of their own and find it here; runs beside each other have different ones.
+process.env.BENCH_PORT ??= String(await freePort())
+export const PORT = Number(process.env.BENCH_PORT)
 const READY_MS_MAX = 120_000
 const STOP_MS_MAX = 60_000
 const ANSWER_MS_MAX = 2_000

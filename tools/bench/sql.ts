@@ -3,13 +3,14 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 import type { Part } from "./figures.ts"
 import { type Load, load, type Target } from "./load.ts"
 import { answers, apiKeyOf, PORT } from "./platform.ts"
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const CONNECTIONS = [1, 32]
-const PEER_PORT = 14_812
+const PEER_PORT = await freePort()
 const PEER_URL = `http://127.0.0.1:${PEER_PORT}`
 const PEER_LOGIN = { identity: "bench@example.com", password: "bench-password" }
 const START_ATTEMPTS = 100

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import { freePort } from "../../packages/server/src/testing/ports.ts"
 import type { Part } from "./figures.ts"
 import { type Load, load } from "./load.ts"
 import { residentMegabytes } from "./memory.ts"
@@ -15,7 +16,7 @@ import { ownServer, presignedFigures } from "./storage-presigned.ts"
 
 const KIB = 1024
 const MIB = 1024 * KIB
-const NGINX_PORT = 14_811
+const NGINX_PORT = await freePort()
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const SMALL_KEYS = 500
 const STREAM_BYTES = 1024 * MIB
