@@ -21,6 +21,7 @@ export const SQLSTATE = {
   programLimitExceeded: "54000",
   adminShutdown: "57P01",
   cannotConnectNow: "57P03",
+  idleSessionTimeout: "57P05",
 } as const
 
 /** One text for every cause, the same as PostgreSQL's own. */

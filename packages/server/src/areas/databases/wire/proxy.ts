@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto"
 import type { Socket } from "node:net"
 import { createSecureContext } from "node:tls"
+import { systemClock } from "../../../kernel/clock.ts"
 import { createBranches } from "./branches.ts"
 import { createCallReports } from "./call-reports.ts"
 import { endPointBinding } from "./channel-binding.ts"
@@ -12,7 +13,7 @@ import { SQLSTATE, terminated, WireRefusal } from "./error-response.ts"
 import type { TlsIdentity } from "./greeting.ts"
 import type { ProxySettings } from "./messages.ts"
 import { createParent } from "./parent.ts"
-import { createPooler } from "./pooler/pooler.ts"
+import { Pooler } from "./pooler/pooler.ts"
 import { farewell } from "./relay.ts"
 import { type SessionHost, serve } from "./session.ts"
 import { createVerifiers } from "./verifiers.ts"
@@ -133,7 +134,9 @@ const shared = {
     void parent.tell({ kind: "warning", message, reason: String(reason) }),
 }
 
-const pooler = readsVerifiers ? createPooler({ ...shared, verifier: parent.verifier }) : undefined
+const pooler = readsVerifiers
+  ? new Pooler({ ...shared, clock: systemClock, verifier: parent.verifier })
+  : undefined
 
 const host: SessionHost = {
   ...shared,

@@ -1,19 +1,17 @@
 /** One client of a pool, from the moment that it is logged in. */
 import type { Socket } from "node:net"
-import { SQLSTATE, WireRefusal } from "../error-response.ts"
+import { SQLSTATE, terminated, WireRefusal } from "../error-response.ts"
 import type { Observer } from "../observer.ts"
 import { farewell } from "../relay.ts"
+import { wishOf } from "./client-frames.ts"
+import { Pace } from "./pace.ts"
 import { isTracked, type Parameters, settingsFor } from "./parameters.ts"
 import type { Pool } from "./pool.ts"
 import type { Borrower, Server } from "./server.ts"
-import { createTranslator } from "./translate.ts"
-
-const TERMINATE = 0x58
-/** Outside of a COPY and of a batch these mean nothing: CopyData, CopyDone, CopyFail, Flush. */
-const MEANINGLESS: ReadonlySet<number> = new Set([0x64, 0x63, 0x66, 0x48])
-const HEAD_BYTES = 5
+import { Translator } from "./translate.ts"
 
 export interface PooledClientNeeds {
+  /** Paused. */
   readonly stream: Socket
   readonly pool: Pool
   readonly observer: Observer
@@ -23,11 +21,6 @@ export interface PooledClientNeeds {
   readonly left: () => void
   /** Bytes go by on a server connection. */
   readonly used: (server: Server) => void
-}
-
-export interface PooledClient {
-  end(refusal: WireRefusal): void
-  cancel(): Promise<void>
 }
 
 /** Lends a connection with the parameters that a client wants. */
@@ -44,175 +37,211 @@ export const borrow = async (pool: Pool, wanted: Parameters, signal?: AbortSigna
   return server
 }
 
-/** The stream is paused when it comes. */
-export const servePooled = ({
-  stream,
-  pool,
-  observer,
-  wanted,
-  left,
-  used,
-}: PooledClientNeeds): PooledClient => {
-  const translator = createTranslator()
-  const leaving = new AbortController()
-  let server: Server | undefined
-  let pending: Buffer | undefined
-  let isBorrowing = false
-  let isGone = false
-  let isBlocked = false
-  let saidGoodbye = false
+const tooSlow = (): WireRefusal =>
+  new WireRefusal({
+    sqlstate: SQLSTATE.idleSessionTimeout,
+    message: "terminating connection because the rest of a message did not come in time",
+  })
 
-  const giveBack = () => {
-    const lent = server
-    server = undefined
-    if (!lent) return
-    translator.moved()
-    isBlocked = false
-    lent.takeBack()
-    void lent.uncancelled().then(() => pool.giveBack(lent))
-    if (isGone) left()
-    else goOn()
-  }
+type State =
+  /** Between transactions. */
+  | { readonly kind: "idle" }
+  | { readonly kind: "borrowing" }
+  /** `isBlocked`: the server does not take more yet. */
+  | { readonly kind: "lent"; readonly server: Server; isBlocked: boolean }
+  /** The client has gone, and the server runs to its end what was asked before. */
+  | { readonly kind: "finishing"; readonly server: Server }
+  | { readonly kind: "gone" }
 
-  const discard = () => {
-    const lent = server
-    server = undefined
-    lent?.close()
-  }
+const IDLE: State = { kind: "idle" }
+const GONE: State = { kind: "gone" }
 
-  /** The connection goes back as soon as a transaction is over. */
-  const considerGivingBack = () => {
-    if (!server || translator.isPassing) return
-    if (server.isSettled) giveBack()
-    else if (isGone && !server.willSettle) {
-      discard()
-      left()
-    }
-  }
+export class PooledClient implements Borrower {
+  readonly #needs: PooledClientNeeds
+  readonly #translator = new Translator()
+  readonly #leaving = new AbortController()
+  readonly #pace = new Pace()
+  #state: State = IDLE
+  /** Bytes of the client that are not done with. */
+  #held: Buffer | undefined
+  #saidGoodbye = false
 
-  const borrower: Borrower = {
-    receive(bytes) {
-      if (isGone) return true
-      if (server) used(server)
-      observer.back(bytes)
-      return stream.write(bytes)
-    },
-    parameter(name, value) {
-      if (isTracked(name)) wanted.set(name, value)
-    },
-    deallocated: translator.deallocated,
-    ready: considerGivingBack,
-    drain() {
-      isBlocked = false
-      goOn()
-    },
-    lost() {
-      server = undefined
-      if (isGone) return left()
-      const isTold = observer.fatal || !observer.atBoundary
-      leave(isTold ? undefined : new WireRefusal({ sqlstate: SQLSTATE.adminShutdown, message: TERMINATED }))
-    },
+  constructor(needs: PooledClientNeeds) {
+    this.#needs = needs
+    const { stream } = needs
+    stream.on("data", (chunk: Buffer) => this.#arrived(chunk))
+    stream.on("drain", () => this.#server?.resume())
+    const gone = () => this.end()
+    stream.on("error", gone).on("end", gone).on("close", gone)
+    if (stream.destroyed || stream.readableEnded) this.end()
+    stream.resume()
   }
 
   /** The client is told why, if there is something to tell. */
-  const leave = (refusal?: WireRefusal) => {
-    if (isGone) return
-    isGone = true
-    leaving.abort()
-    farewell(stream, refusal)
-    if (!server) return left()
-    if (server.isSettled && !translator.isPassing) return giveBack()
-    if (saidGoodbye && refusal === undefined && server.willSettle) return server.resume()
-    if (observer.state === "busy" && server.willSettle) void server.cancel()
-    discard()
-    left()
+  end(refusal?: WireRefusal) {
+    const state = this.#state
+    if (this.#hasLeft) return
+    this.#leaving.abort()
+    farewell(this.#needs.stream, refusal)
+    if (state.kind !== "lent") {
+      this.#state = GONE
+      return this.#needs.left()
+    }
+    const { server } = state
+    this.#state = { kind: "finishing", server }
+    if (server.isSettled && !this.#translator.isPassing) return this.#giveBack(server)
+    if (this.#saidGoodbye && refusal === undefined && server.willSettle) return server.resume()
+    if (this.#needs.observer.state === "busy" && server.willSettle) void server.cancel()
+    this.#discard(server)
   }
 
-  const goOn = () => {
-    if (!isBorrowing && !isBlocked && !isGone) stream.resume()
+  async cancel(): Promise<void> {
+    if (this.#needs.observer.state === "busy") await this.#server?.cancel()
   }
 
-  const send = (lent: Server, bytes: Buffer): number => {
+  /** Ends the client when it holds a server connection for a message that does not come on. Called again and again. */
+  endIfTooSlow(nowMs: number): void {
+    const state = this.#state
+    const isHolding = state.kind === "lent" && !state.isBlocked && !state.server.isInTransaction
+    const owesRest =
+      isHolding && (this.#translator.isPassing || (this.#held !== undefined && state.server.expected.isEmpty))
+    if (!this.#pace.isTooSlow(owesRest, nowMs)) return
+    this.end(this.#needs.observer.atBoundary ? tooSlow() : undefined)
+  }
+
+  receive(bytes: Buffer): boolean {
+    if (this.#state.kind !== "lent") return true
+    const { used, observer, stream } = this.#needs
+    used(this.#state.server)
+    observer.back(bytes)
+    return stream.write(bytes)
+  }
+
+  parameter(name: string, value: string): void {
+    if (isTracked(name)) this.#needs.wanted.set(name, value)
+  }
+
+  deallocated(): void {
+    this.#translator.deallocated()
+  }
+
+  /** The connection goes back as soon as a transaction is over. */
+  ready() {
+    const server = this.#server
+    if (!server || this.#translator.isPassing) return
+    if (server.isSettled) this.#giveBack(server)
+    else if (this.#hasLeft && !server.willSettle) this.#discard(server)
+  }
+
+  drain(): void {
+    if (this.#state.kind === "lent") this.#state.isBlocked = false
+    this.#goOn()
+  }
+
+  lost() {
+    if (this.#hasLeft) return this.#discarded()
+    this.#state = IDLE
+    const { observer } = this.#needs
+    const isTold = observer.fatal || !observer.atBoundary
+    this.end(isTold ? undefined : terminated())
+  }
+
+  get #server(): Server | undefined {
+    const state = this.#state
+    return state.kind === "lent" || state.kind === "finishing" ? state.server : undefined
+  }
+
+  get #hasLeft(): boolean {
+    return this.#state.kind === "finishing" || this.#state.kind === "gone"
+  }
+
+  #giveBack(server: Server) {
+    const hadLeft = this.#hasLeft
+    this.#state = hadLeft ? GONE : IDLE
+    this.#translator.moved()
+    server.takeBack()
+    void server.uncancelled().then(() => this.#needs.pool.giveBack(server))
+    if (hadLeft) this.#needs.left()
+    else this.#goOn()
+  }
+
+  #discard(server: Server) {
+    server.close()
+    this.#discarded()
+  }
+
+  #discarded() {
+    this.#state = GONE
+    this.#needs.left()
+  }
+
+  #goOn() {
+    const state = this.#state
+    if (state.kind === "idle" || (state.kind === "lent" && !state.isBlocked)) this.#needs.stream.resume()
+  }
+
+  #arrived(chunk: Buffer) {
+    if (this.#hasLeft) return
+    const { observer } = this.#needs
+    observer.front(chunk)
+    this.#pace.arrived(chunk.length)
+    this.#saidGoodbye = observer.terminated
+    this.#held = this.#held ? Buffer.concat([this.#held, chunk]) : chunk
+    this.#proceed()
+    if (this.#saidGoodbye && this.#state.kind !== "borrowing") this.end()
+  }
+
+  /** Does what can be done with the bytes that are there. */
+  #proceed() {
+    const state = this.#state
+    const held = this.#held
+    if (!held) return
+    try {
+      if (state.kind === "idle") this.#ask(held)
+      else if (state.kind === "lent") {
+        const done = this.#send(held, state)
+        this.#held = done < held.length ? Buffer.from(held.subarray(done)) : undefined
+      }
+    } catch (error) {
+      if (!(error instanceof WireRefusal)) throw error
+      this.end(error)
+    }
+    if (this.#state.kind === "lent") this.#needs.used(this.#state.server)
+  }
+
+  /** Without a server connection: gets one where the next message needs it. */
+  #ask(held: Buffer) {
+    const wish = wishOf(held)
+    if (wish.kind === "goodbye") return this.end()
+    this.#held = wish.at < held.length ? held.subarray(wish.at) : undefined
+    if (wish.kind === "server") void this.#obtain()
+  }
+
+  #send(held: Buffer, lent: State & { kind: "lent" }): number {
+    const { server } = lent
     const pieces: Buffer[] = []
-    const done = translator.translate(bytes, lent, piece => void pieces.push(piece))
+    const done = this.#translator.translate(held, { server, send: piece => void pieces.push(piece) })
     const [first] = pieces
-    isBlocked = first !== undefined && !lent.send(pieces.length === 1 ? first : Buffer.concat(pieces))
-    if (isBlocked) stream.pause()
+    lent.isBlocked = first !== undefined && !server.send(pieces.length === 1 ? first : Buffer.concat(pieces))
+    if (lent.isBlocked) this.#needs.stream.pause()
     return done
   }
 
   /** Takes the connection that it is lent, and goes on. */
-  const obtain = async () => {
-    isBorrowing = true
+  async #obtain(): Promise<void> {
+    const { pool, stream, wanted } = this.#needs
+    this.#state = { kind: "borrowing" }
     stream.pause()
     try {
-      const lent = await borrow(pool, wanted, leaving.signal)
-      if (isGone) return pool.giveBack(lent)
-      server = lent
-      lent.lend(borrower)
+      const server = await borrow(pool, wanted, this.#leaving.signal)
+      if (this.#hasLeft) return pool.giveBack(server)
+      this.#state = { kind: "lent", server, isBlocked: false }
+      server.lend(this)
     } catch (error) {
-      return leave(error instanceof WireRefusal ? error : pool.unreachable(error))
-    } finally {
-      isBorrowing = false
+      return this.end(error instanceof WireRefusal ? error : pool.unreachable(error))
     }
-    proceed()
-    if (saidGoodbye) leave()
-    goOn()
-  }
-
-  /** Messages that need no server; returns where the first one that does begins, or -1 at a goodbye. */
-  const skip = (bytes: Buffer): number => {
-    let at = 0
-    while (bytes.length - at >= HEAD_BYTES) {
-      const type = bytes.readUInt8(at)
-      const end = at + 1 + bytes.readInt32BE(at + 1)
-      if (type === TERMINATE) return -1
-      if (!MEANINGLESS.has(type) || end > bytes.length || end < at + HEAD_BYTES) break
-      at = end
-    }
-    return at
-  }
-
-  const proceed = () => {
-    if (!pending || isGone || isBorrowing) return
-    try {
-      if (!server) {
-        const at = skip(pending)
-        if (at < 0) return leave()
-        pending = pending.subarray(at)
-        // A message's head is enough to need a server.
-        if (pending.length >= HEAD_BYTES) void obtain()
-        return
-      }
-      const done = send(server, pending)
-      pending = done < pending.length ? Buffer.from(pending.subarray(done)) : undefined
-    } catch (error) {
-      if (!(error instanceof WireRefusal)) throw error
-      leave(error)
-    }
-    if (server) used(server)
-  }
-
-  stream.on("data", (chunk: Buffer) => {
-    if (isGone) return
-    observer.front(chunk)
-    saidGoodbye = observer.terminated
-    pending = pending ? Buffer.concat([pending, chunk]) : chunk
-    proceed()
-    if (saidGoodbye && !isBorrowing) leave()
-  })
-  stream.on("drain", () => server?.resume())
-  const gone = () => leave()
-  stream.on("error", gone).on("end", gone).on("close", gone)
-  if (stream.destroyed || stream.readableEnded) leave()
-  stream.resume()
-
-  return {
-    end: leave,
-    async cancel() {
-      if (server && observer.state === "busy") await server.cancel()
-    },
+    this.#proceed()
+    if (this.#saidGoodbye) this.end()
+    this.#goOn()
   }
 }
-
-const TERMINATED = "terminating connection due to administrator command"

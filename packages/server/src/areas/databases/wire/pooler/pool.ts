@@ -15,21 +15,6 @@ export interface PoolNeeds {
   readonly waitTimeoutMs: number
 }
 
-export interface Pool {
-  /** Waits its turn; throws a `WireRefusal` when none comes free in time, or none can be had. */
-  lend(signal?: AbortSignal): Promise<Server>
-  giveBack(server: Server): void
-  readonly unreachable: (reason: unknown) => WireRefusal
-  /** Looks whether clients that wait can have more connections now. */
-  grow(): void
-  /** Closes connections that nobody has had for so long, and those that are old. */
-  prune(idleMs: number, lifetimeMs: number): void
-  /** Closes an idle connection, if there is one. */
-  dropIdle(): boolean
-  readonly size: number
-  readonly waiting: number
-}
-
 interface Waiter {
   readonly resolve: (server: Server) => void
   readonly reject: (error: unknown) => void
@@ -42,108 +27,124 @@ const noneFree = (seconds: number): WireRefusal =>
     hint: "Transactions of the pool's other clients take all connections that it may have.",
   })
 
-export const createPool = (needs: PoolNeeds): Pool => {
-  const { waitTimeoutMs } = needs
+export class Pool {
+  readonly #needs: PoolNeeds
   /** The one used last is at the end, and the first to be lent: it has what was prepared lately. */
-  let idle: { readonly server: Server; readonly sinceMs: number }[] = []
-  const lent = new Set<Server>()
-  const waiters = new Set<Waiter>()
-  let opening = 0
+  #idle: { readonly server: Server; readonly sinceMs: number }[] = []
+  readonly #lent = new Set<Server>()
+  readonly #waiters = new Set<Waiter>()
+  #opening = 0
 
-  const remove = (server: Server) => {
-    lent.delete(server)
-    idle = idle.filter(entry => entry.server !== server)
-    needs.changed()
+  constructor(needs: PoolNeeds) {
+    this.#needs = needs
   }
 
-  const hand = (server: Server) => {
-    const [next] = waiters
-    if (!next) return void idle.push({ server, sinceMs: performance.now() })
-    waiters.delete(next)
-    lent.add(server)
-    next.resolve(server)
+  get size(): number {
+    return this.#idle.length + this.#lent.size + this.#opening
   }
 
-  const fail = (error: unknown) => {
-    // Those who have connections give them back.
-    const isFull = error instanceof WireRefusal && error.sqlstate === SQLSTATE.tooManyConnections
-    if (isFull && lent.size > 0) return
-    const [first] = waiters
-    if (!first) return
-    waiters.delete(first)
-    first.reject(error)
-    grow()
+  get waiting(): number {
+    return this.#waiters.size
   }
 
-  const open = async () => {
-    opening += 1
-    let server: Server | undefined
+  /** Waits its turn; throws a `WireRefusal` when none comes free in time, or none can be had. */
+  async lend(signal?: AbortSignal): Promise<Server> {
+    const free = this.#waiters.size === 0 ? this.#idle.pop() : undefined
+    if (free) {
+      this.#lent.add(free.server)
+      return free.server
+    }
+    const { waitTimeoutMs } = this.#needs
+    const { promise, resolve, reject } = Promise.withResolvers<Server>()
+    const waiter = { resolve, reject }
+    this.#waiters.add(waiter)
+    const giveUp = (error: unknown) => {
+      if (this.#waiters.delete(waiter)) reject(error)
+    }
+    const late = setTimeout(() => giveUp(noneFree(waitTimeoutMs / 1000)), waitTimeoutMs)
+    const abort = () => giveUp(new Error("the client has gone"))
+    signal?.addEventListener("abort", abort)
+    this.grow()
     try {
-      const opened = await needs.open(() => server && remove(server))
-      server = opened
-      opening -= 1
-      if (opened.isClosed) throw new Error("the connection was closed at once")
-      hand(opened)
-    } catch (error) {
-      opening -= 1
-      fail(error)
+      return await promise
+    } finally {
+      clearTimeout(late)
+      signal?.removeEventListener("abort", abort)
     }
   }
 
-  const grow = () => {
-    // Making room may have let this pool open one already.
-    while (waiters.size > opening && needs.hasRoom() && waiters.size > opening) void open()
+  giveBack(server: Server) {
+    if (!this.#lent.has(server)) return
+    if (!server.isSettled || this.#needs.isNeededElsewhere()) return server.close()
+    this.#lent.delete(server)
+    this.#hand(server)
   }
 
-  return {
-    async lend(signal) {
-      const free = waiters.size === 0 ? idle.pop() : undefined
-      if (free) {
-        lent.add(free.server)
-        return free.server
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<Server>()
-      const waiter = { resolve, reject }
-      waiters.add(waiter)
-      const giveUp = (error: unknown) => {
-        if (waiters.delete(waiter)) reject(error)
-      }
-      const late = setTimeout(() => giveUp(noneFree(waitTimeoutMs / 1000)), waitTimeoutMs)
-      const abort = () => giveUp(new Error("the client has gone"))
-      signal?.addEventListener("abort", abort)
-      grow()
-      try {
-        return await promise
-      } finally {
-        clearTimeout(late)
-        signal?.removeEventListener("abort", abort)
-      }
-    },
-    giveBack(server) {
-      if (!lent.has(server)) return
-      if (!server.isSettled || needs.isNeededElsewhere()) return server.close()
-      lent.delete(server)
-      hand(server)
-    },
-    unreachable: needs.unreachable,
-    grow,
-    prune(idleMs, lifetimeMs) {
-      const nowMs = performance.now()
-      const due = idle.filter(
-        ({ server, sinceMs }) => nowMs - sinceMs >= idleMs || nowMs - server.openedAtMs >= lifetimeMs,
-      )
-      for (const { server } of due) server.close()
-    },
-    dropIdle() {
-      const [oldest] = idle
-      oldest?.server.close()
-      return oldest !== undefined
-    },
-    get size() {
-      return idle.length + lent.size + opening
-    },
-    get waiting() {
-      return waiters.size
-    },
+  unreachable(reason: unknown): WireRefusal {
+    return this.#needs.unreachable(reason)
+  }
+
+  /** Looks whether clients that wait can have more connections now. */
+  grow(): void {
+    const waiters = this.#waiters
+    // Making room may have let this pool open one already.
+    while (waiters.size > this.#opening && this.#needs.hasRoom() && waiters.size > this.#opening)
+      void this.#open()
+  }
+
+  /** Closes connections that nobody has had for so long, and those that are old. */
+  prune(idleMs: number, lifetimeMs: number): void {
+    const nowMs = performance.now()
+    const due = this.#idle.filter(
+      ({ server, sinceMs }) => nowMs - sinceMs >= idleMs || nowMs - server.openedAtMs >= lifetimeMs,
+    )
+    for (const { server } of due) server.close()
+  }
+
+  /** Closes an idle connection, if there is one. */
+  dropIdle(): boolean {
+    const [oldest] = this.#idle
+    oldest?.server.close()
+    return oldest !== undefined
+  }
+
+  #remove(server: Server): void {
+    this.#lent.delete(server)
+    this.#idle = this.#idle.filter(entry => entry.server !== server)
+    this.#needs.changed()
+  }
+
+  #hand(server: Server) {
+    const [next] = this.#waiters
+    if (!next) return void this.#idle.push({ server, sinceMs: performance.now() })
+    this.#waiters.delete(next)
+    this.#lent.add(server)
+    next.resolve(server)
+  }
+
+  async #open(): Promise<void> {
+    this.#opening += 1
+    let server: Server | undefined
+    try {
+      const opened = await this.#needs.open(() => server && this.#remove(server))
+      server = opened
+      this.#opening -= 1
+      if (opened.isClosed) throw new Error("the connection was closed at once")
+      this.#hand(opened)
+    } catch (error) {
+      this.#opening -= 1
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    // Those who have connections give them back.
+    const isFull = error instanceof WireRefusal && error.sqlstate === SQLSTATE.tooManyConnections
+    if (isFull && this.#lent.size > 0) return
+    const [first] = this.#waiters
+    if (!first) return
+    this.#waiters.delete(first)
+    first.reject(error)
+    this.grow()
   }
 }

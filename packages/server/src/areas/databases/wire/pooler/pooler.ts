@@ -4,6 +4,7 @@
  */
 import { randomBytes, randomInt } from "node:crypto"
 import type { Socket } from "node:net"
+import type { Clock } from "../../../../kernel/clock.ts"
 import { WireRefusal, wrongPassword } from "../error-response.ts"
 import type { Greeting } from "../greeting.ts"
 import type { WireCall } from "../messages.ts"
@@ -14,12 +15,14 @@ import type { Route } from "../route.ts"
 import { AUTHENTICATION_OK, authentication, message, SASL_FINAL } from "../scram.ts"
 import { challengeClient, keysOfProof, parseVerifier, readClientFirst, serverFinal } from "../scram-server.ts"
 import type { VerifierRequest } from "../verifiers.ts"
-import { borrow, type PooledClient, servePooled } from "./client.ts"
+import type { SharedPool } from "./branch-pools.ts"
+import { borrow, PooledClient } from "./client.ts"
 import { isTracked, type Parameters, splitStartup } from "./parameters.ts"
-import { createPools, type PoolAddress, type PoolsHost, type SharedPool } from "./pools.ts"
-import type { LoginKeys } from "./server.ts"
+import { type PoolAddress, Pools, type PoolsHost } from "./pools.ts"
+import type { LoginKeys } from "./server-login.ts"
 
 export interface PoolerHost extends PoolsHost {
+  readonly clock: Clock
   readonly verifier: (request: VerifierRequest) => Promise<string | undefined>
   readonly mockSecret: () => Promise<Buffer>
   readonly claimKey: (key: string, cancel: () => Promise<void>) => Disposable
@@ -36,14 +39,9 @@ export interface Newcomer {
   readonly settled: () => void
 }
 
-export interface Pooler extends Disposable {
-  /** Logs a client in and serves it from then on; resolves when it is logged in or was turned away. */
-  serve(newcomer: Newcomer): Promise<void>
-  endAll(refusal: WireRefusal): void
-}
-
 const PROTOCOL_3_0 = 0x0003_0000
 const SECRET_BYTES = 4
+const PACE_EVERY_MS = 1_000
 const READY = message("Z", "I")
 
 /** Undefined for a role or a branch that does not exist. */
@@ -116,83 +114,101 @@ const untilClosed = (stream: Socket): AbortSignal => {
   return closing.signal
 }
 
-export const createPooler = (host: PoolerHost): Pooler => {
-  const pools = createPools(host)
-  const clients = new Set<PooledClient>()
+export class Pooler implements Disposable {
+  readonly #host: PoolerHost
+  readonly #pools: Pools
+  readonly #clients = new Set<PooledClient>()
+  readonly #paceTimer: Disposable
 
-  const start = (
+  constructor(host: PoolerHost) {
+    this.#host = host
+    this.#pools = new Pools(host)
+    this.#paceTimer = host.clock.every(PACE_EVERY_MS, () => this.#endTooSlow())
+  }
+
+  /** Logs a client in and serves it from then on; resolves when it is logged in or was turned away. */
+  async serve(newcomer: Newcomer): Promise<void> {
+    const { greeting, at, protocol } = newcomer
+    const { stream } = greeting
+    const late = setTimeout(() => stream.destroy(), this.#host.limits.startupTimeoutMs)
+    try {
+      if (protocol > PROTOCOL_3_0) stream.write(negotiation(at.parameters))
+      const keys = await logIn(this.#host, greeting, at)
+      clearTimeout(late)
+      if (!keys) return void stream.destroy()
+      await this.#admit(newcomer, keys)
+    } catch (error) {
+      if (!(error instanceof WireRefusal)) throw error
+      farewell(stream, error)
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  endAll(refusal: WireRefusal): void {
+    for (const client of this.#clients) client.end(refusal)
+  }
+
+  [Symbol.dispose](): void {
+    this.#paceTimer[Symbol.dispose]()
+    this.#pools[Symbol.dispose]()
+  }
+
+  #endTooSlow(): void {
+    const nowMs = this.#host.clock.now()
+    for (const client of this.#clients) client.endIfTooSlow(nowMs)
+  }
+
+  async #admit(newcomer: Newcomer, keys: LoginKeys): Promise<void> {
+    const { at, clientAddress, greeting } = newcomer
+    const { own, shared: common } = splitStartup(at.parameters)
+    const { branchId, user, database } = at
+    const address = { branchId, user, database, clientAddress, parameters: common }
+    const shared = this.#pools.join(address, keys)
+    try {
+      const signal = untilClosed(greeting.stream)
+      const parameters = await parametersFor(shared, own, () => shared.defaults, signal)
+      this.#start(newcomer, { address, shared, parameters })
+    } catch (error) {
+      this.#pools.leave(address, shared)
+      throw shared.pool.unreachable(error)
+    }
+  }
+
+  #start(
     newcomer: Newcomer,
     { address, shared, parameters }: { address: PoolAddress; shared: SharedPool; parameters: Parameters },
-  ) => {
+  ): void {
     const { greeting, at, connectionId, clientAddress } = newcomer
     const { stream } = greeting
     const { branchId, user, applicationName } = at
     const key = newKey()
-    const claimed = host.claimKey(key.toString("latin1"), () => client.cancel())
+    const claimed = this.#host.claimKey(key.toString("latin1"), () => client.cancel())
     const observer = createObserver({
       key: () => undefined,
       ready: newcomer.settled,
-      call: call => host.call({ branchId, connectionId, user, applicationName, clientAddress, ...call }),
+      call: call =>
+        this.#host.call({ branchId, connectionId, user, applicationName, clientAddress, ...call }),
     })
     const wanted = new Map([...parameters].filter(([name]) => isTracked(name)))
     const greeted = welcome(parameters, key)
     observer.back(greeted)
     stream.write(greeted)
     let hasLeft = false
-    const client = servePooled({
+    const client: PooledClient = new PooledClient({
       stream,
       pool: shared.pool,
       observer,
       wanted,
-      used: pools.used,
-      left() {
+      used: server => this.#pools.used(server),
+      left: () => {
         if (hasLeft) return
         hasLeft = true
         claimed[Symbol.dispose]()
-        pools.leave(address, shared)
-        queueMicrotask(() => clients.delete(client))
+        this.#pools.leave(address, shared)
+        queueMicrotask(() => this.#clients.delete(client))
       },
     })
-    clients.add(client)
-  }
-
-  const admit = async (newcomer: Newcomer, keys: LoginKeys) => {
-    const { at, clientAddress, greeting } = newcomer
-    const { own, shared: common } = splitStartup(at.parameters)
-    const { branchId, user, database } = at
-    const address = { branchId, user, database, clientAddress, parameters: common }
-    const shared = pools.join(address, keys)
-    try {
-      const signal = untilClosed(greeting.stream)
-      const parameters = await parametersFor(shared, own, () => shared.defaults, signal)
-      start(newcomer, { address, shared, parameters })
-    } catch (error) {
-      pools.leave(address, shared)
-      throw shared.pool.unreachable(error)
-    }
-  }
-
-  return {
-    async serve(newcomer) {
-      const { greeting, at, protocol } = newcomer
-      const { stream } = greeting
-      const late = setTimeout(() => stream.destroy(), host.limits.startupTimeoutMs)
-      try {
-        if (protocol > PROTOCOL_3_0) stream.write(negotiation(at.parameters))
-        const keys = await logIn(host, greeting, at)
-        clearTimeout(late)
-        if (!keys) return void stream.destroy()
-        await admit(newcomer, keys)
-      } catch (error) {
-        if (!(error instanceof WireRefusal)) throw error
-        farewell(stream, error)
-      } finally {
-        clearTimeout(late)
-      }
-    },
-    endAll(refusal) {
-      for (const client of clients) client.end(refusal)
-    },
-    [Symbol.dispose]: pools[Symbol.dispose],
+    this.#clients.add(client)
   }
 }

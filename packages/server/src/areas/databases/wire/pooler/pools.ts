@@ -5,8 +5,9 @@ import type { LiveSession } from "../live-session.ts"
 import type { WireLimits } from "../messages.ts"
 import { type ReachHost, reach } from "../reach.ts"
 import type { StartupParameters } from "../startup-packet.ts"
-import { createPool, type Pool } from "./pool.ts"
-import { type LoginKeys, openServer, type Server } from "./server.ts"
+import { BranchPools, type SharedPool } from "./branch-pools.ts"
+import type { Server } from "./server.ts"
+import { type LoginKeys, openServer } from "./server-login.ts"
 
 const LIFETIME_MS = 3_600_000
 const PRUNE_EVERY_MS = 1_000
@@ -29,51 +30,61 @@ export interface PoolAddress {
   readonly clientAddress: string
 }
 
-export interface SharedPool {
-  readonly pool: Pool
-  /** The keys that a client proved last. */
-  keys: LoginKeys
-  /** What a session's parameters are before anybody sets one; undefined until there was a connection. */
-  defaults: ReadonlyMap<string, string> | undefined
-  clients: number
-}
-
-export interface Pools extends Disposable {
-  /** Counts a client in; throws a `WireRefusal` when its branch has as many as it may. */
-  join(address: PoolAddress, keys: LoginKeys): SharedPool
-  leave(address: PoolAddress, shared: SharedPool): void
-  used(server: Server): void
-}
-
-interface BranchPools {
-  clients: number
-  readonly pools: Map<string, SharedPool>
-}
-
 const keyOf = ({ parameters }: PoolAddress): string =>
   [...parameters]
     .map(([name, value]) => `${name}\0${value}`)
     .toSorted()
     .join("\0")
 
-export const createPools = (host: PoolsHost): Pools => {
-  const { limits } = host
-  const branches = new Map<string, BranchPools>()
-  const sessions = new WeakMap<Server, LiveSession>()
+export class Pools implements Disposable {
+  readonly #host: PoolsHost
+  readonly #branches = new Map<string, BranchPools>()
+  readonly #sessions = new WeakMap<Server, LiveSession>()
+  readonly #timer: NodeJS.Timeout
 
-  const poolsOf = (branchId: string): readonly SharedPool[] => [
-    ...(branches.get(branchId)?.pools.values() ?? []),
-  ]
-  const sizeOf = (branchId: string): number => poolsOf(branchId).reduce((sum, { pool }) => sum + pool.size, 0)
+  constructor(host: PoolsHost) {
+    this.#host = host
+    this.#timer = setInterval(() => this.#prune(), PRUNE_EVERY_MS)
+    this.#timer.unref()
+  }
 
-  const unreachable = (reason: unknown): WireRefusal => {
+  /** Counts a client in; throws a `WireRefusal` when its branch has as many as it may. */
+  join(address: PoolAddress, keys: LoginKeys): SharedPool {
+    const { limits } = this.#host
+    const branch = this.#branches.get(address.branchId) ?? new BranchPools(limits)
+    if (branch.clients >= limits.pooledClientsMax) {
+      const message = "too many pooled clients for this database branch"
+      throw new WireRefusal({ sqlstate: SQLSTATE.tooManyConnections, message })
+    }
+    this.#branches.set(address.branchId, branch)
+    return branch.join(keyOf(address), keys, {
+      open: (shared, closed) => this.#open(address, shared, closed),
+      unreachable: reason => this.#unreachable(reason),
+    })
+  }
+
+  leave({ branchId }: PoolAddress, shared: SharedPool): void {
+    this.#branches.get(branchId)?.leave(shared)
+  }
+
+  used(server: Server): void {
+    const session = this.#sessions.get(server)
+    if (session) this.#host.used(session)
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+
+  #unreachable(reason: unknown): WireRefusal {
     if (reason instanceof WireRefusal) return reason
-    host.warn("a pooled connection to a database cannot be made", reason)
+    this.#host.warn("a pooled connection to a database cannot be made", reason)
     const message = "the database cannot be reached now"
     return new WireRefusal({ sqlstate: SQLSTATE.cannotConnectNow, message })
   }
 
-  const open = async (address: PoolAddress, shared: SharedPool, closed: () => void): Promise<Server> => {
+  async #open(address: PoolAddress, shared: SharedPool, closed: () => void): Promise<Server> {
+    const host = this.#host
     const { branchId, user, database, clientAddress, parameters } = address
     let server: Server | undefined
     const session: LiveSession = {
@@ -96,7 +107,7 @@ export const createPools = (host: PoolsHost): Pools => {
           closed()
         },
       })
-      sessions.set(server, session)
+      this.#sessions.set(server, session)
       shared.defaults = new Map(server.parameters)
       return server
     } catch (error) {
@@ -105,74 +116,10 @@ export const createPools = (host: PoolsHost): Pools => {
     }
   }
 
-  const create = (address: PoolAddress, keys: LoginKeys): SharedPool => {
-    const { branchId } = address
-    const others = () => poolsOf(branchId).filter(({ pool }) => pool !== shared.pool)
-    const isFull = () => sizeOf(branchId) >= limits.pooledServersMax
-    const shared: SharedPool = {
-      keys,
-      defaults: undefined,
-      clients: 0,
-      pool: createPool({
-        open: closed => open(address, shared, closed),
-        hasRoom() {
-          if (shared.pool.size >= limits.poolSizeMax) return false
-          return !isFull() || others().some(({ pool }) => pool.dropIdle())
-        },
-        isNeededElsewhere() {
-          if (!isFull()) return false
-          const waiting = others().filter(({ pool }) => pool.waiting > 0)
-          if (shared.pool.waiting === 0) return waiting.length > 0
-          const share = limits.pooledServersMax / (waiting.length + 1)
-          return waiting.some(({ pool }) => pool.size < Math.floor(share))
-        },
-        changed() {
-          for (const { pool } of poolsOf(branchId)) pool.grow()
-        },
-        unreachable,
-        waitTimeoutMs: limits.poolWaitTimeoutMs,
-      }),
+  #prune(): void {
+    for (const [branchId, branch] of this.#branches) {
+      branch.prune(LIFETIME_MS)
+      if (branch.isEmpty) this.#branches.delete(branchId)
     }
-    return shared
-  }
-
-  const prune = () => {
-    for (const [branchId, branch] of branches) {
-      for (const [key, shared] of branch.pools) {
-        shared.pool.prune(limits.poolIdleTimeoutMs, LIFETIME_MS)
-        if (shared.clients === 0 && shared.pool.size === 0) branch.pools.delete(key)
-      }
-      if (branch.pools.size === 0) branches.delete(branchId)
-    }
-  }
-  const timer = setInterval(prune, PRUNE_EVERY_MS)
-  timer.unref()
-
-  return {
-    join(address, keys) {
-      const branch = branches.get(address.branchId) ?? { clients: 0, pools: new Map() }
-      if (branch.clients >= limits.pooledClientsMax) {
-        const message = "too many pooled clients for this database branch"
-        throw new WireRefusal({ sqlstate: SQLSTATE.tooManyConnections, message })
-      }
-      branches.set(address.branchId, branch)
-      const key = keyOf(address)
-      const shared = branch.pools.get(key) ?? create(address, keys)
-      branch.pools.set(key, shared)
-      branch.clients += 1
-      shared.clients += 1
-      shared.keys = keys
-      return shared
-    },
-    leave({ branchId }, shared) {
-      shared.clients -= 1
-      const branch = branches.get(branchId)
-      if (branch) branch.clients -= 1
-    },
-    used(server) {
-      const session = sessions.get(server)
-      if (session) host.used(session)
-    },
-    [Symbol.dispose]: () => clearInterval(timer),
   }
 }

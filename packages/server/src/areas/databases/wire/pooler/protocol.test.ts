@@ -202,6 +202,14 @@ describe("a pooled connection", () => {
       }),
       pipelined: fc.constant(false),
     })
+    const part = fc.double({ min: 0, max: 1, noNaN: true })
+    /** In two pieces, which part a message more often than not. */
+    const writeParted = async ({ socket }: RawClient, bytes: Buffer, part: number) => {
+      const cut = Math.floor(bytes.length * part)
+      socket.write(bytes.subarray(0, cut))
+      await new Promise(setImmediate)
+      socket.write(bytes.subarray(cut))
+    }
     let turn = 0
     const disturb = () => {
       // Another client takes a connection and uses the same names there.
@@ -210,16 +218,16 @@ describe("a pooled connection", () => {
       return other?.until("Z")
     }
     await fc.assert(
-      fc.asyncProperty(fc.oneof(pipeline, dialogue), async ({ batches, pipelined }) => {
+      fc.asyncProperty(fc.oneof(pipeline, dialogue), part, async ({ batches, pipelined }, at) => {
         const [one, other] = [await direct(), await pooled()]
         try {
           if (pipelined) {
-            for (const { socket } of [one, other]) socket.write(Buffer.concat(batches))
+            for (const client of [one, other]) await writeParted(client, Buffer.concat(batches), at)
             assert.deepEqual(await answers(other, batches.length), await answers(one, batches.length))
             return
           }
           for (const bytes of batches) {
-            for (const { socket } of [one, other]) socket.write(bytes)
+            for (const client of [one, other]) await writeParted(client, bytes, at)
             assert.deepEqual(await answers(other, 1), await answers(one, 1))
             await disturb()
           }
