@@ -35,14 +35,11 @@ test("a template is the platform's own, so that no user of the machine changes w
   }
   const isClosed = async () => {
     assert.deepEqual(await ownersIn(templatesDir), [0])
-    for (const script of ["cat postgresql.conf", "echo x >>pg_hba.conf", "cat PG_VERSION", "touch new"]) {
-      const { uid, gid } = system
-      const { status } = spawnSync("sh", ["-c", script.replace(/(\S+)$/, `${template}/data/$1`)], {
-        uid,
-        gid,
-      })
-      assert.notEqual(status, 0, script)
-    }
+    const data = join(template, "data")
+    const { uid, gid } = system
+    assert.equal(spawnSync("cat", [join(data, "PG_VERSION")]).stdout.toString(), "18\n")
+    for (const script of ['cat "$1/PG_VERSION"', 'echo x >>"$1/pg_hba.conf"', 'touch "$1/new"'])
+      assert.notEqual(spawnSync("sh", ["-c", script, "sh", data], { uid, gid }).status, 0, script)
     const secret = join(templatesDir, "admin.secret")
     assert.equal(statSync(secret).mode & 0o777, 0o600)
   }
