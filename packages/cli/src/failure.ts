@@ -27,6 +27,12 @@ const exitCodeOf = (error: SvcError): number => {
   return error.status === 0 ? exitCodes.network : exitCodes.refused
 }
 
+/** What the platform told beside the message. */
+const detailsOf = ({ details = {} }: SvcError): readonly (readonly [string, string])[] =>
+  Object.entries(details)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => [name, typeof value === "string" ? value : toJson(value)])
+
 /** The words of the wire. */
 const jsonOf = (error: SvcError) => ({
   code: error.code,
@@ -34,6 +40,7 @@ const jsonOf = (error: SvcError) => ({
   docs_url: error.docsUrl,
   request_id: error.requestId,
   errors: error.errors,
+  details: error.details,
   approval: error instanceof ApprovalPending ? error.approval : undefined,
 })
 
@@ -41,6 +48,7 @@ const linesOf = (error: SvcError): readonly string[] =>
   [
     `svc: ${error.message} (${error.code})`,
     ...(error.errors ?? []).map(({ location, message }) => `  ${location}: ${message}`),
+    ...detailsOf(error).map(([name, value]) => `  ${name}: ${value}`),
     ...(error.requestId ? [`  request id  ${error.requestId}`] : []),
     ...(error.docsUrl ? [`  docs        ${error.docsUrl}`] : []),
     ...(error instanceof ApprovalPending ? [`  then run    svc approvals get ${error.approval.id}`] : []),

@@ -75,6 +75,15 @@ test("a refusal of the platform is told whole on the error output, with exit cod
   assert.deepEqual(JSON.parse(json.err), refusal)
 })
 
+test("what PostgreSQL says of a refused statement is shown", async t => {
+  const details = { sqlstate: "42703", position: 8, hint: "Perhaps you meant n.", detail: null }
+  const body = { ...refusal, code: "invalid_sql", details }
+  const { run } = await open(t, () => ({ status: 400, body }))
+  const { err } = await run(["sql", "execute", "SELECT m"])
+  assert.match(err, /^ {2}sqlstate: 42703\n {2}position: 8\n {2}hint: Perhaps you meant n\.\n {2}request id/m)
+  assert.deepEqual(JSON.parse((await run(["sql", "execute", "SELECT m", "--json"])).err), body)
+})
+
 test("the fields at fault are named", async t => {
   const errors = [{ location: "body.key", message: "must be a string" }]
   const { run } = await open(t, () => ({

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { inspect } from "node:util"
 import { createSvc, SvcError } from "./index.ts"
 import { openEndpoint } from "./testing/endpoint.ts"
 
@@ -112,6 +113,21 @@ test("a refusal carries everything the platform said", async t => {
         errors: body.errors,
       },
     )
+    return true
+  })
+})
+
+test("a refused statement tells its SQLSTATE and place, also where the error is only printed", async t => {
+  const details = { sqlstate: "23505", severity: "ERROR", position: null, constraint: "orders_pkey" }
+  const body = { code: "invalid_sql", error: "the database refused the statement", details }
+  const { url } = await openEndpoint(t, () => ({ status: 400, body }))
+
+  await assert.rejects(createSvc({ baseUrl: url }).sql.execute({ sql: "SELECT 1" }), (error: unknown) => {
+    assert.ok(error instanceof SvcError)
+    const sqlstate: string | undefined = error.details?.sqlstate
+    assert.equal(sqlstate, "23505")
+    assert.deepEqual(error.details, details)
+    assert.match(inspect(error), /sqlstate: '23505'[\s\S]*constraint: 'orders_pkey'/)
     return true
   })
 })

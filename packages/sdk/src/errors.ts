@@ -6,6 +6,23 @@ export interface FieldError {
   readonly message: string
 }
 
+/** What a refusal tells beside its text, in the words of the wire. Of a SQL statement: what PostgreSQL said. */
+export interface ErrorDetails {
+  readonly sqlstate?: string
+  readonly severity?: string
+  /** Where in the statement, in characters from 1. */
+  readonly position?: number | null
+  readonly hint?: string
+  readonly detail?: string
+  readonly constraint?: string
+  readonly schema?: string
+  readonly table?: string
+  readonly column?: string
+  readonly data_type?: string
+  readonly where?: string
+  readonly [name: string]: unknown
+}
+
 export interface SvcErrorDetails {
   /** HTTP status; 0 when no reply arrived. */
   readonly status: number
@@ -14,6 +31,7 @@ export interface SvcErrorDetails {
   readonly requestId?: string | undefined
   readonly docsUrl?: string | undefined
   readonly errors?: readonly FieldError[] | undefined
+  readonly details?: ErrorDetails | undefined
   /** Seconds. */
   readonly retryAfter?: number | undefined
   readonly cause?: unknown
@@ -31,6 +49,8 @@ export class SvcError extends Error {
   readonly docsUrl: string | undefined
   /** The fields at fault, when the code is `validation_failed`. */
   readonly errors: readonly FieldError[] | undefined
+  /** What the platform told beside the message, as the SQLSTATE of a statement that PostgreSQL refused. */
+  readonly details: ErrorDetails | undefined
   /** Seconds to wait before trying again, when the platform named them. */
   readonly retryAfter: number | undefined
 
@@ -41,6 +61,7 @@ export class SvcError extends Error {
     this.requestId = details.requestId
     this.docsUrl = details.docsUrl
     this.errors = details.errors
+    this.details = details.details
     this.retryAfter = details.retryAfter
   }
 }

@@ -63,6 +63,7 @@ export const errorFrom = ({ status, headers, body }: Answer): SvcError => {
     requestId: textOf(fields.request_id) ?? requestIdOf(headers),
     docsUrl: textOf(fields.docs_url),
     errors: located.length > 0 ? located : undefined,
+    details: isRecord(fields.details) ? fields.details : undefined,
     retryAfter: readRetryAfter(headers),
   })
 }

@@ -1,7 +1,7 @@
 /** SQL from a prompt or a pipe over HTTP, for who has a key and no password. */
 import { createInterface } from "node:readline/promises"
 import { type Svc, SvcError } from "@svc/sdk"
-import { printReply } from "../output.ts"
+import { printable, printReply } from "../output.ts"
 import { exitCodes, type Terminal } from "../terminal.ts"
 
 export interface ShellTarget {
@@ -40,7 +40,10 @@ export const runSqlShell = async (
     } catch (error) {
       if (!(error instanceof SvcError)) throw error
       failed = true
-      err.line(`ERROR: ${error.message}`)
+      const { sqlstate, detail, hint } = error.details ?? {}
+      err.line(printable(`ERROR: ${error.message}${sqlstate === undefined ? "" : ` (${sqlstate})`}`))
+      if (detail !== undefined) err.line(printable(`DETAIL: ${detail}`))
+      if (hint !== undefined) err.line(printable(`HINT: ${hint}`))
     }
   }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
+import { SvcError } from "@svc/sdk"
 import pg from "pg"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 
@@ -173,6 +174,7 @@ test("a read-only key reads, and writes nothing by any statement", async t => {
   ]) {
     await assert.rejects(reader.sql.execute({ sql }), (error: Error) => {
       assert.equal(error.message, "key is read-only — only SELECT, SHOW, and EXPLAIN are allowed")
+      assert.equal(error instanceof SvcError && error.details?.sqlstate, "25006")
       return refused(403, "key_read_only")(error)
     })
   }

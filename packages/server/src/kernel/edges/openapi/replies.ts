@@ -65,6 +65,11 @@ export const errorSchemas = {
         description: "With `validation_failed`: each field that is wrong.",
         items: object({ location: text, message: text }),
       },
+      details: {
+        type: "object",
+        description: "Of a refused SQL statement: `sqlstate`, `position` and what else PostgreSQL said.",
+        additionalProperties: true,
+      },
       error_description: { ...text, description: "On OAuth routes, whose `error` is the registered name." },
     },
     ["code", "error", "docs_url", "request_id"],
