@@ -40,7 +40,7 @@ test("selftest tells what passes, what the platform cannot do, and what it skips
   assert.equal(code, 0)
   assert.match(out, /^pass +identity me$/m)
   assert.match(out, /^unavailable +identity scopes +501 not_implemented: not here$/m)
-  assert.match(out, /^skip +keys list +needs a console session$/m)
+  assert.match(out, /^skip +keys list +needs a signed-in session$/m)
   assert.match(out, /^pass +kv: a write$/m)
   assert.match(out, /\d+ pass, 1 unavailable, \d+ skipped, 0 fail\n$/)
   assert.equal(entries.size, 0)

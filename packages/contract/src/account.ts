@@ -33,7 +33,7 @@ export const account = area(
   "account",
   {
     title: "Account",
-    summary: "The person behind the console: sign-up, sign-in, sessions. The session travels in a cookie.",
+    summary: "The person who calls: sign-up, sign-in, sessions. The session travels in a cookie.",
     project: "none",
     belongs: "caller",
   },

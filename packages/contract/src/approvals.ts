@@ -84,13 +84,7 @@ export const approvals = area(
       params: ApprovalId,
       body: Decision,
       replies: { 200: Approval },
-      faults: [
-        "approval_not_found",
-        "approval_already_decided",
-        "approver_not_allowed",
-        "role_insufficient",
-        "step_up_required",
-      ],
+      faults: ["approval_not_found", "approval_already_decided", "role_insufficient", "step_up_required"],
       example: { comment: "checked with the team" },
     },
     reject: {

@@ -116,6 +116,9 @@ const codesByWireCode = Map.groupBy(faultCodes, wireCode)
 /** Every code that a reply can carry; each has a page of its own. */
 export const wireCodes: readonly string[] = [...codesByWireCode.keys()]
 
+const PLANNED =
+  "No operation of this version answers with this code: it belongs to operations that are not there yet, and what follows may name them."
+
 /** The articles of a wire code's page, several where several texts share the code; none for an unknown code. */
 export const faultArticles = (wire: string, baseUrl: string): readonly FaultArticle[] =>
   (codesByWireCode.get(wire) ?? []).map(code => {
@@ -124,7 +127,7 @@ export const faultArticles = (wire: string, baseUrl: string): readonly FaultArti
       status: spec.status,
       phrase: statusPhrases[spec.status],
       text: faultText(code, exampleParams),
-      help: spec.help,
+      help: spec.planned ? `${PLANNED} ${spec.help}` : spec.help,
       advice: retryAdvice(spec),
       example: faultExample(code, baseUrl),
     }

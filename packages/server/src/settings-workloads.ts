@@ -148,7 +148,7 @@ export const workloadSettings = {
     otherwise:
       "sandboxes.localhost where SVC_BASE_URL is of localhost; else none, and sandboxes have no URLs",
     meaning:
-      "Domain whose names (`*.domain`) all lead here and are the URLs of sandboxes' ports. Not one that the console's name is below, and best one of its own.",
+      "Domain whose names (`*.domain`) all lead here and are the URLs of sandboxes' ports. Not one that the platform's own name is below, and best one of its own.",
     parse: domainName,
   },
   sshPort: {

@@ -58,7 +58,7 @@ const isPlainRead = (operation: Operation): boolean =>
   operation.effect === "read" && !operation.params && isOurs(operation)
 
 const needsOf: Readonly<Record<string, string>> = {
-  session: "needs a console session",
+  session: "needs a signed-in session",
   publishable: "needs a publishable key",
 }
 

@@ -5,17 +5,17 @@ export const credentialFaults = {
   missing_credentials: {
     status: 401,
     text: "an API key is required in the Authorization header",
-    help: "Send `Authorization: Bearer <key>`. Keys are created in the console.",
+    help: "Send `Authorization: Bearer <key>`. The first start writes a key to `first-run.json` in its data directory; signed-in people (`POST /v1/account/login`) make others with `POST /v1/keys`.",
   },
   invalid_api_key: {
     status: 401,
     text: "the API key is not valid",
-    help: "The key is misspelt, cut off, or was never issued here. Copy it again whole, or create a new one in the console; the secret is shown only once.",
+    help: "The key is misspelt, cut off, or was never issued here. Copy it again whole, or make a new one with `POST /v1/keys` as a signed-in person; the secret is shown only once.",
   },
   api_key_revoked: {
     status: 401,
     text: "the API key was revoked",
-    help: "Revocation is permanent. Create a new key in the console and replace this one wherever it is used.",
+    help: "Revocation is permanent. Make a new key with `POST /v1/keys` as a signed-in person, and replace this one wherever it is used.",
   },
   api_key_expired: {
     status: 401,
@@ -46,46 +46,54 @@ export const credentialFaults = {
     status: 401,
     text: "the access token is not valid",
     help: "The token was changed or was not issued for this project. Sign in again to get a new one.",
+    planned: true,
   },
   token_expired: {
     status: 401,
     text: "the access token has expired",
     help: "Get a new one with `POST /v1/auth/refresh` and the refresh token, or sign in again.",
+    planned: true,
   },
   invalid_credentials: {
     status: 401,
     text: "the e-mail address or the password is wrong",
-    help: "Which of the two is wrong is not told on purpose. Try again, or reset the password.",
+    help: "Which of the two is wrong is not told on purpose. Try again. A signed-in person changes their password with `PATCH /v1/account`; no operation gives a new one to somebody who has forgotten theirs.",
   },
   refresh_token_invalid: {
     status: 401,
     text: "the refresh token is not valid or has expired",
     help: "Sign in again to start a new session.",
+    planned: true,
   },
   refresh_token_reused: {
     status: 401,
     text: "the refresh token was already used",
     help: "A refresh token works once; a second use may mean it was stolen, so the session was ended. Sign in again, and store the new refresh token after each refresh.",
+    planned: true,
   },
   mfa_challenge_failed: {
     status: 401,
     text: "the second factor was not accepted",
     help: "The code is wrong, or this sign-in was not started with a password. Enter the current code, or sign in again.",
+    planned: true,
   },
   mfa_challenge_expired: {
     status: 401,
     text: "the sign-in waited too long for the second factor",
     help: "A code must follow the password within five minutes. Sign in again.",
+    planned: true,
   },
   publishable_key_invalid: {
     status: 401,
     text: "the publishable key is not valid",
-    help: "Send the project's `svc_pk_` key with the request. The console shows it on the project's page.",
+    help: "Send the project's `svc_pk_` key with the request.",
+    planned: true,
   },
   oauth_invalid_client: {
     status: 401,
     text: "the client could not be authenticated",
     help: "The client id is unknown or its secret is wrong. Check how the client registered and which authentication method it chose.",
+    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>
 
@@ -95,31 +103,36 @@ export const paymentFaults = {
     status: 402,
     text: "the AI budget is used up",
     help: "No credit is left for AI requests. Add credit, enable overage, or wait for the next billing period.",
+    planned: true,
   },
   credits_exhausted: {
     status: 402,
     text: "the credit balance is used up",
     help: "Buy credit or enable overage in the console under Billing. Running workloads are listed there with what they cost.",
+    planned: true,
   },
   spending_cap_reached: {
     status: 402,
     text: "the spending cap is reached",
     help: "The cap set for this organization stops further spending. An owner can raise or remove it under Billing.",
+    planned: true,
   },
   plan_limit_reached: {
     status: 402,
     text: "the plan's limit is reached[: your plan allows {limit} {resources}]",
-    help: "Remove something you no longer need, or change the plan. `GET /v1/billing/plans` shows what each plan allows.",
+    help: "Remove something you no longer need, or change the plan. Whoever runs the installation gives an organization another plan with `PUT /v1/organizations/{org_id}/plan`.",
   },
   payment_method_required: {
     status: 402,
     text: "a payment method is required",
     help: "Add one in the console under Billing, then repeat the request.",
+    planned: true,
   },
   payment_failed: {
     status: 402,
     text: "the payment was not accepted[: {reason}]",
     help: "Nothing was charged. Check the payment method with its issuer or choose another one, then try again.",
+    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>
 
@@ -148,7 +161,7 @@ export const permissionFaults = {
   session_required: {
     status: 403,
     text: "this operation requires a signed-in user session",
-    help: "People, organizations and decisions are not for keys. Sign in to the console and do it there.",
+    help: "People, organizations and decisions are not for keys. Sign in with `POST /v1/account/login`, and send the cookie that it sets.",
   },
   key_required: {
     status: 403,
@@ -159,12 +172,12 @@ export const permissionFaults = {
     status: 403,
     code: "session_required",
     text: "key management requires a signed-in user session",
-    help: "A key can create, rotate, revoke or approve nothing, not even something weaker than itself. Sign in to the console and do it there.",
+    help: "A key can create, rotate, revoke or approve nothing, not even something weaker than itself. Sign in with `POST /v1/account/login`, and send the cookie that it sets.",
   },
   ip_not_allowed: {
     status: 403,
     text: "the key may not be used from this address[: {address}]",
-    help: "The key has an `ip_allowlist` and your address is not in it. Add the address in the console; behind a proxy, the operator must also list that proxy as trusted.",
+    help: "The key has an `ip_allowlist` and your address is not in it. A signed-in person adds it with `PATCH /v1/keys/{id}`; behind a proxy, the operator must also list that proxy in `SVC_TRUSTED_PROXIES`.",
   },
   scope_exceeds_creator: {
     status: 403,
@@ -210,26 +223,30 @@ export const permissionFaults = {
     status: 403,
     text: "you cannot decide about this approval",
     help: "Approvals are decided by an owner or administrator, and where the organization says so by someone other than the key's creator.",
+    planned: true,
   },
   token_audience_mismatch: {
     status: 403,
     text: "tokens of application users cannot call the platform API",
     help: "This token belongs to a user of an application and works on the `/v1/auth` routes only. Call this operation from a server with a secret key.",
+    planned: true,
   },
   csrf_failed: {
     status: 403,
-    text: "the request does not come from the console's own pages",
-    help: "Session cookies are accepted from the console's origin only. Programs use an API key; behind a proxy, check that `SVC_BASE_URL` is the address people open.",
+    text: "the request does not come from the platform's own pages",
+    help: "Session cookies are accepted only with an `Origin` header that names the platform's own address. Programs use an API key, or send that header; behind a proxy, check that `SVC_BASE_URL` is the address people open.",
   },
   email_not_confirmed: {
     status: 403,
     text: "the e-mail address is not confirmed yet",
     help: "Follow the link in the confirmation mail, or ask for a new one with `POST /v1/auth/resend`.",
+    planned: true,
   },
   user_banned: {
     status: 403,
     text: "this user is blocked",
     help: "The application's owner blocked the user. Contact them.",
+    planned: true,
   },
   signup_disabled: {
     status: 403,
@@ -240,6 +257,7 @@ export const permissionFaults = {
     status: 403,
     text: "this model is not part of your plan[: {model}]",
     help: "`GET /v1/ai/models` lists the models you can call. The default model is part of every plan.",
+    planned: true,
   },
   signed_url_invalid: {
     status: 403,
@@ -255,10 +273,12 @@ export const permissionFaults = {
     status: 403,
     text: "the terms of this module are not accepted yet[: {module}]",
     help: "An owner must accept the agreement of this module under Billing before it can be used.",
+    planned: true,
   },
   oauth_access_denied: {
     status: 403,
     text: "the user denied the request",
     help: "The person on the consent screen refused, so no token was issued. Ask again only when they want it.",
+    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>

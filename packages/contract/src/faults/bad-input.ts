@@ -126,36 +126,43 @@ export const badInputFaults = {
     status: 400,
     text: "the upload is empty",
     help: "Send the content as the request body. With curl, use `--data-binary @file`.",
+    planned: true,
   },
   upload_not_gzip: {
     status: 400,
     text: "the upload is not a gzipped tar archive",
     help: "Make it with `tar -czf context.tgz .` and send the raw bytes with `Content-Type: application/gzip`; multipart forms are refused.",
+    planned: true,
   },
   upload_too_large: {
     status: 400,
     text: "the upload is too large[: at most {bytes} bytes are allowed]",
     help: "Leave out what the build does not need, such as dependencies and version history.",
+    planned: true,
   },
   invalid_build_args: {
     status: 400,
     text: "build_args must be a JSON object of strings",
     help: 'Encode the object for a URL, for example `?build_args=%7B"NODE_ENV"%3A"production"%7D`.',
+    planned: true,
   },
   unsupported_waf_rule: {
     status: 400,
     text: "this rule cannot be enforced[: {reason}]",
     help: "Only patterns that match in linear time and the listed actions are enforced, and a rule that would do nothing is not stored. Drop look-around and back-references from the pattern.",
+    planned: true,
   },
   invalid_backend: {
     status: 400,
     text: "the backend is not valid[: {reason}]",
     help: "Give an address and a port the balancer may reach, or one of your own workloads. Loopback, link-local and other tenants' addresses are refused.",
+    planned: true,
   },
   load_balancer_unknown: {
     status: 400,
     text: "no load balancer has this id[: {id}]",
     help: "A backend is added to an existing balancer of the same project. `GET /v1/lb` lists them.",
+    planned: true,
   },
   invalid_function_code: {
     status: 400,

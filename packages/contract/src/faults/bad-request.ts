@@ -26,6 +26,7 @@ export const badRequestFaults = {
     status: 400,
     text: "this operation requires a request body",
     help: "The request arrived without a body. Send a JSON object, even an empty one (`{}`) when every field is optional.",
+    planned: true,
   },
   header_duplicated: {
     status: 400,
@@ -107,41 +108,48 @@ export const badRequestFaults = {
     status: 400,
     text: "this plan cannot be bought[: {plan}]",
     help: "The free plan needs no checkout and some plans are set by the operator. `GET /v1/billing/plans` lists the plans and says which can be bought.",
+    planned: true,
   },
   invalid_amount: {
     status: 400,
     text: "the amount is not allowed[: {reason}]",
     help: "Amounts are positive whole numbers of micro-units: 1000000 is one dollar. Choose an amount inside the allowed range.",
+    planned: true,
   },
   invalid_consent: {
     status: 400,
     text: "the consent choices are not valid[: {reason}]",
     help: "Send true or false for the known purposes only: `marketing`, `analytics` and `ai_training`.",
+    planned: true,
   },
   invalid_correction: {
     status: 400,
     text: "the correction is not valid[: {reason}]",
     help: "Each correction names one field that can be corrected and its new value. Remove unknown fields and empty values.",
+    planned: true,
   },
   weak_password: {
     status: 400,
     text: "the password is too weak[: {reason}]",
-    help: "It is too short, or it is on the list of common and leaked passwords. A sentence of 15 or more characters is a good choice; no mix of character kinds is demanded.",
+    help: "It is too short or too long, one of the commonest, or the e-mail address. A sentence of 15 or more characters is a good choice; no mix of character kinds is demanded.",
   },
   email_invalid: {
     status: 400,
     text: "the e-mail address is not valid",
     help: "Give one address of the form `name@example.com`, without a display name.",
+    planned: true,
   },
   mfa_code_invalid: {
     status: 400,
     text: "the one-time code is wrong or was already used",
     help: "Each code works once. Wait for the next one in the authenticator, and check that the clocks of both devices are right.",
+    planned: true,
   },
   mfa_factor_unverified: {
     status: 400,
     text: "this second factor is not verified yet",
     help: "Finish its enrollment with `POST /v1/auth/mfa/verify` and a code from the authenticator before using it to sign in.",
+    planned: true,
   },
   token_invalid_or_expired: {
     status: 400,

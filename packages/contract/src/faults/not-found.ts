@@ -49,11 +49,13 @@ export const notFoundFaults = {
     status: 404,
     text: "connected app not found[: {name}]",
     help: "No app of this name is connected. `GET /v1/connected-apps` lists them by name.",
+    planned: true,
   },
   factor_not_found: {
     status: 404,
     text: "second factor not found[: {id}]",
     help: "The user has no second factor with this id. `GET /v1/auth/mfa/factors` lists them.",
+    planned: true,
   },
   database_not_found: {
     status: 404,
@@ -104,11 +106,13 @@ export const notFoundFaults = {
     status: 404,
     text: "service not found[: {id}]",
     help: "The project has no service with this id. `GET /v1/run/services` lists them.",
+    planned: true,
   },
   deployment_not_found: {
     status: 404,
     text: "deployment not found[: {id}]",
     help: "The project has no deployment with this id. `GET /v1/compute/deployments` lists them.",
+    planned: true,
   },
   computer_not_found: {
     status: 404,
@@ -129,6 +133,7 @@ export const notFoundFaults = {
     status: 404,
     text: "build not found[: {id}]",
     help: "The project has no build with this id. `GET /v1/build` lists them.",
+    planned: true,
   },
   schedule_not_found: {
     status: 404,
@@ -174,26 +179,31 @@ export const notFoundFaults = {
     status: 404,
     text: "private network not found[: {id}]",
     help: "The organization has no private network with this id. `GET /v1/vpc` lists them.",
+    planned: true,
   },
   peer_not_found: {
     status: 404,
     text: "peer not found[: {id}]",
     help: "The private network has no peer with this id. `GET /v1/vpc/{id}/peers` lists them.",
+    planned: true,
   },
   load_balancer_not_found: {
     status: 404,
     text: "load balancer not found[: {id}]",
     help: "The project has no load balancer with this id. `GET /v1/lb` lists them.",
+    planned: true,
   },
   backend_not_found: {
     status: 404,
     text: "backend not found[: {id}]",
     help: "The load balancer has no backend with this id. `GET /v1/lb/{id}` shows those it has.",
+    planned: true,
   },
   rule_not_found: {
     status: 404,
     text: "rule not found[: {id}]",
     help: "The project has no firewall rule with this id. `GET /v1/waf/rules` lists them.",
+    planned: true,
   },
   integration_not_found: {
     status: 404,
@@ -214,6 +224,7 @@ export const notFoundFaults = {
     status: 404,
     text: "document not found[: {id}]",
     help: "There is no document with this id, or it was deleted.",
+    planned: true,
   },
   notification_not_found: {
     status: 404,
@@ -239,15 +250,18 @@ export const notFoundFaults = {
     status: 404,
     text: "invoice not found[: {id}]",
     help: "The organization has no invoice with this id. `GET /v1/billing/invoices/{tenant_id}` lists them.",
+    planned: true,
   },
   agreement_not_found: {
     status: 404,
     text: "agreement not found[: {module}]",
     help: "No module of this name has an agreement. `GET /v1/billing/agreements/{tenant_id}` lists them.",
+    planned: true,
   },
   gdpr_request_not_found: {
     status: 404,
     text: "data-subject request not found[: {id}]",
     help: "The organization has no data-subject request with this id. `GET /v1/compliance/gdpr/requests` lists them.",
+    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>

@@ -43,6 +43,7 @@ export const conflictFaults = {
     status: 409,
     text: "the user already has a second factor of this name",
     help: "Give `friendly_name` another value, or delete the old factor first.",
+    planned: true,
   },
   bucket_not_empty: {
     status: 409,
@@ -139,18 +140,20 @@ export const limitFaults = {
   auth_rate_limited: {
     status: 429,
     text: "too many attempts from this address",
-    help: "Sign-up, sign-in and password reset allow three requests a minute from one address. Where sign-ups are confirmed by mail, they are also limited by the e-mail address: three an hour from one place and ten a day from all, whether or not it has an account; and to a hundred a day from one place. Wait as long as the `Retry-After` header says.",
+    help: "Sign-up, the confirmation of its address, sign-in and its repetition each allow three requests a minute from one address. Where sign-ups are confirmed by mail, they are also limited by the e-mail address: three an hour from one place and ten a day from all, whether or not it has an account; and to a hundred a day from one place. Wait as long as the `Retry-After` header says.",
     retryable: true,
   },
   ai_daily_limit_exceeded: {
     status: 429,
     text: "the plan's AI requests for today are used up[: {limit} a day]",
     help: "The count starts again at 00:00 UTC. Plans from Starter on have no daily limit.",
+    planned: true,
   },
   mfa_attempts_exceeded: {
     status: 429,
     text: "too many wrong codes",
     help: "This sign-in is closed. Start again with the password.",
+    planned: true,
   },
   account_locked: {
     status: 429,

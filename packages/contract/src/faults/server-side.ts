@@ -16,6 +16,7 @@ export const serverSideFaults = {
     status: 501,
     text: "private networks are not available on this installation[: {reason}]",
     help: "They need WireGuard on the host, or a network driver that brings it. The operator can enable one; `svc doctor` says what is missing.",
+    planned: true,
   },
   snapshots_unavailable: {
     status: 501,
@@ -31,6 +32,7 @@ export const serverSideFaults = {
     status: 501,
     text: "billing is not configured on this installation",
     help: "The operator has not set up billing, so this figure does not exist here. `GET /api/v1/services` shows the state of every area.",
+    planned: true,
   },
   ssh_keys_not_delivered: {
     status: 502,
@@ -59,6 +61,7 @@ export const serverSideFaults = {
     text: "no AI provider could answer[: {reason}]",
     help: "Every provider configured for this model failed or is cooling down. Try again after the `Retry-After` time, or choose another model.",
     retryable: true,
+    planned: true,
   },
   no_host_capacity: {
     status: 503,
@@ -80,7 +83,7 @@ export const serverSideFaults = {
   email_domain_not_enabled: {
     status: 503,
     text: "delivery from your own domain is not enabled[: {domain}]",
-    help: "A verified domain is not enough: delivery must be enabled in the e-mail settings, and the installation needs a mail relay (`SVC_SMTP_URL`). Leave `from` out to send from the platform's address.",
+    help: "A verified domain is not enough: delivery must be enabled in the e-mail settings, and the installation needs a mail relay (`SVC_SMTP_URL`) or sends by itself (`SVC_MAIL_DIRECT`). Leave `from` out to send from the platform's address.",
   },
   vector_store_unavailable: {
     status: 503,

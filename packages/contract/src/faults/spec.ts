@@ -12,6 +12,8 @@ export type FaultSpec = {
   readonly help: string
   /** The same request, sent again unchanged after a wait, may succeed. */
   readonly retryable?: true
+  /** It belongs to operations that are specified and not there yet, so that nothing answers with it. */
+  readonly planned?: true
   /** The code on the wire, where it differs from the key of the table (two texts may share one code). */
   readonly code?: string
 }

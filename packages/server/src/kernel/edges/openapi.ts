@@ -53,7 +53,7 @@ const securitySchemes = {
     in: "cookie",
     name: "svc_session",
     description:
-      "The session of a signed-in person, `__Host-svc_session` over HTTPS. Accepted from the console's own pages only.",
+      "The session of a signed-in person, `__Host-svc_session` over HTTPS. Accepted only with an `Origin` header that names the platform's own address.",
   },
   publishableKey: {
     type: "http",

@@ -33,7 +33,7 @@ const ask = async (path, method = "GET") => {
   const headers = key === "" ? {} : { authorization: "Bearer " + key }
   const response = await fetch(root + "/v1/email/inbox" + path, { method, headers })
   const body = response.status === 204 ? {} : await response.json()
-  if (response.status === 401 && key === "") throw new Error("Give an API key, or sign in to the console.")
+  if (response.status === 401 && key === "") throw new Error("Give an API key, or sign in.")
   if (!response.ok) throw new Error(body.error || "the API answered " + response.status)
   return body.data
 }
