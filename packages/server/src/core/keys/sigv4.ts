@@ -84,7 +84,7 @@ const parseTime = (time: string): number => {
   return ms
 }
 
-const CREDENTIAL = /^([0-9A-Za-z]{16,128})\/(\d{8})\/([0-9A-Za-z_-]{1,64})\/([0-9a-z-]+)\/([0-9a-z_]+)$/
+const CREDENTIAL = /^([^/\s]{1,128})\/(\d{8})\/([0-9A-Za-z_-]{1,64})\/([0-9a-z-]+)\/([0-9a-z_]+)$/
 
 const parseCredential = (credential: string, time: string) => {
   const [, accessKeyId = "", date = "", region = "", service, terminator] = CREDENTIAL.exec(credential) ?? []

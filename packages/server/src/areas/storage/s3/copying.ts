@@ -5,6 +5,7 @@ import { requireScope } from "../../../kernel/scopes.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { judgeRead, parseConditions } from "../rules/conditions.ts"
+import { writeIf } from "./conditional-write.ts"
 import { s3Fault } from "./errors.ts"
 import { checkKey, checkSupported, checksumElements, readAttributes } from "./headers.ts"
 import { partAddress } from "./multipart.ts"
@@ -61,13 +62,14 @@ export const copyObject: S3Handler = async request => {
   if (!replaces && source.bucket === bucket && source.key === key)
     throw s3Fault("InvalidRequest", "an object can be copied to itself only to change its metadata")
   const from = sourceConditions(request)
-  const to = parseConditions(call.header)
-  const object = await store.copy(place, {
-    from: { ...source, ...(from && { conditions: from }) },
-    to: { bucket, key, ...(to && { conditions: to }) },
-    ...(replaces && { attributes: readAttributes(call) }),
-    now: call.now,
-  })
+  const object = await writeIf(request, parseConditions(call.header), given =>
+    store.copy(place, {
+      from: { ...source, ...(from && { conditions: from }) },
+      to: { bucket, key, ...given },
+      ...(replaces && { attributes: readAttributes(call) }),
+      now: call.now,
+    }),
+  )
   return copied("CopyObjectResult", object)
 }
 

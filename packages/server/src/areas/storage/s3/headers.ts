@@ -18,7 +18,7 @@ const withoutFraming = (encoding: string | undefined): string | undefined =>
     ?.split(",")
     .map(part => part.trim())
     .filter(part => part !== "aws-chunked")
-    .join(",")
+    .join(", ")
 
 /** The headers of a request that are kept with the object. */
 export const readAttributes = ({

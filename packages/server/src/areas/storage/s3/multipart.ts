@@ -6,6 +6,7 @@ import type { Checksums, UploadRecord } from "../object-store.ts"
 import { CHECKSUM_NAMES } from "../rules/checksums.ts"
 import { parseConditions } from "../rules/conditions.ts"
 import { readBody } from "./body.ts"
+import { writeIf } from "./conditional-write.ts"
 import { s3Fault } from "./errors.ts"
 import { checkKey, checkSupported, checksumElements, checksumHeaders, readAttributes } from "./headers.ts"
 import { type ChecksumName, checksumHeader, openPayload } from "./payload.ts"
@@ -136,11 +137,12 @@ export const completeUpload: S3Handler = async request => {
   const { call, store, place, bucket, key } = request
   const { id } = await findUpload(request)
   const parts = await readPartsOf(call)
-  const conditions = parseConditions(call.header)
-  const object = await store.multipart.complete(place, {
-    ...{ uploadId: id, parts, checksums: wholeChecksums(call), now: call.now },
-    ...(conditions && { conditions }),
-  })
+  const object = await writeIf(request, parseConditions(call.header), given =>
+    store.multipart.complete(place, {
+      ...{ uploadId: id, parts, checksums: wholeChecksums(call), now: call.now },
+      ...given,
+    }),
+  )
   const checksums = checksumElements(object.checksums)
   return xml("CompleteMultipartUploadResult", [
     text("Location", `/${bucket}/${key}`),

@@ -1,12 +1,13 @@
 /** Reading, writing and deleting single objects. */
 import type { Reply } from "@svc/contract"
-import { fault, isFault } from "../../../kernel/fault.ts"
+import { fault } from "../../../kernel/fault.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
 import { ISOLATION } from "../download.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
 import { parseRange } from "../rules/ranges.ts"
 import { readDeleteConditions, removeIf } from "./conditional-delete.ts"
+import { writeIf } from "./conditional-write.ts"
 import {
   checkKey,
   checkSupported,
@@ -81,21 +82,17 @@ export const headObject: S3Handler = async request => {
   return replyWith(request, object, judge(object, request), undefined)
 }
 
-export const putObject: S3Handler = async ({ call, store, place, bucket, key }) => {
+export const putObject: S3Handler = async request => {
+  const { call, store, place, bucket, key } = request
   checkKey(key)
   checkSupported(call)
-  const conditions = parseConditions(call.header)
-  const object = await store
-    .put(place, {
+  const object = await writeIf(request, parseConditions(call.header), given =>
+    store.put(place, {
       ...{ bucket, key, ...openPayload(call), ...readAttributes(call) },
-      ...(conditions && { conditions }),
+      ...given,
       ...{ signal: call.signal, now: call.now },
-    })
-    .catch(async error => {
-      // What matches nothing because nothing is there is 404 in S3.
-      if (conditions?.ifMatch && isFault(error, "precondition_failed")) await store.find(place, bucket, key)
-      throw error
-    })
+    }),
+  )
   call.meter("ingress_bytes", object.size)
   return {
     status: 200,

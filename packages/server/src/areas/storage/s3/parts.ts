@@ -33,7 +33,7 @@ const headersOf = ({ call, query }: S3Request, { object }: ObjectInParts, part: 
   const withChecksums = call.header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
   return {
     ...objectHeaders(object, query, false),
-    ...(withChecksums && checksumHeaders(part.checksums)),
+    ...(withChecksums && checksumHeaders(part.checksums, object.checksumType)),
     ...ISOLATION,
     ...(object.partCount !== null && { "x-amz-mp-parts-count": String(object.partCount) }),
     "content-length": String(size),

@@ -227,6 +227,13 @@ test("a request without a signature or a key gets nothing, and in S3's words", a
   assert.deepEqual(await fetched(p.url + target), [403, "AccessDenied"])
   const root = await p.request(target.slice(3))
   assert.equal(root.status, 404)
+  const credential = `Credential=nobody/${new Date().toISOString().slice(0, 10).replaceAll("-", "")}/us-east-1/s3/aws4_request`
+  const authorization = `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=${"0".repeat(64)}`
+  const unknown = {
+    ...{ authorization, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" },
+    "x-amz-date": new Date().toISOString().replace(/[-:]|\.\d+/g, ""),
+  }
+  assert.deepEqual(await fetched(p.url + target, { headers: unknown }), [403, "InvalidAccessKeyId"])
   assert.deepEqual(await fetched(p.url + target, { headers: { authorization: "AWS a:b" } }), [
     400,
     "AuthorizationHeaderMalformed",

@@ -131,8 +131,6 @@ const unsupported = [
   "test_*_tagging_*: objects have metadata and no tags",
   "test_object_raw_get, test_list_buckets_anonymous: nothing is answered to nobody",
   "test_bucket_list_unordered, test_account_usage, test_head_bucket_usage: ceph's own extensions",
-  "test_multipart_get_part: parts are not kept apart once they are put together",
-  "test_delete_object_if_match_size, test_delete_object_if_match_last_modified_time: only ETags are compared",
 ] as const
 
 for (const family of unsupported) test(`not supported: ${family}`, { skip: true })

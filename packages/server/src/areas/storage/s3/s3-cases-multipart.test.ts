@@ -216,6 +216,9 @@ runCases("uploads in parts become the object that they would in S3", {
     const parts = [await part(1, Buffer.from("new"))]
     await refused(complete(parts, { IfNoneMatch: "*" }), 412, "PreconditionFailed")
     await refused(complete(parts, { IfMatch: '"other"' }), 412, "PreconditionFailed")
+    const gone = await begin(world)
+    const first = await gone.part(1, bytesOf(3, 1))
+    await refused(gone.complete([first], { IfMatch: '"other"' }), 404, "NoSuchKey")
     await complete(parts, { IfMatch: "*" })
     assert.equal((await download(world, bucket)).content.toString(), "new")
   },
