@@ -1,6 +1,6 @@
 /**
- * Clients that others wrote, with the connection string as it is printed. Those of Python and Go are installed outside of
- * this tree by `node tools/clients.ts`, which then runs this file with SVC_TEST_CLIENTS.
+ * Clients that others wrote, with the connection string as it is printed. Those of Python, Go and Java are
+ * installed outside of this tree by `node tools/clients.ts`, which then runs this file with SVC_TEST_CLIENTS.
  */
 import assert from "node:assert/strict"
 import { execFile, execFileSync } from "node:child_process"
@@ -24,6 +24,10 @@ const python = join(installed, "python", "bin", "python")
 const withoutPython = existsSync(python) ? false : "node tools/clients.ts has not installed Python's clients"
 const pgx = join(installed, "go", "clients")
 const withoutGo = existsSync(pgx) ? false : "node tools/clients.ts has not installed Go's"
+const java = join(installed, "java")
+const withoutJava = existsSync(join(java, "postgresql.jar"))
+  ? false
+  : "node tools/clients.ts has not installed Java's"
 
 const hasPsql = (): boolean => {
   try {
@@ -124,6 +128,19 @@ const viaPython = async (program: string, uri: string): Promise<number> =>
 
 const viaPgx = async (uri: string): Promise<number> => Number((await run(pgx, [uri])).stdout)
 
+/** The string as JDBC wants it: user and password behind the address. */
+const jdbcOf = (uri: string): string => {
+  const url = new URL(uri)
+  url.searchParams.set("user", url.username)
+  url.searchParams.set("password", url.password)
+  return `jdbc:postgresql://${url.host}${url.pathname}?${url.searchParams}`
+}
+
+const viaJdbc = async (uri: string): Promise<number> =>
+  Number(
+    (await run("java", ["-cp", `${java}:${join(java, "postgresql.jar")}`, "Clients", jdbcOf(uri)])).stdout,
+  )
+
 describe("the printed connection string of a platform on this machine", () => {
   const ends = createEnds()
   let place: Place
@@ -189,6 +206,11 @@ describe("the printed connection string of a platform on this machine", () => {
   test("works in pgx", { skip: withoutGo }, async () => {
     assert.equal(await viaPgx(place.uri), 42)
   })
+
+  test("works in JDBC, also bound to its TLS connection", { skip: withoutJava }, async () => {
+    assert.equal(await viaJdbc(place.uri), 42)
+    assert.equal(await viaJdbc(`${place.uri}?sslmode=require&channelBinding=require`), 42)
+  })
 })
 
 /** Twice each, so that the second time meets connections that the first has used. */
@@ -233,6 +255,11 @@ describe("the pooled connection string", () => {
   )
 
   test("works in pgx", { skip: withoutGo }, () => twice(() => viaPgx(place.pooledUri)))
+
+  test("works in JDBC, also bound to its TLS connection", { skip: withoutJava }, async () => {
+    await twice(() => viaJdbc(place.pooledUri))
+    await twice(() => viaJdbc(`${place.pooledUri}?sslmode=require&channelBinding=require`))
+  })
 })
 
 describe("where TLS is required, the printed connection string", () => {
@@ -293,5 +320,9 @@ describe("where TLS is required, the printed connection string", () => {
 
   test("works in pgx with the certificate checked", { skip: withoutGo }, async () => {
     assert.equal(await viaPgx(checked()), 42)
+  })
+
+  test("works in JDBC with the certificate checked", { skip: withoutJava }, async () => {
+    assert.equal(await viaJdbc(checked()), 42)
   })
 })
