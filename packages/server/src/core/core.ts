@@ -88,7 +88,6 @@ export const createCore = (needs: CoreNeeds) => {
   const operations: BoundOperation[] = [
     ...identityHandlers({ limits, areaStates: needs.areaStates }),
     ...accountHandlers({
-      database,
       passwords,
       baseUrl: config.baseUrl,
       signup: config.signup,

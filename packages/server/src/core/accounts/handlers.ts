@@ -57,90 +57,86 @@ interface Needs extends Omit<SignupNeeds, "signIn"> {
 
 // Hashing takes a while and may have to queue. Whatever hashes runs outside the pipeline's transaction, so that a wave of
 // sign-ins cannot hold every database connection, and so that counted failures outlive the refusal.
-export const accountHandlers = implement(
-  areas.account,
-  ({ database, passwords, baseUrl, signup, mailJobs }: Needs) => {
-    const cookie = createSessionCookie(baseUrl)
+export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, signup, mailJobs }: Needs) => {
+  const cookie = createSessionCookie(baseUrl)
 
-    const signIn = createSignIn(cookie)
+  const signIn = createSignIn(cookie)
 
-    return {
-      ...signupHandlers({ database, passwords, signup, signIn, mailJobs }),
+  return {
+    ...signupHandlers({ passwords, signup, signIn, mailJobs }),
 
-      login: async ({ email, password }, call) => {
-        const { db, ip, now } = call
-        const user = await accountStore(db).findUserByEmail(email)
-        if (user)
-          call.describe({ action: "auth_login_failed", tenantId: user.id, targets: [userTarget(user)] })
-        const proven = await proveIdentity({ db, passwords, email, user, password, ip, now })
-        const signedIn = await db.transaction().execute(async tx => {
-          await settleProof(tx, proven, call)
-          return await signIn(call, tx, proven)
-        })
-        call.describe({ action: "auth_login" })
-        return signedIn
-      },
+    login: async ({ email, password }, call) => {
+      const { db, ip, now } = call
+      const user = await accountStore(db).findUserByEmail(email)
+      if (user) call.describe({ action: "auth_login_failed", tenantId: user.id, targets: [userTarget(user)] })
+      const proven = await proveIdentity({ db, passwords, email, user, password, ip, now })
+      const signedIn = await db.transaction().execute(async tx => {
+        await settleProof(tx, proven, call)
+        return await signIn(call, tx, proven)
+      })
+      call.describe({ action: "auth_login" })
+      return signedIn
+    },
 
-      reauthenticate: async ({ password }, call) => {
-        const { db, now } = call
-        const user = await getUser(call)
-        call.describe({ action: "auth_login_failed", targets: [userTarget(user)] })
-        await proveIdentity({ ...attemptOf(user, call), passwords, password })
-        await db.transaction().execute(async tx => {
+    reauthenticate: async ({ password }, call) => {
+      const { db, now } = call
+      const user = await getUser(call)
+      call.describe({ action: "auth_login_failed", targets: [userTarget(user)] })
+      await proveIdentity({ ...attemptOf(user, call), passwords, password })
+      await db.transaction().execute(async tx => {
+        await settleProof(tx, user, call)
+        await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
+      })
+      call.describe({ action: "auth_login" })
+      return { authenticated_at: now.toISOString() }
+    },
+
+    async logout(_input, call): Promise<undefined> {
+      await accountStore(call.db).deleteSession(call.principal.id, currentSessionId(call))
+      call.setHeader("set-cookie", cookie.cleared)
+    },
+
+    async get(_input, call) {
+      return toUser(await getUser(call))
+    },
+
+    update: async ({ name, password, current_password }, call) => {
+      const { db, now } = call
+      const user = await getUser(call)
+      const change: Partial<UserRow> = name === undefined ? {} : { name }
+      if (password !== undefined) {
+        if (current_password === undefined) throw fault("missing_parameter", { field: "current_password" })
+        checkPassword(password, user.email)
+        await proveIdentity({ ...attemptOf(user, call), passwords, password: current_password })
+        change.password_hash = await passwords.hash(password)
+      }
+      await db.transaction().execute(async tx => {
+        if (change.password_hash !== undefined) {
           await settleProof(tx, user, call)
+          await accountStore(tx).deleteOtherSessions(user.id, currentSessionId(call))
           await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
-        })
-        call.describe({ action: "auth_login" })
-        return { authenticated_at: now.toISOString() }
-      },
-
-      async logout(_input, call): Promise<undefined> {
-        await accountStore(call.db).deleteSession(call.principal.id, currentSessionId(call))
-        call.setHeader("set-cookie", cookie.cleared)
-      },
-
-      async get(_input, call) {
-        return toUser(await getUser(call))
-      },
-
-      update: async ({ name, password, current_password }, call) => {
-        const { db, now } = call
-        const user = await getUser(call)
-        const change: Partial<UserRow> = name === undefined ? {} : { name }
-        if (password !== undefined) {
-          if (current_password === undefined) throw fault("missing_parameter", { field: "current_password" })
-          checkPassword(password, user.email)
-          await proveIdentity({ ...attemptOf(user, call), passwords, password: current_password })
-          change.password_hash = await passwords.hash(password)
         }
-        await db.transaction().execute(async tx => {
-          if (change.password_hash !== undefined) {
-            await settleProof(tx, user, call)
-            await accountStore(tx).deleteOtherSessions(user.id, currentSessionId(call))
-            await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
-          }
-          if (Object.keys(change).length > 0) await accountStore(tx).updateUser(user.id, change)
-        })
-        const fields = [
-          ...(name === undefined ? [] : ["name"]),
-          ...(password === undefined ? [] : ["password"]),
-        ]
-        call.describe({ targets: [userTarget(user)], metadata: { fields } })
-        return toUser({ ...user, ...change })
-      },
+        if (Object.keys(change).length > 0) await accountStore(tx).updateUser(user.id, change)
+      })
+      const fields = [
+        ...(name === undefined ? [] : ["name"]),
+        ...(password === undefined ? [] : ["password"]),
+      ]
+      call.describe({ targets: [userTarget(user)], metadata: { fields } })
+      return toUser({ ...user, ...change })
+    },
 
-      async listSessions(_input, { db, principal, now }) {
-        const rows = await accountStore(db).listSessions(principal.id)
-        const live = rows.filter(row => isLive(row, now.getTime()))
-        return { sessions: live.map(row => toSession(row, principal.session?.id)) }
-      },
+    async listSessions(_input, { db, principal, now }) {
+      const rows = await accountStore(db).listSessions(principal.id)
+      const live = rows.filter(row => isLive(row, now.getTime()))
+      return { sessions: live.map(row => toSession(row, principal.session?.id)) }
+    },
 
-      async endSession({ id }, call): Promise<undefined> {
-        const { db, principal } = call
-        if (!(await accountStore(db).deleteSession(principal.id, id))) throw fault("resource_not_found")
-        if (id === principal.session?.id) call.setHeader("set-cookie", cookie.cleared)
-        call.describe({ targets: [{ type: "session", id }] })
-      },
-    }
-  },
-)
+    async endSession({ id }, call): Promise<undefined> {
+      const { db, principal } = call
+      if (!(await accountStore(db).deleteSession(principal.id, id))) throw fault("resource_not_found")
+      if (id === principal.session?.id) call.setHeader("set-cookie", cookie.cleared)
+      call.describe({ targets: [{ type: "session", id }] })
+    },
+  }
+})

@@ -1,6 +1,6 @@
 import { type areas, reply } from "@svc/contract"
 import type { AccountCall } from "../../kernel/call.ts"
-import { type Database, type Db, isUniqueViolation } from "../../kernel/db/database.ts"
+import { type Db, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
@@ -23,7 +23,6 @@ type Specs = typeof areas.account.specs
 const NAME_LENGTH_MAX = 64
 
 export interface SignupNeeds {
-  readonly database: Database
   readonly passwords: Passwords
   readonly signup: "open" | "closed"
   readonly signIn: SignIn
@@ -51,7 +50,7 @@ const checkLimits = async (tx: Db, { account, source, created_at }: SignupRow) =
 }
 
 export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signup" | "verifyEmail"> => {
-  const { database, passwords, signup, signIn, mailJobs } = needs
+  const { passwords, signup, signIn, mailJobs } = needs
 
   /** The user and their organization, signed in; `end` is done in the same transaction. */
   const createAccount = async (
@@ -90,7 +89,7 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
     jobs: Jobs,
     call: AccountCall,
   ) => {
-    const { now } = call
+    const { db, now } = call
     const row: SignupRow = {
       id: newId(now.getTime()),
       account: accountHash(account.email),
@@ -105,8 +104,7 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
       created_at: now,
       expires_at: new Date(now.getTime() + SIGNUP_LIFETIME_MS),
     }
-    // Not the call's: this one wakes the workers of the queue when it commits.
-    await database.transaction(async tx => {
+    await db.transaction().execute(async tx => {
       await signupStore(tx).lock()
       await checkLimits(tx, row)
       await signupStore(tx).insert(row)
