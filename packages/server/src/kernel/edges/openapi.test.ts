@@ -26,7 +26,12 @@ interface RenderedOperation {
   readonly requestBody?: { required: boolean; content: Record<string, { schema: Json; example?: Json }> }
   readonly responses: Record<
     string,
-    { $ref?: string; headers?: Json; content?: Record<string, { schema: Json }> }
+    {
+      $ref?: string
+      headers?: Json
+      content?: Record<string, { schema: Json }>
+      links?: Record<string, { operationId: string; parameters: Record<string, string> }>
+    }
   >
 }
 
@@ -291,6 +296,24 @@ test("path, query and header parameters are described, the path's all required",
 test("only a high-risk operation describes the reply that waits for approval", () => {
   assert.ok(find(odd, deploy).responses[202]?.headers?.location)
   assert.equal(find(odd, upload).responses[202], undefined)
+})
+
+test("a reply that makes a thing links to the operations that name it in their path", () => {
+  const linked = ours.flatMap(operation =>
+    Object.values(find(whole, operation).responses).flatMap(({ links = {} }) => Object.values(links)),
+  )
+  for (const { operationId, parameters } of linked) {
+    const { path = "" } = ours.find(({ id }) => id === operationId) ?? {}
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => `path.${name}`)
+    assert.deepEqual(Object.keys(parameters).sort(), named.sort(), operationId)
+  }
+  const linksOf = (name: string) => rendered(name).responses[201]?.links ?? {}
+  assert.deepEqual(linksOf("databases.createBranch").deleteDatabaseBranch?.parameters, {
+    "path.id": "$request.path.id",
+    "path.branch_id": "$response.body#/data/id",
+  })
+  assert.equal(linksOf("computers.create").computerGet?.parameters["path.id"], "$response.body#/id")
+  assert.ok(linked.length >= 130, `${linked.length}`)
 })
 
 test("a payload travels in its envelope, a list with the request's id beside its fields", () => {

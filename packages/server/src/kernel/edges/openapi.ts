@@ -15,9 +15,11 @@ import {
   wireCode,
 } from "@svc/contract"
 import { close } from "../validation.ts"
+import { createLinks } from "./openapi/links.ts"
 import { renderParameters, renderRequestBody, sharedParameters } from "./openapi/parameters.ts"
 import {
   errorSchemas,
+  type ReplyShelves,
   refusalsOf,
   renderReplies,
   type SharedRefusals,
@@ -77,19 +79,17 @@ const securityOf = (operation: Operation): object[] => {
 }
 
 /** What operations share in the document. */
-interface Shelves {
-  readonly replies: SchemaShelf
+interface Shelves extends ReplyShelves {
   readonly bodies: SchemaShelf
-  readonly refusals: SharedRefusals
 }
 
 const areaOf = ({ area }: Operation): Area | undefined => allAreas.find(({ name }) => name === area)
 
 const titleOf = (operation: Operation): string => areaOf(operation)?.title ?? operation.area
 
-const renderOperation = (operation: Operation, { replies, bodies, refusals }: Shelves): JsonSchema => {
+const renderOperation = (operation: Operation, shelves: Shelves): JsonSchema => {
   const parameters = renderParameters(operation)
-  const requestBody = renderRequestBody(operation, bodies)
+  const requestBody = renderRequestBody(operation, shelves.bodies)
   const scopes = scopesOf(operation)
   return {
     operationId: operation.id,
@@ -101,7 +101,7 @@ const renderOperation = (operation: Operation, { replies, bodies, refusals }: Sh
     ...(operation.aliases && { "x-svc-aliases": operation.aliases }),
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
-    responses: renderReplies(operation, replies, refusals),
+    responses: renderReplies(operation, shelves),
   }
 }
 
@@ -166,7 +166,7 @@ export const renderOpenApi = (declared: readonly Operation[], { baseUrl }: OpenA
   const replies = createSchemaShelf(replyUses(operations))
   const bodies = createSchemaShelf(bodyUses(operations), schema => close(schema) as JsonSchema)
   const refusals: SharedRefusals = {}
-  const paths = renderPaths(operations, { replies, bodies, refusals })
+  const paths = renderPaths(operations, { replies, bodies, refusals, links: createLinks(operations) })
   const tags = new Map(operations.map(operation => [titleOf(operation), areaOf(operation)?.summary]))
   return {
     openapi: "3.1.0",

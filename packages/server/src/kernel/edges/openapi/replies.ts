@@ -13,6 +13,7 @@ import {
   transportFaults,
   wireCode,
 } from "@svc/contract"
+import type { Links } from "./links.ts"
 import { bytesContent, mediaTypes } from "./parameters.ts"
 import { type JsonSchema, pascalCase, type SchemaShelf } from "./schemas.ts"
 
@@ -107,15 +108,23 @@ const successPhrases: Readonly<Record<string, string>> = {
   204: "No Content",
 }
 
-const renderSuccesses = (operation: Operation, replies: SchemaShelf): [string, JsonSchema][] =>
-  Object.entries(operation.replies).map(([status, schema]) => [
-    status,
-    {
-      description: successPhrases[status] ?? "Success",
-      headers: { ...LIMITS, ...(isReplayed(operation) && { "idempotent-replayed": header("Replayed") }) },
-      ...(schema && { content: successContent(operation, schema, replies) }),
-    },
-  ])
+const renderSuccesses = (
+  operation: Operation,
+  replies: SchemaShelf,
+  linksOf: Links,
+): [string, JsonSchema][] =>
+  Object.entries(operation.replies).map(([status, schema]) => {
+    const links = schema ? linksOf(operation, schema) : {}
+    return [
+      status,
+      {
+        description: successPhrases[status] ?? "Success",
+        headers: { ...LIMITS, ...(isReplayed(operation) && { "idempotent-replayed": header("Replayed") }) },
+        ...(schema && { content: successContent(operation, schema, replies) }),
+        ...(Object.keys(links).length > 0 && { links }),
+      },
+    ]
+  })
 
 const renderWaiting = (operation: Operation, replies: SchemaShelf): JsonSchema => ({
   description: "Nothing was done yet: the key needs a person's approval for this.",
@@ -217,15 +226,17 @@ const renderRefusals = (operation: Operation, shared: SharedRefusals): [string, 
   return [...listed, [String(HEADERS_TOO_LARGE), place(shared, tooLarge)]]
 }
 
-export const renderReplies = (
-  operation: Operation,
-  replies: SchemaShelf,
-  shared: SharedRefusals,
-): JsonSchema =>
+export interface ReplyShelves {
+  readonly replies: SchemaShelf
+  readonly refusals: SharedRefusals
+  readonly links: Links
+}
+
+export const renderReplies = (operation: Operation, { replies, refusals, links }: ReplyShelves): JsonSchema =>
   Object.fromEntries([
-    ...renderSuccesses(operation, replies),
+    ...renderSuccesses(operation, replies, links),
     ...(operation.risk !== undefined && operation.envelope !== "s3"
       ? [["202", renderWaiting(operation, replies)] as const]
       : []),
-    ...renderRefusals(operation, shared),
+    ...renderRefusals(operation, refusals),
   ])
