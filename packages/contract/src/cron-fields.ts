@@ -1,5 +1,6 @@
 /** What schedules and their executions look like. */
 import { type Static, T } from "./dsl.ts"
+import { Addresses } from "./email-fields.ts"
 import { EventType } from "./events-fields.ts"
 import { Dictionary, Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
@@ -62,7 +63,7 @@ export const CronTarget = T.Union([
     {
       type: T.Literal("email"),
       template: T.String({ minLength: 1, maxLength: 128 }),
-      to: T.Unknown({ description: "As `to` of `POST /v1/email/send/tx`" }),
+      to: Addresses,
       data: T.Optional(T.Record(T.String(), T.Unknown())),
     },
     closed,

@@ -91,6 +91,7 @@ export const keys = area(
       secrets: ["secret"],
       faults: [
         "invalid_parameter",
+        "project_required",
         "invalid_scope",
         "invalid_cidr",
         "invalid_expiry",

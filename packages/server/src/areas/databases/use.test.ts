@@ -147,6 +147,21 @@ test("a new password lets in, and the old one no more", async t => {
   assert.deepEqual((await svc.sql.execute({ sql: "SELECT 1 AS n", database_id: made.id })).rows, [{ n: 1 }])
 })
 
+test("a password that is reset while its branch is deleted is refused as gone or not served now", async t => {
+  const p = await platform(t)
+  const svc = await acme(p)
+  const { id } = await svc.databases.create({ name: "orders" })
+  for (let n = 0; n < 3; n += 1) {
+    const branch = { id, branch_id: (await svc.databases.createBranch({ id })).id }
+    const [, reset] = await Promise.allSettled([
+      svc.databases.deleteBranch(branch),
+      svc.databases.resetPassword(branch),
+    ])
+    const code = reset.status === "rejected" ? (reset.reason as { code?: string }).code : undefined
+    assert.ok([undefined, "branch_not_found", "service_unavailable"].includes(code), code)
+  }
+})
+
 test("new passwords that are asked for at once are given one after the other, and the last one lets in", async t => {
   const p = await platform(t)
   const svc = await acme(p)

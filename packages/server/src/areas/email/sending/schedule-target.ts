@@ -57,7 +57,7 @@ export const createEmailTarget = ({
   return {
     scope: "email:send",
     async check(owner, target) {
-      if (readAddresses("target.to", inputOf(target).to as string[]).length === 0)
+      if (readAddresses("target.to", target.to).length === 0)
         throw fault("invalid_parameter", { reason: "target.to names nobody" })
       const found = await templateStore(database.db).findNamed(owner, target.template)
       if (!found) throw fault("template_not_found", { id: target.template })

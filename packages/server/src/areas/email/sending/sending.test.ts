@@ -90,6 +90,10 @@ test("a schedule sends a mail made from a template, and refuses one that is not 
   const schedule = { name: "weekly", cron: "0 3 * * *", target }
   const missing = svc.cron.create({ ...schedule, target: { ...target, template: "none" } })
   await assert.rejects(missing, error => error instanceof SvcError && error.code === "template_not_found")
+  for (const to of [7, {}, [null], undefined]) {
+    const wrong = { ...schedule, target: { ...target, to: to as unknown as string } }
+    await assert.rejects(svc.cron.create(wrong), { status: 400, code: "validation_failed" })
+  }
   const { id } = await svc.cron.create(schedule)
   await svc.cron.trigger({ id })
   const [item] = await captured(svc, 1)

@@ -1,4 +1,5 @@
 import pg from "pg"
+import { PortError } from "../../../port-error.ts"
 import { asOptions, type PgVersion, pinnedSettings } from "../../port.ts"
 import { SOCKET_PORT } from "./settings.ts"
 
@@ -46,6 +47,31 @@ export const asAdmin = async <Result>(
     return await work(client)
   } finally {
     await client.end()
+  }
+}
+
+/** What PostgreSQL says while it stops, and what the system says of its socket once it has. */
+const GONE: ReadonlySet<unknown> = new Set([
+  "57P01",
+  "57P02",
+  "57P03",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOENT",
+  "EPIPE",
+])
+
+const isGone = (error: unknown): boolean =>
+  error instanceof Error &&
+  (GONE.has((error as { code?: unknown }).code) || error.message.startsWith("Connection terminated"))
+
+/** A server that was stopped or removed while it was asked is unavailable; the next try finds it asleep, or not at all. */
+export const whileUp = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isGone(error)) throw error
+    throw new PortError("unavailable", "the server stopped meanwhile", error)
   }
 }
 

@@ -13,6 +13,7 @@ import type {
   VolumeCredentials,
   VolumeRef,
 } from "../../port.ts"
+import { whileUp } from "./admin.ts"
 import { createBases } from "./bases.ts"
 import { copyHead, copyPoint, rebuild as rebuildVolume, settle } from "./branching.ts"
 import { detectConfinement } from "./confine/detect.ts"
@@ -147,7 +148,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   const writing = async (ref: VolumeRef, work: (volume: Volume) => Promise<void>): Promise<void> => {
     const volume = await get(ref)
     if (volume.isReadOnly) return volume.whileWritable(() => work(volume))
-    await work(await awake(ref))
+    await whileUp(async () => work(await awake(ref)))
   }
 
   const draft = ({ id, pgVersion, tier }: VolumeRef): VolumeRecord => {
@@ -321,7 +322,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
       await writing(ref, volume => roles.restoreAccess(volume, credentials))
     },
     async verifierOf(ref, role) {
-      return roles.verifierOf(await awake(ref), role)
+      return whileUp(async () => roles.verifierOf(await awake(ref), role))
     },
     async window(ref) {
       const volume = await get(ref)
