@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto"
 import type { BlockList } from "node:net"
 import type { Readable } from "node:stream"
 import type { KeyType, Meter, Operation, PlanName, Role, Scope, ScopeMask } from "@svc/contract"
@@ -67,7 +68,7 @@ export interface Principal {
 /** A request signed with AWS Signature Version 4, once its signature was found right. The body is not checked yet. */
 export interface SignedRequest {
   /** Signs the chunks of a body that is sent in signed chunks. */
-  readonly signingKey: Buffer
+  readonly signingKey: KeyObject
   /** `20260102T030405Z` */
   readonly time: string
   /** `20260102/us-east-1/s3/aws4_request` */

@@ -3,7 +3,7 @@
  * nowhere: the id says which key it is, the secret follows from the platform's own secret and the hash of the key's.
  * So they end with their key, however that ends, and can do what it can.
  */
-import { createHmac, hkdfSync } from "node:crypto"
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto"
 import { LRUCache } from "lru-cache"
 import type { Principal, SignedRequest } from "../../kernel/call.ts"
 import type { Incoming } from "../../kernel/exchange.ts"
@@ -81,7 +81,7 @@ const checkCoverage = (incoming: Incoming, { form, signedHeaders }: Claim) => {
 
 /** Version 2 covers no body, and signs no chunks. */
 const UNSIGNED_BODY: SignedRequest = Object.freeze({
-  signingKey: Buffer.alloc(0),
+  signingKey: createSecretKey(Buffer.alloc(1)),
   time: "",
   credentialScope: "",
   signature: "",
@@ -109,8 +109,8 @@ export const createSignatures = ({
       .digest("base64url")
 
   // Made in five steps that cost more than the rest of a check, and the same all day. A key never changes its hash.
-  const signingKeys = new LRUCache<string, Buffer>({ max: SIGNING_KEYS_MAX })
-  const signingKeyFor = ({ accessKeyId, scope }: Claim, secretHash: Buffer): Buffer => {
+  const signingKeys = new LRUCache<string, KeyObject>({ max: SIGNING_KEYS_MAX })
+  const signingKeyFor = ({ accessKeyId, scope }: Claim, secretHash: Buffer): KeyObject => {
     const name = `${accessKeyId}/${scope}`
     const known = signingKeys.get(name) ?? signingKeyOf(secretOf(accessKeyId, secretHash), scope)
     signingKeys.set(name, known)
