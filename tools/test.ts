@@ -9,6 +9,7 @@ import { glob } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, relative, resolve } from "node:path"
 import { makeTemplatesDir, startTestServer } from "../packages/server/src/testing/database.ts"
+import { tryBundle } from "./bundle.ts"
 import { checkLedger } from "./check-ledger.ts"
 import type { FileLine } from "./test-files-reporter.ts"
 
@@ -116,6 +117,8 @@ const runAgain = async (serverUrl: string, failed: readonly string[]): Promise<s
 }
 
 const runAll = async (): Promise<number> => {
+  // Tests that start the server as its operator does then run the bundle.
+  await tryBundle(resolve(import.meta.dirname, ".."))
   await using server = await startTestServer()
   const outcome = await run(server.url, files)
   if (files.length > SLOWEST) printSlowest(outcome)

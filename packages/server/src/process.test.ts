@@ -1,7 +1,7 @@
 /** What an operator sees of `main.ts`: its first start and later ones, its refusals, how it ends. */
 import assert from "node:assert/strict"
 import { once } from "node:events"
-import { existsSync, readFileSync, statSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
@@ -20,6 +20,9 @@ import {
   spawnSvc,
   until,
 } from "./testing/process.ts"
+
+/** The server as `npm start` runs it without a bundle. */
+const SOURCES = fileURLToPath(new URL("main.ts", import.meta.url))
 
 /** Starts what must not start, and gives what it says about that. */
 const refusal = async (t: TestContext, options: SpawnOptions): Promise<string> => {
@@ -49,7 +52,7 @@ test("the first start keeps credentials in a file and out of a log, the second m
   assert.deepEqual(await first.stop(), { code: 0, signal: null })
   assert.equal(first.stderr(), "")
 
-  const second = spawnSvc(t, { dataDir: first.dataDir })
+  const second = spawnSvc(t, { dataDir: first.dataDir, command: [process.execPath, SOURCES] })
   const svc = createSvc({ apiKey: made.api_key, baseUrl: await second.ready })
   assert.equal((await svc.kv.get({ key: "hello" })).value, "world")
   for (const secret of [made.password, made.api_key, made.publishable_key]) {
@@ -57,6 +60,14 @@ test("the first start keeps credentials in a file and out of a log, the second m
   }
   assert.deepEqual(readFirstRun(first.dataDir), made)
   assert.deepEqual(await second.stop(), { code: 0, signal: null })
+})
+
+test("what starts here is the bundle", async t => {
+  const folder = dataFolder(t)
+  await refusal(t, { env: { SVC_PORT: "none", NODE_V8_COVERAGE: folder } })
+  const covered = readdirSync(folder).map(name => readFileSync(join(folder, name), "utf8"))
+  assert.match(covered.join(), /"url":"[^"]+\/server\/dist\/run-/, "no bundle was made")
+  assert.doesNotMatch(covered.join(), /"url":"[^"]+\/server\/src\//)
 })
 
 test("a terminal shows the first person's key and password", async t => {

@@ -81,7 +81,7 @@ svc doctor --drivers   also starts a workload with each driver, or the one that 
                        on the server's machine`
 
 /** Where the server's files are beside these, as they are where it runs. */
-const SERVER_DOCTOR = fileURLToPath(new URL("../../../server/src/doctor.ts", import.meta.url))
+const SERVER_DOCTOR = fileURLToPath(new URL("../../../server/bin/doctor.js", import.meta.url))
 
 type Services = Awaited<ReturnType<Svc["identity"]["services"]>>["services"]
 

@@ -1,4 +1,4 @@
-/** The platform as its operator starts it: the real `main.ts` in a process of its own, with a folder of its own. */
+/** The platform as its operator starts it: `npm start` without npm, in a process of its own, with a folder of its own. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url"
 import type { FirstRun } from "../core/first-run.ts"
 import { postgresProcessesOf } from "../kernel/db/embedded/processes.ts"
 
-export const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url))
+export const MAIN = fileURLToPath(new URL("../../bin/start.js", import.meta.url))
 /** It makes a database and tries what runs workloads: a machine that does much else takes more than a minute for it. */
 const START_MS_MAX = 300_000
 

@@ -1,0 +1,3 @@
+import { runProgram } from "./bundle.js"
+
+await runProgram("doctor")
