@@ -28,12 +28,12 @@ import {
   CROSS_ORIGIN,
   createRoutes,
   isCrossOrigin,
+  isKnownMethod,
   METHODS,
   methodNowhere,
   PARAM_LENGTH_MAX,
   type Refuse,
   type Routes,
-  routedMethod,
   type Write,
 } from "./routes.ts"
 import { createWebSocketEdge, type WebSocketEdge } from "./websockets.ts"
@@ -238,9 +238,9 @@ const createPagesApp = (
         const target = reroute?.(request) ?? request.url ?? ""
         if (typeof target !== "string")
           return refuse(request, response, target.refusal, undefined, target.render)
-        const { method, isKnown } = routedMethod(request)
-        const found = routes.find(method, target)
-        if (!found) return isKnown ? pages(request, response) : methodNowhere(refuse, request, response)
+        const found = routes.find(target)
+        if (!found && isKnownMethod(request)) return pages(request, response)
+        if (!found) return methodNowhere(refuse, request, response)
         found.handler(request, response, found.params, found.store, found.searchParams)
       }
       return createHttpServer(listener, sockets, needs)

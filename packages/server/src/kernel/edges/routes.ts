@@ -11,12 +11,12 @@ import { NO_STORE, type RenderError, type RenderErrors, requestIdOf, send } from
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const
 export type Method = (typeof METHODS)[number]
 const KNOWN: ReadonlySet<string> = new Set(METHODS)
-/** No path has it, so it finds what answers for all methods that a path lacks. */
-const LACKING = "TRACE"
 
-/** The method to route by: the parser knows others too, `QUERY` and WebDAV's, which nothing here has. */
-export const routedMethod = ({ method = "" }: IncomingMessage): { method: Method; isKnown: boolean } =>
-  KNOWN.has(method) ? { method: method as Method, isKnown: true } : { method: LACKING, isKnown: false }
+/** The parser knows other methods too, `QUERY` and WebDAV's, which nothing here has. */
+export const isKnownMethod = ({ method = "" }: IncomingMessage): boolean => KNOWN.has(method)
+
+/** The router keeps a tree per method, and every path answers every method: one tree is enough for all. */
+const ROUTED = "GET"
 
 /** The refusal of a method that nothing has, anywhere. */
 export const methodNowhere = (refuse: Refuse, request: IncomingMessage, response: ServerResponse): void => {
@@ -50,7 +50,11 @@ const preflightHeaders = (allow: string): Record<string, string> => ({
 })
 
 type Route = (routed: Routed) => void
-export type Routes = Instance<HTTPVersion.V1>
+type Router = Instance<HTTPVersion.V1>
+
+export interface Routes {
+  find(target: string): ReturnType<Router["find"]>
+}
 
 /** The operations by method and path; beside them OPTIONS for all, and 405 with `Allow` for methods a path lacks. */
 export const createRoutes = (
@@ -67,31 +71,29 @@ export const createRoutes = (
     onBadUrl: refuseUrl,
     onMaxParamLength: refuseUrl,
   })
-  const add = (methods: readonly Method[], url: string, route: Route) =>
-    router.on([...methods], url, (request, response, params, _store, query) =>
-      route({ request, response, params, query: query as Routed["query"] }),
-    )
-
   const byPath = Map.groupBy(operations, ({ operation }) => routePath(operation))
   for (const [url, bounds] of byPath) {
-    const declared = new Set<Method>(bounds.map(({ operation }) => operation.method))
+    const byMethod = new Map<string, Route>()
     for (const bound of bounds) {
-      const { method } = bound.operation
-      const alsoHead = method === "GET" && !declared.has("HEAD")
       const named = bound.operation.rest ? nameRest(bound.operation) : (routed: Routed) => routed
-      add(alsoHead ? ["GET", "HEAD"] : [method], url, routed => answer(bound, named(routed)))
+      const { method } = bound.operation
+      if (byMethod.has(method)) throw new Error(`${method} ${url} is declared twice`)
+      byMethod.set(method, routed => answer(bound, named(routed)))
     }
-    if (declared.has("GET")) declared.add("HEAD")
-    const allow = [...declared, "OPTIONS"].sort().join(", ")
+    const get = byMethod.get("GET")
+    if (get && !byMethod.has("HEAD")) byMethod.set("HEAD", get)
+    const allow = [...byMethod.keys(), "OPTIONS"].sort().join(", ")
     const isPublic = bounds.some(({ operation }) => isCrossOrigin(operation))
-    const others = METHODS.filter(method => !declared.has(method))
     const optionsHeaders = Object.assign({}, ...bounds.map(({ operation }) => operation.optionsHeaders))
     const render = bounds.map(({ operation }) => renderErrors[operation.envelope]).find(known => known)
-    add(others, url, ({ request, response }) =>
-      answerOther({ request, response, refuse, allow, isPublic, optionsHeaders, render }),
-    )
+    const other: Route = ({ request, response }) =>
+      answerOther({ request, response, refuse, allow, isPublic, optionsHeaders, render })
+    router.on(ROUTED, url, (request, response, params, _store, query) => {
+      const route = byMethod.get(request.method ?? "") ?? other
+      route({ request, response, params, query: query as Routed["query"] })
+    })
   }
-  return router
+  return { find: target => router.find(ROUTED, target) }
 }
 
 /** Gives the rest of the path the name that its operation has for it. */
