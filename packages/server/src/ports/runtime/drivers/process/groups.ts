@@ -104,11 +104,16 @@ const works = async ({ parentDir, limit }: Hierarchy): Promise<string | undefine
 /** Long past the moment between a group's making and its first process. */
 const ABANDONED_MS = 60_000
 
+/** Looking through them takes longer the more there are, and a second server of one process would find the same. */
+const searched = new Set<string>()
+
 /**
  * Empty groups of data folders that nobody opened again after a crash. Those with processes are left alone: whose they
  * are is not known here.
  */
 const removeAbandoned = async (allInstancesDir: string): Promise<void> => {
+  if (searched.has(allInstancesDir)) return
+  searched.add(allInstancesDir)
   const instances = await readdir(allInstancesDir, { withFileTypes: true }).catch(() => [])
   for (const instance of instances.filter(entry => entry.isDirectory())) {
     const parentDir = join(allInstancesDir, instance.name)
