@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "./bounded-cache.ts"
 
 export interface Taken {
   readonly allowed: boolean
@@ -26,7 +26,7 @@ export interface Rate {
  * The least recently used are forgotten past `bucketsMax`, which can only let a caller do more, never less.
  */
 export const createBuckets = (bucketsMax = 20_000) => {
-  const buckets = new LRUCache<string, Bucket>({ max: bucketsMax })
+  const buckets = createBoundedCache<Bucket>(bucketsMax)
 
   const filled = (name: string, rate: Rate, nowMs: number): Bucket => {
     const bucket = buckets.get(name)

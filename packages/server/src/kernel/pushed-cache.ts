@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "./bounded-cache.ts"
 import type { Changes } from "./db/changes.ts"
 
 /** Pushed news empty the cache at once; this bounds what a lost message could cost. */
@@ -34,11 +34,8 @@ export interface PushedCache<Value> {
 export const createPushedCache = <Value>(options: PushedCacheOptions<Value>): PushedCache<Value> => {
   const { changes, read, idOf, elapsedMs = () => performance.now() } = options
   const keyById = new Map<string, string>()
-  const entries = new LRUCache<string, Entry<Value>>({
-    max: options.entriesMax,
-    dispose: ({ id }, key) => {
-      if (id !== undefined && keyById.get(id) === key) keyById.delete(id)
-    },
+  const entries = createBoundedCache<Entry<Value>>(options.entriesMax, ({ id }, key) => {
+    if (id !== undefined && keyById.get(id) === key) keyById.delete(id)
   })
   const running = new Map<string, Promise<Value>>()
   /** Counts the news, so that a row read before some of them is not kept after. */

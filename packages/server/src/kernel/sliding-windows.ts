@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "./bounded-cache.ts"
 import type { Taken } from "./buckets.ts"
 
 /**
@@ -6,7 +6,7 @@ import type { Taken } from "./buckets.ts"
  * forgotten past `namesMax`.
  */
 export const createSlidingWindows = (max: number, spanMs: number, namesMax = 20_000) => {
-  const tries = new LRUCache<string, readonly number[]>({ max: namesMax })
+  const tries = createBoundedCache<readonly number[]>(namesMax)
 
   return {
     take(name: string, nowMs: number): Taken {

@@ -1,6 +1,6 @@
 import { sql } from "kysely"
-import { LRUCache } from "lru-cache"
 import { checkLeads } from "../../core/organizations/rules.ts"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -36,7 +36,7 @@ const inboxesOf = async (
 
 export const createRecipients = () => {
   /** A key's first version never changes. */
-  const known = new LRUCache<string, string>({ max: KNOWN_MAX })
+  const known = createBoundedCache<string>(KNOWN_MAX)
 
   const own = async ({ db, principal, organization }: Call): Promise<string> => {
     if (principal.user) return principal.user.id

@@ -1,4 +1,4 @@
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 
 /** How long documents took from their reading until they could be found, as this process saw it lately. */
 export interface Freshness {
@@ -13,7 +13,7 @@ const SAMPLES_MAX = 256
 const WEIGHT_MAX = 16
 
 export const createFreshness = (): Freshness => {
-  const samples = new LRUCache<string, number[]>({ max: PROJECTS_MAX })
+  const samples = createBoundedCache<number[]>(PROJECTS_MAX)
   return {
     note(projectId, documents, ms) {
       const own = samples.get(projectId) ?? []

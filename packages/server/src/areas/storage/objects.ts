@@ -1,6 +1,6 @@
 /** The store of objects: rows in the control database, bytes in the blob store. */
 import { PUT_BYTES_MAX } from "@svc/contract"
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
 import type { ByteRange } from "../../ports/blob/port.ts"
 import { createMultipart } from "./multipart.ts"
@@ -31,7 +31,7 @@ const SEEN_MAX = 10_000
  * statement that stores the row decides anyway, and a wrong memory costs no more than an upload in vain.
  */
 const createDoorkeeper = ({ database: { db, pool } }: ObjectStoreNeeds) => {
-  const seen = new LRUCache<string, true>({ max: SEEN_MAX })
+  const seen = createBoundedCache<true>(SEEN_MAX)
   return async (projectId: string, { bucket, key, conditions }: Omit<PutObject, "source">): Promise<void> => {
     checkKey(key)
     const name = `${projectId}/${bucket}`

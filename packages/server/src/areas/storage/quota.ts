@@ -1,5 +1,5 @@
 import { endOfQuota, plans } from "@svc/contract"
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import type { OrganizationFacts } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -39,7 +39,7 @@ interface Known {
  * meanwhile is not counted, so the database is asked again before anything is refused.
  */
 export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock): Quota => {
-  const known = new LRUCache<string, Known>({ max: CACHED_MAX })
+  const known = createBoundedCache<Known>(CACHED_MAX)
   const held = new Map<string, number>()
 
   const lookUp = async (organizationId: string): Promise<Known> => {

@@ -1,7 +1,7 @@
 /** The keys that sign URLs: some of each project, sealed in the database, opened once and kept. */
 import { randomBytes } from "node:crypto"
-import { LRUCache } from "lru-cache"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
 import type { Place } from "./object-store.ts"
@@ -28,8 +28,8 @@ export interface SigningKeys {
 const contextOf = (id: string): string => `storage.signing_key:${id}`
 
 export const createSigningKeys = (db: Db, box: SecretBox): SigningKeys => {
-  const byId = new LRUCache<string, SigningKey>({ max: CACHED_MAX })
-  const byProject = new LRUCache<string, SigningKey>({ max: CACHED_MAX })
+  const byId = createBoundedCache<SigningKey>(CACHED_MAX)
+  const byProject = createBoundedCache<SigningKey>(CACHED_MAX)
 
   const open = async (row: {
     id: string

@@ -1,6 +1,6 @@
 import { endOfQuota } from "@svc/contract"
-import { LRUCache } from "lru-cache"
 import { usageStore } from "../../core/meters/store.ts"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
@@ -27,7 +27,7 @@ export interface VectorQuota {
 
 /** Usage is looked up once in a while and counted on in between: no query for each search. */
 export const createVectorQuota = (db: Db, clock: Clock): VectorQuota => {
-  const known = new LRUCache<string, Known>({ max: CACHED_MAX })
+  const known = createBoundedCache<Known>(CACHED_MAX)
 
   const usageOf = async (organizationId: string, now: Date): Promise<Known> => {
     const month = now.toISOString().slice(0, 7)

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto"
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 
 /**
  * Signatures of Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md):
@@ -19,7 +19,7 @@ const keyOf = (secret: string): Buffer => Buffer.from(secret.slice(PREFIX.length
 
 /** Signing with a key that was made before takes 3 µs, and 20 with one that is made for it. */
 const KEYS_MAX = 10_000
-const keys = new LRUCache<string, KeyObject>({ max: KEYS_MAX })
+const keys = createBoundedCache<KeyObject>(KEYS_MAX)
 
 const madeKeyOf = (secret: string): KeyObject => {
   const known = keys.get(secret)

@@ -4,7 +4,7 @@
  * So they end with their key, however that ends, and can do what it can.
  */
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto"
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import type { Principal, SignedRequest } from "../../kernel/call.ts"
 import type { Incoming } from "../../kernel/exchange.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -109,7 +109,7 @@ export const createSignatures = ({
       .digest("base64url")
 
   // Made in five steps that cost more than the rest of a check, and the same all day. A key never changes its hash.
-  const signingKeys = new LRUCache<string, KeyObject>({ max: SIGNING_KEYS_MAX })
+  const signingKeys = createBoundedCache<KeyObject>(SIGNING_KEYS_MAX)
   const signingKeyFor = ({ accessKeyId, scope }: Claim, secretHash: Buffer): KeyObject => {
     const name = `${accessKeyId}/${scope}`
     const known = signingKeys.get(name) ?? signingKeyOf(secretOf(accessKeyId, secretHash), scope)

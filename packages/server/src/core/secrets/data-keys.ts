@@ -1,5 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto"
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { SecretsPort } from "../../ports/secrets/port.ts"
 import type { tenantKeyStore } from "./tenant-key-store.ts"
@@ -61,7 +61,7 @@ export const createDataKeys = (needs: {
   readonly secrets: SecretsPort
 }): DataKeys => {
   const { store, secrets } = needs
-  const held = new LRUCache<string, DataKey>({ max: HELD_MAX })
+  const held = createBoundedCache<DataKey>(HELD_MAX)
   const loading = new Map<string, Promise<DataKey | undefined>>()
   /** Counts what was forgotten, so that a key read before is not kept after. */
   let forgotten = 0

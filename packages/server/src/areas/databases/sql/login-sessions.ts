@@ -3,9 +3,9 @@
  * the database when a connection is opened, and connections are shared by requests that bring the same.
  */
 import { createHash } from "node:crypto"
-import { LRUCache } from "lru-cache"
 import pg from "pg"
 import type { Tenants } from "../../../core/organizations/tenants.ts"
+import { createBoundedCache } from "../../../kernel/bounded-cache.ts"
 import type { OrganizationFacts } from "../../../kernel/call.ts"
 import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
 import type { Logger } from "../../../kernel/log.ts"
@@ -136,7 +136,7 @@ export const createLoginSessions = (needs: {
   const pools = new Map<string, pg.Pool>()
   const branchOf = createBranchFinder(needs.directory)
   /** Digests of connection strings to their projects; bounded as pools are, which take longer to be opened. */
-  const proven = new LRUCache<string, string>({ max: POOLS_MAX * 10 })
+  const proven = createBoundedCache<string>(POOLS_MAX * 10)
 
   const end = async (key: string) => {
     const pool = pools.get(key)

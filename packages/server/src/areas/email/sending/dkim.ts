@@ -1,7 +1,7 @@
 /** Signatures of mails (RFC 6376): rsa-sha256, relaxed/relaxed. The costly part runs in a thread of libuv's pool. */
 import { createHash, createPrivateKey, type KeyObject, sign } from "node:crypto"
 import { promisify } from "node:util"
-import { LRUCache } from "lru-cache"
+import { createBoundedCache } from "../../../kernel/bounded-cache.ts"
 import type { Signer } from "../delivery.ts"
 
 export type DkimSigner = Pick<Signer, "domain" | "selector" | "privateKey">
@@ -15,7 +15,7 @@ const LINE_LENGTH_MAX = 72
 const KEYS_MAX = 1_000
 
 const signAsync = promisify(sign)
-const keys = new LRUCache<string, KeyObject>({ max: KEYS_MAX })
+const keys = createBoundedCache<KeyObject>(KEYS_MAX)
 
 const keyOf = (pem: string): KeyObject => {
   const known = keys.get(pem)

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
-import { LRUCache } from "lru-cache"
 import type { SecretBox } from "../../../core/secrets/secret-box.ts"
+import { createBoundedCache } from "../../../kernel/bounded-cache.ts"
 import type { Db } from "../../../kernel/db/database.ts"
 
 /** The secrets that sign the links and return paths of mails: one an organization, for as long as it lives. */
@@ -17,7 +17,7 @@ const CACHED_MAX = 10_000
 const contextOf = (organizationId: string): string => `email.signing_key:${organizationId}`
 
 export const createSigningKeys = ({ db, box }: { readonly db: Db; readonly box: SecretBox }): SigningKeys => {
-  const known = new LRUCache<string, Buffer>({ max: CACHED_MAX })
+  const known = createBoundedCache<Buffer>(CACHED_MAX)
 
   const find: SigningKeys["find"] = async organizationId => {
     const cached = known.get(organizationId)

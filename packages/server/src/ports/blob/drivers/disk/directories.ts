@@ -55,7 +55,8 @@ const makeDirectory = (path: string): Promise<void> =>
   })
 
 export const createDirectories = (): Directories => {
-  const known = new LRUCache<string, Promise<void>>({ max: KNOWN_MAX })
+  // With `max` the library would reserve memory for all of them at once.
+  const known = new LRUCache<string, Promise<void>>({ maxSize: KNOWN_MAX, sizeCalculation: () => 1 })
   const sync = createSync()
 
   /** Synced even when it was there: who made it may have died before he came to that. */
