@@ -63,6 +63,9 @@ const rewritePlaces = (text: string, source: string): string => {
   })
 }
 
+/** An import of `node:http` loads Node's whole fetch for the names that it exports: 40 ms and 3 MB. `require` does not. */
+const BY_REQUIRE = "by-require"
+
 const rules = (sources: string): Plugin => ({
   name: "svc",
   setup({ onLoad, onResolve }) {
@@ -71,6 +74,12 @@ const rules = (sources: string): Plugin => ({
       if (source.startsWith("..")) return undefined
       return { contents: rewritePlaces(await readFile(path, "utf8"), source), loader: "ts" }
     })
+    onResolve({ filter: /^node:http$/ }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: BY_REQUIRE } : undefined,
+    )
+    onLoad({ filter: /./, namespace: BY_REQUIRE }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)})`,
+    }))
     onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
       const isOurs = !importer.includes("/node_modules/")
       return isOurs && isPackage(path) && !isInside(path) ? { path, external: true } : undefined

@@ -68,6 +68,7 @@ test("what starts here is the bundle", async t => {
   const covered = readdirSync(folder).map(name => readFileSync(join(folder, name), "utf8"))
   assert.match(covered.join(), /"url":"[^"]+\/server\/dist\/run-/, "no bundle was made")
   assert.doesNotMatch(covered.join(), /"url":"[^"]+\/server\/src\//)
+  assert.doesNotMatch(covered.join(), /deps\/undici/, "Node's fetch is loaded before anybody needs it")
 })
 
 test("a terminal shows the first person's key and password", async t => {
