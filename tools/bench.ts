@@ -4,9 +4,8 @@
  * no part takes longer than `BENCH_PART_SECONDS`. What could not be measured is told, and the rest is measured.
  */
 import { execFile, spawn } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { cpus, tmpdir, totalmem } from "node:os"
-import { join } from "node:path"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { cpus, totalmem } from "node:os"
 import { promisify } from "node:util"
 import { freePort } from "../packages/server/src/testing/ports.ts"
 import { type Figures, loadAverage } from "./bench/figures.ts"
@@ -14,7 +13,17 @@ import { measureKeyCheck } from "./bench/key-check.ts"
 import { type Load, load } from "./bench/load.ts"
 import { residentMegabytes } from "./bench/memory.ts"
 import { parts } from "./bench/parts.ts"
-import { answers, apiKeyOf, median, PORT, type Started, start, stop, stopAll } from "./bench/platform.ts"
+import {
+  answers,
+  apiKeyOf,
+  makeDataDir,
+  median,
+  PORT,
+  type Started,
+  start,
+  stop,
+  stopAll,
+} from "./bench/platform.ts"
 import { endCurrentPart, runPart } from "./bench/run-part.ts"
 
 const CONNECTIONS = [1, 32, 256] as const
@@ -123,7 +132,7 @@ const measure = async (dataDir: string): Promise<Record<string, Figures>> => {
   return measured
 }
 
-const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-"))
+const dataDir = makeDataDir()
 const bare = spawn(process.execPath, ["tools/bench/bare.ts", String(BARE_PORT)], { stdio: "inherit" })
 
 const cleanUp = async () => {

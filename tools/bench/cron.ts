@@ -1,16 +1,14 @@
 /** How late schedules are: ten thousand that fall due within ten seconds, each with a request to a receiver. Fewer are as dense. */
 import { once } from "node:events"
-import { mkdtempSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc } from "../../packages/sdk/src/index.ts"
 import { readConfig } from "../../packages/server/src/config.ts"
 import { type Platform, startPlatform } from "../../packages/server/src/platform.ts"
 import { type Part, printFigures } from "./figures.ts"
-import { apiKeyOf } from "./platform.ts"
+import { apiKeyOf, makeDataDir } from "./platform.ts"
 
 const SCHEDULES = Number(process.env.BENCH_CRON_SCHEDULES ?? 10_000)
 const WITHIN_MS = SCHEDULES
@@ -81,7 +79,7 @@ const measure = async ({ database, url: baseUrl }: Platform, apiKey: string) => 
 }
 
 export const cronFigures: Part = async tell => {
-  const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-cron-"))
+  const dataDir = makeDataDir()
   try {
     const settings = readConfig({
       ...{

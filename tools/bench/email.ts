@@ -1,7 +1,5 @@
 /** What mail costs: accepted over HTTP, and carried to a server of this machine, signed and not. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { rmSync } from "node:fs"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "../../packages/sdk/src/index.ts"
@@ -10,7 +8,7 @@ import { freePort } from "../../packages/server/src/testing/ports.ts"
 import { type SmtpSink, startSmtp } from "../../packages/server/src/testing/smtp.ts"
 import { type Part, printFigures } from "./figures.ts"
 import { load } from "./load.ts"
-import { apiKeyOf, start, stop } from "./platform.ts"
+import { apiKeyOf, makeDataDir, start, stop } from "./platform.ts"
 
 const PORT = await freePort()
 const MAILS = 500
@@ -58,7 +56,7 @@ export const emailFigures: Part = async tell => {
   const after = (end: () => unknown) => ends.defer(async () => void (await end()))
   const dns = await startDns({ after })
   const sink = await startSmtp({ after })
-  const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-email-"))
+  const dataDir = makeDataDir()
   after(() => rmSync(dataDir, { recursive: true, force: true }))
   const env = {
     ...{ SVC_SMTP_URL: sink.url, SVC_DNS_SERVERS: dns.address, SVC_MAIL_HOST: "mx.bench.test" },

@@ -1,17 +1,15 @@
 /** Events: how many are accepted over HTTP, how many are delivered, and how long that takes. */
 import { once } from "node:events"
-import { mkdtempSync, rmSync } from "node:fs"
+import { rmSync } from "node:fs"
 import { Agent, createServer, request as httpRequest, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { createSvc, type Svc } from "@svc/sdk"
 import { freePort } from "../../packages/server/src/testing/ports.ts"
 import { attempt, type Part, printFigures } from "./figures.ts"
 import { load } from "./load.ts"
-import { apiKeyOf, start, stop } from "./platform.ts"
+import { apiKeyOf, makeDataDir, start, stop } from "./platform.ts"
 
 const PORT = await freePort()
 const ACCEPT_CONNECTIONS = 64
@@ -170,7 +168,7 @@ const busy = async (svc: Svc, publish: Publish) => {
 
 /** On a platform of its own, which may send to this machine. */
 export const eventFigures: Part = async tell => {
-  const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-events-"))
+  const dataDir = makeDataDir()
   const platform = await start(dataDir, { SVC_OUTBOUND_ALLOW: "127.0.0.0/8" }, PORT)
   try {
     const apiKey = apiKeyOf(dataDir)

@@ -1,7 +1,5 @@
 /** What the queue can do: jobs that do nothing, on a PostgreSQL that keeps what it commits. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { rmSync } from "node:fs"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
 import { Logger, run as runPeer } from "graphile-worker"
@@ -12,6 +10,7 @@ import { startEmbeddedPostgres } from "../../packages/server/src/kernel/db/embed
 import { migrate } from "../../packages/server/src/kernel/db/migrate.ts"
 import { openWorker, type Worker } from "../../packages/server/src/kernel/jobs/testing/world.ts"
 import { type Figures, type Part, printFigures } from "./figures.ts"
+import { makeDataDir } from "./platform.ts"
 
 const JOBS = 20_000
 const BATCH = 500
@@ -151,7 +150,7 @@ const backlog = async (url: string, pool: pg.Pool) => {
 }
 
 export const jobFigures: Part = async tell => {
-  const dataDir = mkdtempSync(join(tmpdir(), "svc-bench-jobs-"))
+  const dataDir = makeDataDir()
   const postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined })
   try {
     const url = postgres.connectionString

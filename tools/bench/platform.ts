@@ -1,8 +1,9 @@
 /** The platform as a user starts it, for measurements. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync } from "node:fs"
 import { createServer } from "node:net"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { setTimeout as delay } from "node:timers/promises"
@@ -51,6 +52,13 @@ const demandFree = async (port: number): Promise<void> => {
     throw new Error(`something listens on port ${port}: ${hint}`, { cause: error })
   }
   await new Promise(resolve => server.close(resolve))
+}
+
+/** A data folder for a platform, which is gone when it is removed: what database servers cannot reach is placed elsewhere. */
+export const makeDataDir = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-"))
+  chmodSync(folder, 0o711)
+  return folder
 }
 
 /** Starts the platform as a user would and waits until it really serves; a second one needs a port of its own. */

@@ -1,6 +1,6 @@
 /** The area over Vault, and what is left of it when Vault is away. */
 import assert from "node:assert/strict"
-import { mkdtemp, rm } from "node:fs/promises"
+import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
@@ -83,6 +83,8 @@ test("keys that the master key wrapped move to Vault by themselves, and to each 
 test("a Vault without a token is a mistake that the start tells", async t => {
   const p = await platform(t)
   const folder = await mkdtemp(join(tmpdir(), "svc-test-"))
+  // Database servers run as other users, and would be placed elsewhere, and left there, if these could not pass.
+  await chmod(folder, 0o711)
   t.after(() => rm(folder, { recursive: true }))
   const settings = readConfig({
     ...{ SVC_PORT: "0", SVC_DATA_DIR: folder, SVC_LOG_LEVEL: "silent" },

@@ -1,6 +1,6 @@
 /** What lies on disk where SVC_ENCRYPT_AT_REST is on, and what is still read when that changes. */
 import assert from "node:assert/strict"
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
@@ -17,6 +17,8 @@ const HANDLER = `export const handler = async event => {
 
 const folderIn = async (t: TestContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "svc-at-rest-"))
+  // Database servers run as other users, and would be placed elsewhere, and left there, if these could not pass.
+  await chmod(folder, 0o711)
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder
 }

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
+import { realpath } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { join } from "node:path"
 import { describe, type TestContext, test } from "node:test"
 import fc from "fast-check"
 import { apiVersions, type Kind } from "../kubernetes/resources.ts"
@@ -53,6 +55,12 @@ describe("CloudNativePG's resources", () => {
     await port.destroy(source.ref)
     await port.destroy(target.ref)
     await eventually("an empty namespace", async () => leftovers(site).length === 0)
+  })
+
+  test("what runs in place of pods has its files in the test's folder, which goes with it", async t => {
+    const { dataDir } = await testSite(t)
+    const folder = await realpath(dataDir)
+    assert.equal(await realpath(join(dataDir, "databases")), join(folder, "databases"))
   })
 
   test("passwords are in Secrets and nowhere else", async t => {

@@ -1,8 +1,8 @@
 /** A namespace of Kubernetes for a test, with the operator in it, and engines that use it. */
-import { mkdtemp, rm } from "node:fs/promises"
+import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { TestContext } from "node:test"
+import type { Ends } from "../../../../../testing/ends.ts"
 import { type FakeKubernetes, startFakeKubernetes } from "../../../../kubernetes/testing/kubernetes.ts"
 import type { EnginePort } from "../../../port.ts"
 import { openLocalEngine } from "../../local/driver.ts"
@@ -11,6 +11,8 @@ import { startFront } from "./front.ts"
 import { type FakeOperator, startFakeOperator } from "./operator.ts"
 
 export interface TestSite {
+  /** Of what runs in place of pods. */
+  readonly dataDir: string
   readonly kubernetes: FakeKubernetes
   readonly operator: FakeOperator
   /** What runs in place of pods. */
@@ -23,9 +25,11 @@ export const backup = {
   snapshotClass: "fast",
 }
 
-export const testSite = async (t: TestContext): Promise<TestSite> => {
+export const testSite = async (t: Ends): Promise<TestSite> => {
   const namespace = "databases"
   const dataDir = await mkdtemp(join(tmpdir(), "svc-cnpg-"))
+  // Database servers run as other users, and would be placed elsewhere, and left there, if these could not pass.
+  await chmod(dataDir, 0o711)
   const templatesDir = process.env.SVC_TEST_TEMPLATES
   const pods = await openLocalEngine({ dataDir, templatesDir, log: () => undefined })
   const kubernetes = await startFakeKubernetes(namespace)
@@ -37,7 +41,7 @@ export const testSite = async (t: TestContext): Promise<TestSite> => {
     await rm(dataDir, { recursive: true, force: true })
   })
   return {
-    ...{ kubernetes, operator, pods },
+    ...{ dataDir, kubernetes, operator, pods },
     async open(options) {
       const engine = await openCnpgEngine({
         ...{ apiUrl: kubernetes.url, token: kubernetes.token, namespace, backup },
