@@ -63,6 +63,13 @@ describe("CloudNativePG's resources", () => {
     assert.equal(await realpath(join(dataDir, "databases")), join(folder, "databases"))
   })
 
+  test("a machine that cannot make a volume ends the call at once, and says why", async t => {
+    const site = await testSite(t)
+    const port = await site.open()
+    site.pods.create = async () => assert.fail("the disk is full")
+    await assert.rejects(port.create(volume(), newCredentials()), /the disk is full/)
+  })
+
   test("passwords are in Secrets and nowhere else", async t => {
     const site = await testSite(t)
     const port = await site.open()

@@ -7,10 +7,11 @@ import type { RecoveryWindow, VolumeState } from "../../port.ts"
 export const HIBERNATION = "cnpg.io/hibernation"
 
 const HEALTHY = "Cluster in healthy state"
+export const UNRECOVERABLE = "Cluster is unrecoverable and needs manual intervention"
 
 /** Phases that no waiting ends. */
 const FAILED: readonly string[] = [
-  "Cluster is unrecoverable and needs manual intervention",
+  UNRECOVERABLE,
   "Invalid cluster definition",
   "Cluster has incomplete or invalid image catalog",
   "Cluster cannot proceed to reconciliation due to an unknown plugin being required",

@@ -15,7 +15,7 @@ import {
   type RecoveryPoint,
   type VolumeRef,
 } from "../../../port.ts"
-import { HIBERNATION } from "../cluster-state.ts"
+import { HIBERNATION, UNRECOVERABLE } from "../cluster-state.ts"
 import { CLUSTER_LABEL, PLUGIN, TIER_ANNOTATION, VERSION_ANNOTATION } from "../manifests.ts"
 
 export interface FakeOperator extends AsyncDisposable {
@@ -60,6 +60,7 @@ export const startFakeOperator = (
 ): FakeOperator => {
   const endpoints = new Map<string, Endpoint>()
   const made = new Map<string, VolumeRef>()
+  const givenUp = new Set<string>()
   let isPaused = false
   let failing = false
   let backupsMade = 0
@@ -102,6 +103,8 @@ export const startFakeOperator = (
       await build(cluster, ref)
     } catch (error) {
       made.delete(name)
+      // Only a recovery is made by a job that gives up.
+      if (cluster.spec.bootstrap.initdb) throw error
       kubernetes.put("jobs", `${name}-1-full-recovery`, {
         metadata: { labels },
         status: { conditions: [{ type: "Failed", status: "True", message: `${error}` }] },
@@ -121,6 +124,7 @@ export const startFakeOperator = (
   const unmake = async (name: string) => {
     const ref = made.get(name)
     made.delete(name)
+    givenUp.delete(name)
     endpoints.delete(name)
     kubernetes.remove("secrets", `${name}-ca`)
     kubernetes.remove("jobs", `${name}-1-full-recovery`)
@@ -166,6 +170,7 @@ export const startFakeOperator = (
   const reconcile = async (name: string) => {
     const cluster = kubernetes.get("clusters", name)
     if (!cluster) return unmake(name)
+    if (givenUp.has(name)) return
     if (!made.has(name)) await make(cluster)
     const ref = made.get(name)
     if (!ref) return
@@ -225,12 +230,18 @@ export const startFakeOperator = (
     })
   }
 
+  /** A test whose machine cannot do it, for its disk is full for instance, ends at once and says why. */
+  const giveUp = (name: string, error: unknown) => {
+    givenUp.add(name)
+    setStatus(name, { phase: UNRECOVERABLE, phaseReason: `${error}` })
+  }
+
   /** One pass after the other for each Cluster. */
   const passes = new Map<string, Promise<void>>()
   const soon = (name: string, pass: () => Promise<void>) => {
     passes.set(
       name,
-      (passes.get(name) ?? Promise.resolve()).then(pass).catch(() => undefined),
+      (passes.get(name) ?? Promise.resolve()).then(pass).catch(error => giveUp(name, error)),
     )
   }
 
