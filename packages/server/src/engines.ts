@@ -26,6 +26,7 @@ import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
 import { StartupError } from "./kernel/startup-error.ts"
 import { openBlobs } from "./ports/blob/index.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
+import type { EnginePort } from "./ports/engine/port.ts"
 import { openFanout } from "./ports/fanout/index.ts"
 import { openKv } from "./ports/kv/index.ts"
 import { openMails } from "./ports/mail/index.ts"
@@ -45,6 +46,8 @@ export interface Start {
   readonly definitions: readonly AreaDefinition<Services>[]
   readonly templatesDir: string | undefined
   readonly passwords: Passwords
+  /** In place of the one that the settings name. */
+  readonly engine: EnginePort | undefined
   /** Whatever opens joins this stack, which closes it in reverse. */
   readonly opened: AsyncDisposableStack
 }
@@ -225,12 +228,15 @@ const openNews = async ({ config, log, opened }: Start, byDatabase: () => Fanout
 const openWorkloads = ({ config, log }: Start) =>
   openRuntime(runtimeOptions(config, line => log.debug({ runtime: line })))
 
+const openTenantEngine = async (start: Start): Promise<EnginePort> =>
+  start.engine ?? openEngine(engineProvider(start))
+
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
   const { config, log, definitions, opened } = start
   const [connectionString, engine, kv, blob, vectors, runtime, masterKey] = await allOf([
     openControlDatabase(start, lock),
-    openEngine(engineProvider(start)).then(engine => opened.use(engine)),
+    openTenantEngine(start).then(engine => opened.use(engine)),
     openKv(config.kv).then(kv => opened.use(kv)),
     openBlobs(config.blob).then(blob => opened.use(blob)),
     openVectorIndex(vectorProvider(start)).then(index => opened.use(index)),

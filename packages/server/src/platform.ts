@@ -49,6 +49,7 @@ import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import { createUnroutedCounter } from "./kernel/unrouted.ts"
 import { createDns } from "./ports/dns/resolver.ts"
+import type { EnginePort } from "./ports/engine/port.ts"
 import { openGit } from "./ports/git/index.ts"
 import { openPush } from "./ports/push/index.ts"
 import type {
@@ -69,6 +70,8 @@ export interface Overrides {
   /** Where the data directories that new tenant databases are copied from are kept; making one takes a second. */
   readonly templatesDir?: string | undefined
   readonly passwords?: Passwords
+  /** In place of the engine that the settings name; closed with the platform. */
+  readonly engine?: EnginePort
 }
 
 export interface Platform extends AsyncDisposable {
@@ -274,6 +277,7 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
     definitions: [...areaDefinitions, ...areas],
     templatesDir,
     passwords,
+    engine: overrides.engine,
     opened,
   }
   const engines = await openEngines(start, lock)

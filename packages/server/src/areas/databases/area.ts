@@ -226,7 +226,15 @@ const stateOf = async (engine: EnginePort): Promise<AreaState> => {
     stopping: count("stopping"),
     unprotected: running.filter(({ protection }) => protection === "asynchronous").length,
   }
-  const capabilities = { ...engine.capabilities, instances }
+  const { verifiers, readOnlyVolumes, ...offered } = engine.capabilities
+  const capabilities = {
+    ...offered,
+    // Both answer a login themselves, by what the server keeps of the password.
+    pooler: verifiers,
+    channel_binding: verifiers,
+    disk_quota: readOnlyVolumes,
+    instances,
+  }
   if (health.ok) return { status: "available", capabilities }
   return { status: "degraded", reason: "the database engine does not answer", capabilities }
 }

@@ -45,8 +45,11 @@ const WRITABLE = 0.95
 export const nextState = (
   now: StorageState,
   used: readonly { readonly bytes: number; readonly limit: number | null }[],
+  { readOnlyVolumes }: { readonly readOnlyVolumes: boolean },
 ): StorageState => {
   const part = Math.max(...used.map(({ bytes, limit }) => (limit === null ? 0 : bytes / limit)))
+  // A state that nothing enforces would be a lie.
+  if (!readOnlyVolumes) return part >= WARNING ? "warning" : "ok"
   if (part > 1 || (now === "read_only" && part > WRITABLE)) return "read_only"
   return part >= WARNING ? "warning" : "ok"
 }

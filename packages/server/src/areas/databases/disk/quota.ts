@@ -94,14 +94,17 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
     const own = volumes.filter(({ database_id }) => database_id === row.id)
     const used = sum(own, "data_size_bytes")
     const before = row.storage_state as StorageState
-    const now = nextState(before, [
-      { bytes: used, limit: limits.databaseBytes },
-      { bytes: projectBytes, limit: limits.projectBytes },
-    ])
+    const now = nextState(
+      before,
+      [
+        { bytes: used, limit: limits.databaseBytes },
+        { bytes: projectBytes, limit: limits.projectBytes },
+      ],
+      engine.capabilities,
+    )
     await shorten(own, limits.historyBytes)
     const wrong = own.filter(({ read_only }) => read_only !== (now === "read_only"))
-    if (engine.capabilities.readOnlyVolumes)
-      for (const volume of wrong) await setReadOnly(organizationId, volume, now === "read_only")
+    for (const volume of wrong) await setReadOnly(organizationId, volume, now === "read_only")
     if (now !== before) {
       const type = eventOf(before, now)
       const data = {

@@ -49,7 +49,7 @@ const notPooled = (): WireRefusal =>
   new WireRefusal({
     sqlstate: SQLSTATE.featureNotSupported,
     message: "this installation's databases have no pooler",
-    hint: "Connect without -pooler behind the branch id.",
+    hint: "Connect without -pooler behind the branch id. SVC_DATABASE_CLUSTER is set: databases run in CloudNativePG, which keeps to itself the superuser that Svc's pooler needs.",
   })
 
 const WAKE_FAILED = "the database cannot be started now"
