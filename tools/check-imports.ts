@@ -30,7 +30,7 @@ const places: readonly Place[] = [
   {
     name: "platform",
     files: s(
-      "(platform|areas|engines|main|doctor|runtime-options|run|services|setting|settings|settings-databases|settings-messaging|settings-workloads|config|config-parsers)\\.ts$",
+      "(platform|areas|engines|main|migration-sources|doctor|runtime-options|run|services|setting|settings|settings-databases|settings-messaging|settings-workloads|config|config-parsers)\\.ts$",
     ),
     may: [s("")],
     packages: [any],
@@ -82,7 +82,6 @@ const places: readonly Place[] = [
       s("services\\.ts$"),
       // Hashes are pure: what storage verifies is counted the way that the drivers count it.
       s("ports/([^/]+/port|port-error|blob/hashes)\\.ts$"),
-      s("areas/[^/]+/area\\.ts$"),
     ],
     packages: [any],
   },

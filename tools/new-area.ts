@@ -105,20 +105,32 @@ export const ${camel}Handlers = implement(areas.${camel}, () => ({
 }))
 `
 
-const area = `import { fileURLToPath } from "node:url"
-import { defineArea } from "../../services.ts"
-import { ${camel}Handlers } from "./handlers.ts"
+const module = `import { fileURLToPath } from "node:url"
+import { areas } from "@svc/contract"
+import { defineModule } from "../../services.ts"
+import { needs } from "./needs.ts"
 
-export const ${camel}Area = defineArea({
+export const ${camel} = defineModule({
   name: "${name}",
   title: "${pascal}",
-  needs: [],
+  contract: [areas.${camel}],
+  needs,
   migrations: { schema: "${schema}", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  start: () => ({
-    operations: ${camel}Handlers({}),
-    state: () => ({ status: "available" }),
-  }),
+  load: () => import("./area.ts"),
 })
+`
+
+const needs = `import type { NeedsOf } from "../../services.ts"
+
+/** What the platform hands to this area, and nothing else. */
+export const needs = [] as const
+export type Needs = NeedsOf<typeof needs>
+`
+
+const area = `import { ${camel}Handlers } from "./handlers.ts"
+import type { Needs } from "./needs.ts"
+
+export const start = (_services: Needs) => ({ operations: ${camel}Handlers({}) })
 `
 
 const test = `import assert from "node:assert/strict"
@@ -151,6 +163,8 @@ const files: Readonly<Record<string, string>> = {
   [`${home}/migrations/0001_${schema}.sql`]: migration,
   [`${home}/store.ts`]: store,
   [`${home}/handlers.ts`]: handlers,
+  [`${home}/module.ts`]: module,
+  [`${home}/needs.ts`]: needs,
   [`${home}/area.ts`]: area,
   [`${home}/${name}.test.ts`]: test,
 }
@@ -181,8 +195,8 @@ insert("packages/contract/src/index.ts", [
   [/(\n\} as const\n)/, `\n  ${camel},$1`],
 ])
 insert("packages/server/src/areas.ts", [
-  [/(import \{ kvArea \})/, `import { ${camel}Area } from "./areas/${name}/area.ts"\n$1`],
-  [/(areaDefinitions: readonly AreaDefinition<Services>\[\] = \[)/, `$1${camel}Area, `],
+  [/(import \{ kv \})/, `import { ${camel} } from "./areas/${name}/module.ts"\n$1`],
+  [/(modules: readonly AreaModule<Services>\[\] = \[)/, `$1${camel}, `],
 ])
 insert("packages/server/src/testing/samples.ts", [
   [/(export const samples[^{]*\{[^{]*\{)/, `$1\n  "${camel}.create": async () => ({ name: uniqueName() }),`],

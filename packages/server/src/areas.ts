@@ -1,26 +1,22 @@
-/** The areas, in the order in which they start, and the tables of all. */
-import { fileURLToPath } from "node:url"
+/** The areas: one import and one word each; their order means nothing. */
 import { areas as contract } from "@svc/contract"
-import { computersArea } from "./areas/computers/area.ts"
-import { cronArea } from "./areas/cron/area.ts"
-import { databasesArea } from "./areas/databases/area.ts"
-import { emailArea } from "./areas/email/area.ts"
-import { encryptionArea } from "./areas/encryption/area.ts"
-import { eventsArea } from "./areas/events/area.ts"
-import { functionsArea } from "./areas/functions/area.ts"
-import { integrationsArea } from "./areas/integrations/area.ts"
-import { kvArea } from "./areas/kv/area.ts"
-import { notificationsArea } from "./areas/notifications/area.ts"
-import { sandboxesArea } from "./areas/sandboxes/area.ts"
-import { searchArea } from "./areas/search/area.ts"
-import { storageArea } from "./areas/storage/area.ts"
-import { supportArea } from "./areas/support/area.ts"
-import { vectorsArea } from "./areas/vectors/area.ts"
-import { webhooksArea } from "./areas/webhooks/area.ts"
-import { coreMigrations, secretsMigrations } from "./core/core.ts"
-import { deliveriesMigrations } from "./core/deliveries/open.ts"
-import type { AreaDefinition } from "./kernel/area.ts"
-import type { MigrationSource } from "./kernel/db/migrate.ts"
+import { computers } from "./areas/computers/module.ts"
+import { cron } from "./areas/cron/module.ts"
+import { databases } from "./areas/databases/module.ts"
+import { email } from "./areas/email/module.ts"
+import { encryption } from "./areas/encryption/module.ts"
+import { events } from "./areas/events/module.ts"
+import { functions } from "./areas/functions/module.ts"
+import { integrations } from "./areas/integrations/module.ts"
+import { kv } from "./areas/kv/module.ts"
+import { notifications } from "./areas/notifications/module.ts"
+import { sandboxes } from "./areas/sandboxes/module.ts"
+import { search } from "./areas/search/module.ts"
+import { storage } from "./areas/storage/module.ts"
+import { support } from "./areas/support/module.ts"
+import { vectors } from "./areas/vectors/module.ts"
+import { webhooks } from "./areas/webhooks/module.ts"
+import type { AreaModule } from "./kernel/area.ts"
 import type { Services } from "./services.ts"
 
 /** The areas that the core serves itself. */
@@ -33,33 +29,21 @@ export const coreAreas = [
   contract.approvals,
 ]
 
-export const areaDefinitions: readonly AreaDefinition<Services>[] = [
-  databasesArea,
-  encryptionArea,
-  emailArea,
-  storageArea,
-  kvArea,
-  functionsArea,
-  cronArea,
-  eventsArea,
-  integrationsArea,
-  vectorsArea,
-  webhooksArea,
-  searchArea,
-  notificationsArea,
-  supportArea,
-  computersArea,
-  sandboxesArea,
-]
-
-const kernelMigrations: MigrationSource = {
-  schema: "kernel",
-  folder: fileURLToPath(new URL("kernel/db/migrations", import.meta.url)),
-}
-
-export const migrationSources = (
-  areas: readonly AreaDefinition<Services>[] = areaDefinitions,
-): MigrationSource[] => [
-  ...[kernelMigrations, coreMigrations, secretsMigrations, deliveriesMigrations],
-  ...areas.flatMap(area => area.migrations ?? []),
+export const modules: readonly AreaModule<Services>[] = [
+  computers,
+  cron,
+  databases,
+  email,
+  encryption,
+  events,
+  functions,
+  integrations,
+  kv,
+  notifications,
+  sandboxes,
+  search,
+  storage,
+  support,
+  vectors,
+  webhooks,
 ]

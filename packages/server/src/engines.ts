@@ -2,13 +2,12 @@
 
 import { createPrivateKey, hkdfSync, type KeyObject } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { migrationSources } from "./areas.ts"
 import type { Config } from "./config.ts"
 import type { Passwords } from "./core/accounts/passwords.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
 import { createPortUrls, type PortUrls } from "./core/workloads/port-urls.ts"
-import type { AreaDefinition } from "./kernel/area.ts"
+import type { AreaModule } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import { listenForChanges } from "./kernel/db/changes.ts"
 import { type Database, openDatabase } from "./kernel/db/database.ts"
@@ -24,6 +23,7 @@ import { createAddressRules } from "./kernel/outbound/addresses.ts"
 import type { Outbound } from "./kernel/outbound/outbound.ts"
 import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
 import { StartupError } from "./kernel/startup-error.ts"
+import { migrationSources } from "./migration-sources.ts"
 import { openBlobs } from "./ports/blob/index.ts"
 import { type EngineProvider, openEngine } from "./ports/engine/index.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
@@ -43,7 +43,7 @@ export interface Start {
   readonly config: Config
   readonly clock: Clock
   readonly log: Logger
-  readonly definitions: readonly AreaDefinition<Services>[]
+  readonly modules: readonly AreaModule<Services>[]
   readonly templatesDir: string | undefined
   readonly passwords: Passwords
   /** In place of the one that the settings name. */
@@ -233,7 +233,7 @@ const openTenantEngine = async (start: Start): Promise<EnginePort> =>
 
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
-  const { config, log, definitions, opened } = start
+  const { config, log, modules, opened } = start
   const [connectionString, engine, kv, blob, vectors, runtime, masterKey] = await allOf([
     openControlDatabase(start, lock),
     openTenantEngine(start).then(engine => opened.use(engine)),
@@ -250,7 +250,7 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
   if (config.databaseUrl !== undefined) await checkExternalDatabase(database)
   const [changes] = await allOf([
     listenForChanges(connectionString, log).then(changes => opened.use(changes)),
-    migrate(database.pool, migrationSources(definitions)),
+    migrate(database.pool, migrationSources(modules)),
   ])
   await checkMasterKey(database.db, masterKey)
   const search = opened.use(await openSearch(searchProvider(start, database)))

@@ -2,9 +2,7 @@
 
 import { isIPv6 } from "node:net"
 import { join } from "node:path"
-import { createS3Reroute } from "./areas/storage/s3/addressing.ts"
-import { renderS3Error } from "./areas/storage/s3/errors.ts"
-import { areaDefinitions, coreAreas } from "./areas.ts"
+import { coreAreas, modules as ownModules } from "./areas.ts"
 import { type Config, configAt, PASSWORD_HASHES_MAX, type Settings } from "./config.ts"
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
@@ -12,6 +10,7 @@ import { openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { createHosts } from "./core/hosts/hosts.ts"
 import { openImages } from "./core/images/images.ts"
+import { type Modules, openModules } from "./core/modules.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
 import {
   type Engines,
@@ -27,12 +26,11 @@ import {
   s3Domain,
   sshSettings,
 } from "./engines.ts"
-import type { AreaDefinition, AreaState, RunningArea } from "./kernel/area.ts"
+import type { AreaModule } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database } from "./kernel/db/database.ts"
 import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
-import type { HostGate } from "./kernel/edges/host-gate.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
@@ -66,7 +64,9 @@ export interface Overrides {
   readonly clock?: Clock
   readonly log?: Logger
   /** Areas beside the platform's own. */
-  readonly areas?: readonly AreaDefinition<Services>[]
+  readonly areas?: readonly AreaModule<Services>[]
+  /** The platform's own, in another order. */
+  readonly ownAreas?: readonly AreaModule<Services>[]
   /** Where the data directories that new tenant databases are copied from are kept; making one takes a second. */
   readonly templatesDir?: string | undefined
   readonly passwords?: Passwords
@@ -79,6 +79,8 @@ export interface Platform extends AsyncDisposable {
   readonly config: Config
   readonly database: Database
   readonly inProcess: InProcessCaller
+  /** Names of the areas whose code is loaded. */
+  loadedAreas(): readonly string[]
   /** The credentials made on the first start; undefined on later ones. */
   readonly firstRun: FirstRun | undefined
 }
@@ -89,27 +91,17 @@ const PRUNE_EVERY_MS = 3_600_000
 
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async (start: Start, engines: Engines) => {
-  const { config, clock, log, definitions, passwords, opened } = start
+  const { config, clock, log, modules, passwords, opened } = start
   const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, runtime, search } = engines
   const { masterKey, secrets } = engines
   const limits = createLimits(config)
-  const running = new Map<string, RunningArea>()
   let inProcess: InProcessCaller | undefined
 
-  const stateOf = async (name: string): Promise<AreaState> => {
-    try {
-      return (await running.get(name)?.state()) ?? { status: "degraded", reason: "it has not started" }
-    } catch (error) {
-      log.error({ err: error, area: name }, "an area cannot tell its state")
-      return { status: "degraded", reason: "it cannot tell its state" }
-    }
-  }
-  const areaStates = () =>
-    Promise.all([
-      // They live in the control database alone; when that is gone, nobody gets as far as this answer.
-      ...coreAreas.map(({ name, title }) => ({ name, title, status: "available" as const })),
-      ...definitions.map(async ({ name, title }) => ({ name, title, ...(await stateOf(name)) })),
-    ])
+  const areaStates = async () => [
+    // They live in the control database alone; when that is gone, nobody gets as far as this answer.
+    ...coreAreas.map(({ name, title }) => ({ name, title, status: "available" as const })),
+    ...(await areas.states()),
+  ]
   const { mails, mailFrom } = openMail(config, opened)
   const core = opened.use(
     createCore({
@@ -167,7 +159,7 @@ const assemble = async (start: Start, engines: Engines) => {
     ssh: sshSettings(config, masterKey),
     portUrls: portUrls(config, masterKey),
     s3Domain: s3Domain(config),
-    ...{ hostGate: createOffer<HostGate>(), relay },
+    relay,
     audit: core.audit,
     dns: createDns({
       servers: config.dnsServers,
@@ -183,14 +175,9 @@ const assemble = async (start: Start, engines: Engines) => {
         ? undefined
         : { baseUrl: config.aiUrl, key: config.aiKey, model: config.aiModel },
   }
-  for (const definition of definitions) {
-    const area = await definition.start({ ...services })
-    running.set(definition.name, area)
-    if (area[Symbol.asyncDispose]) opened.use(area as RunningArea & AsyncDisposable)
-  }
-  opened.use(host.removeLeftovers())
+  const areas: Modules = opened.use(openModules<Services>(modules, services, work.defer))
 
-  const operations = [...core.operations, ...[...running.values()].flatMap(area => area.operations)]
+  const operations = [...core.operations, ...areas.operations]
   const replays = createReplays(database.db)
   jobs.schedule({ name: "replays.prune", every: PRUNE_EVERY_MS, run: () => replays.prune(clock.now()) })
   const origins = ownOrigins(config)
@@ -202,8 +189,8 @@ const assemble = async (start: Start, engines: Engines) => {
   })
   const countUnrouted = createUnroutedCounter({ credentials: core.credentials, limits, clock })
   inProcess = createInProcessCaller(pipeline, operations)
-  const { hostGate } = services
   return {
+    areas,
     pipeline,
     countUnrouted,
     operations,
@@ -212,7 +199,7 @@ const assemble = async (start: Start, engines: Engines) => {
     work,
     stopping,
     sending,
-    hostGate,
+    host,
     relay,
   }
 }
@@ -232,15 +219,13 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, countUnrouted, operations, metrics, work, stopping, sending, hostGate, relay }: Assembled,
+  { pipeline, countUnrouted, operations, metrics, work, stopping, sending, areas, relay }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
   const app = createHttpEdge({
     ...{ pipeline, operations, log, baseUrl, trustedProxies, clock },
-    renderErrors: { s3: renderS3Error },
-    reroute: createS3Reroute({ domain: s3Domain(config), baseUrl }),
-    gate: hostGate.current,
+    ...areas.edge,
     countUnrouted,
     relay,
   })
@@ -263,6 +248,7 @@ const serve = async (
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */
 export const startPlatform = async (settings: Settings, overrides: Overrides = {}): Promise<Platform> => {
+  const { ownAreas = ownModules } = overrides
   const { clock = systemClock, log = createLog(settings.logLevel), areas = [], templatesDir } = overrides
   const { passwords = createPasswords(PASSWORD_HASHES_MAX) } = overrides
   await using opened = new AsyncDisposableStack()
@@ -274,7 +260,7 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
     config,
     clock,
     log,
-    definitions: [...areaDefinitions, ...areas],
+    modules: [...ownAreas, ...areas],
     templatesDir,
     passwords,
     engine: overrides.engine,
@@ -285,7 +271,11 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
   const { database } = engines
   const { inProcess } = assembled
   const made = await firstRun({ config, database, passwords, now: new Date(clock.now()) })
+  await assembled.areas.start()
   await serve(start, engines, assembled, listener)
+  await assembled.areas.resume()
+  // Not before the areas have said which of them are theirs.
+  opened.use(assembled.host.removeLeftovers())
 
   const resources = opened.move()
   return {
@@ -293,6 +283,7 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
     config,
     database,
     inProcess,
+    loadedAreas: assembled.areas.loaded,
     firstRun: made,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

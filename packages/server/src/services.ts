@@ -1,4 +1,4 @@
-/** Everything that an area may ask for by name in its `needs`. */
+/** Everything that an area may ask for by name in the `needs` of its module. */
 import type { KeyObject } from "node:crypto"
 import type { Readable } from "node:stream"
 
@@ -14,11 +14,10 @@ import type { AtRest } from "./core/secrets/at-rest.ts"
 import type { SecretBox } from "./core/secrets/secret-box.ts"
 import type { TenantKeys } from "./core/secrets/tenant-keys.ts"
 import type { PortUrls } from "./core/workloads/port-urls.ts"
-import type { AreaDefinition } from "./kernel/area.ts"
+import type { AreaModule } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database, Db } from "./kernel/db/database.ts"
-import type { HostGate } from "./kernel/edges/host-gate.ts"
 import type { Relay } from "./kernel/edges/relay.ts"
 import type { Fanout } from "./kernel/fanout.ts"
 import type { Jobs } from "./kernel/jobs/jobs.ts"
@@ -247,8 +246,6 @@ export interface Services {
   readonly portUrls: PortUrls | undefined
   /** Endpoint of S3 clients whose names are buckets; undefined where no domain leads here. */
   readonly s3Domain: string | undefined
-  /** Who answers for the hosts of those URLs. */
-  readonly hostGate: Offer<HostGate>
   /** How requests go on to other processes of the platform. */
   readonly relay: Relay
   /** What the databases area lets others read. */
@@ -312,7 +309,10 @@ export interface Services {
   readonly ai: AiUpstream | undefined
 }
 
-/** Types an area's `start` by the needs it lists, and by nothing else. */
-export const defineArea = <const Need extends keyof Services>(
-  area: AreaDefinition<Services, Need>,
-): AreaDefinition<Services> => area as unknown as AreaDefinition<Services>
+/** What a module that names these needs gives its area. */
+export type NeedsOf<Names extends readonly (keyof Services)[]> = Pick<Services, Names[number]>
+
+/** Types a module by the needs it lists, and by nothing else. */
+export const defineModule = <const Need extends keyof Services>(
+  module: AreaModule<Services, Need>,
+): AreaModule<Services> => module as unknown as AreaModule<Services>

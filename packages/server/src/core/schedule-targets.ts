@@ -42,15 +42,22 @@ export interface ScheduleTarget<Type extends CronTargetType = CronTargetType> {
 export interface ScheduleTargets {
   /** For areas, while they start. */
   provide<Type extends CronTargetType>(type: Type, target: ScheduleTarget<Type>): void
-  /** Undefined while no area does it. */
-  find(type: CronTargetType): ScheduleTarget | undefined
+  /** Says that `load` provides it. */
+  provideAfter(type: CronTargetType, load: () => Promise<void>): void
+  /** Loads the area that does it; undefined where none does. */
+  find(type: CronTargetType): Promise<ScheduleTarget | undefined>
 }
 
 export const createScheduleTargets = (): ScheduleTargets => {
   const targets = new Map<CronTargetType, ScheduleTarget>()
+  const providers = new Map<CronTargetType, () => Promise<void>>()
   return {
     // Whoever finds one by its type hands it that type's targets alone.
     provide: (type, target) => void targets.set(type, target as unknown as ScheduleTarget),
-    find: type => targets.get(type),
+    provideAfter: (type, load) => void providers.set(type, load),
+    async find(type) {
+      if (!targets.has(type)) await providers.get(type)?.()
+      return targets.get(type)
+    },
   }
 }

@@ -1,4 +1,9 @@
+import type { IncomingMessage } from "node:http"
+import type { Area, CronTargetType } from "@svc/contract"
 import type { MigrationSource } from "./db/migrate.ts"
+import type { HostGate } from "./edges/host-gate.ts"
+import type { Reroute } from "./edges/http.ts"
+import type { RenderErrors } from "./edges/reply.ts"
 import type { BoundOperation } from "./implement.ts"
 
 export interface AreaState {
@@ -10,18 +15,52 @@ export interface AreaState {
   readonly capabilities?: Readonly<Record<string, unknown>>
 }
 
-/** An area that has started. */
+/** An area that is loaded. */
 export interface RunningArea extends Partial<AsyncDisposable> {
   readonly operations: readonly BoundOperation[]
-  /** How it is now. Asked for the status page, so it may look, but not for long. */
-  state(): AreaState | Promise<AreaState>
+  /** Answers requests for the host names that its module claims. */
+  readonly gate?: HostGate | undefined
+  /** How it is now, where it knows more than its module. Asked for the status page, so it may look, but not for long. */
+  state?(): AreaState | Promise<AreaState>
 }
 
-/** What an area says of itself: its name, what it asks of the platform, and how it starts with that. */
-export interface AreaDefinition<Services, Need extends keyof Services = keyof Services> {
+/** What makes the platform load an area though nobody calls it. */
+export interface Wakes<Given> {
+  /** Why it is loaded before the platform is ready; undefined where that is not necessary. */
+  atStart?(services: Given): string | undefined
+  /** Tables of work that goes on by itself: the area is loaded where one of them has a row, within a minute. */
+  readonly rowsIn?: readonly string[]
+  /** Its queues and schedules, all of them: it is loaded when a job is due. */
+  readonly queues?: readonly string[]
+  /** It listens to the events of the platform: it is loaded at the first. */
+  readonly platformEvents?: true
+  /** What it can do for schedules: it is loaded when one of them names it. */
+  readonly scheduleTargets?: readonly CronTargetType[]
+}
+
+/** What an area adds to the edge of the platform, beside its operations. */
+export interface EdgeAddition {
+  /** Whether a request is for a host name that the area answers for. */
+  claims?(request: IncomingMessage): boolean
+  readonly reroute?: Reroute
+  readonly renderErrors?: RenderErrors
+}
+
+/** What the platform knows of an area that is not loaded. It must be cheap: every start pays for it. */
+export interface AreaModule<Services, Need extends keyof Services = keyof Services> {
   readonly name: string
   readonly title: string
+  /** Its operations are those of these areas of the contract. */
+  readonly contract: readonly Area[]
+  /** What it is given when it starts, and nothing else. */
   readonly needs: readonly Need[]
   readonly migrations?: MigrationSource
-  start(services: Pick<Services, Need>): RunningArea | Promise<RunningArea>
+  readonly wakes?: Wakes<Pick<Services, Need>>
+  /** The services among the platform's offers that it provides: it is loaded when one is asked for. */
+  readonly provides?: readonly (keyof Services)[]
+  edge?(services: Pick<Services, Need>): EdgeAddition
+  /** How it is while it is not loaded; available, when left out. */
+  state?(services: Pick<Services, Need>): AreaState | Promise<AreaState>
+  /** Imports its code, at its first use. */
+  load(): Promise<{ start(services: Pick<Services, Need>): RunningArea | Promise<RunningArea> }>
 }

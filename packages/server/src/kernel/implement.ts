@@ -44,6 +44,8 @@ export interface BoundOperation {
   readonly atomic: boolean
   /** Judges the risk of what is asked; undefined where the declaration says it. */
   readonly judge: JudgeRisk<Readonly<Record<string, unknown>>> | undefined
+  /** Resolves when the handler can be called; undefined when it can be already. */
+  readonly ready?: () => Promise<void> | undefined
 }
 
 const WORDS: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
@@ -82,15 +84,39 @@ const onlyStatus = ({ replies }: Operation): number | null => {
   return others.length === 0 ? Number(status) : null
 }
 
-const bindOperation = (operation: Operation, handler: unknown): BoundOperation => ({
+/** What the pipeline knows of an operation by its declaration alone. */
+const declared = (operation: Operation) => ({
   operation,
-  handler: handler as AnyHandler,
   status: onlyStatus(operation),
   accepted: WORDS.has(operation.scope) ? null : acceptedMask(operation.scope as Scope),
   takesOrganization: takesOrganization(operation),
   atomic: operation.audit === "each" && mutates(operation) && operation.transaction !== "none",
+})
+
+const bindOperation = (operation: Operation, handler: unknown): BoundOperation => ({
+  ...declared(operation),
+  handler: handler as AnyHandler,
   judge: judgeOf(operation, handler),
 })
+
+/** An operation whose handler is loaded at its first call. `find` gives it once `load` has resolved. */
+export const bindLater = (
+  operation: Operation,
+  load: () => Promise<void>,
+  find: () => BoundOperation | undefined,
+): BoundOperation => {
+  const loaded = (): BoundOperation => {
+    const bound = find()
+    if (!bound) throw new Error(`${operation.name} has no handler`)
+    return bound
+  }
+  return {
+    ...declared(operation),
+    handler: (input, call) => loaded().handler(input, call),
+    judge: operation.risk === "by-input" ? (input, question) => loaded().judge?.(input, question) : undefined,
+    ready: () => (find() ? undefined : load()),
+  }
+}
 
 /** Binds an area's handlers to its contract. The map is total: a missing or a surplus handler does not compile. */
 export const implement =

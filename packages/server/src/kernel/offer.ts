@@ -1,16 +1,28 @@
-/** What one area lets the others use. Areas start one after the other, so it is asked for when it is needed. */
+/** What one area lets the others use. It is loaded when somebody asks. */
 export interface Offer<Service> {
+  /** Undefined where no area provides it. */
+  get(): Promise<Service | undefined>
+  /** Whether some area provides it, loaded or not. */
+  isProvided(): boolean
   provide(service: Service): void
-  /** Undefined before its area has started. */
-  current(): Service | undefined
+  /** Says that it is provided once this has resolved. */
+  provideAfter(load: () => Promise<void>): void
 }
 
 export const createOffer = <Service>(): Offer<Service> => {
   let provided: Service | undefined
+  let provider: (() => Promise<void>) | undefined
   return {
+    async get() {
+      if (provided === undefined) await provider?.()
+      return provided
+    },
+    isProvided: () => provided !== undefined || provider !== undefined,
     provide(service) {
       provided = service
     },
-    current: () => provided,
+    provideAfter(load) {
+      provider = load
+    },
   }
 }

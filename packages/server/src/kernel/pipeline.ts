@@ -124,6 +124,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     restrict(needs.isOwnOrigin),
     authorize(needs.projects),
     validate,
+    load,
     replay(needs.replays, needs.sealer),
     approve(needs.approvals),
     admit(needs.admission),
@@ -187,6 +188,9 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     return answer
   }
 }
+
+/** Loads the area at its first call: before there is a transaction that would have to wait for it. */
+const load: Stage = ({ bound }) => bound.ready?.()?.then(() => undefined)
 
 /** Credit and quota, last before the effect (402). */
 const admit =

@@ -3,9 +3,9 @@ import { chmod, mkdtemp, rm, statfs } from "node:fs/promises"
 import { freemem, tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
-import { migrationSources } from "../areas.ts"
 import { startEmbeddedPostgres } from "../kernel/db/embedded/start.ts"
 import { migrate } from "../kernel/db/migrate.ts"
+import { migrationSources } from "../migration-sources.ts"
 
 /** Set by `npm test` for the test files it starts; a file run alone starts a server of its own. */
 const SERVER_VARIABLE = "SVC_TEST_SERVER"

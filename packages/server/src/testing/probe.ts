@@ -2,7 +2,7 @@
 import { area, T } from "@svc/contract"
 import { fault } from "../kernel/fault.ts"
 import { implement } from "../kernel/implement.ts"
-import { defineArea } from "../services.ts"
+import { defineModule } from "../services.ts"
 
 const Echo = T.Object({ text: T.String({ maxLength: 100 }) })
 
@@ -144,10 +144,11 @@ export const createProbeArea = (effects: string[], wait: () => Promise<void> = a
       throw new Error("the internal text that must not leave the server")
     },
   }))
-  return defineArea({
+  return defineModule({
     name: "probe",
     title: "Probe",
+    contract: [probe],
     needs: [],
-    start: () => ({ operations: handlers({}), state: () => ({ status: "available" }) }),
+    load: async () => ({ start: () => ({ operations: handlers({}) }) }),
   })
 }

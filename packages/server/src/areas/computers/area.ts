@@ -1,19 +1,16 @@
-import { fileURLToPath } from "node:url"
 import { createFleet, type Fleet } from "../../core/workloads/fleet.ts"
+import { runtimeState } from "../../core/workloads/state.ts"
 import { createTerminals } from "../../core/workloads/terminals.ts"
 import { meterDisks } from "../../core/workloads/usage.ts"
-import type { AreaState } from "../../kernel/area.ts"
-import { defineArea, type Services } from "../../services.ts"
 import { computerHandlers, DELETED_TOPIC } from "./handlers.ts"
 import type { ComputerItem } from "./items.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import type { Needs } from "./needs.ts"
 import { openSshGateway } from "./ssh/gateway.ts"
 import { hostFingerprint, publicHostKey } from "./ssh/host-key.ts"
 import { hostedComputers } from "./store.ts"
 
 const LOSE_EVERY_MS = 5_000
-
-type Needs = Pick<Services, "database" | "changes" | "clock" | "log" | "hosts" | "images" | "meters">
 
 /** What happens to computers beside calls. */
 const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lifecycle): Disposable => {
@@ -44,63 +41,31 @@ const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lif
   return opened
 }
 
-export const computersArea = defineArea({
-  name: "computers",
-  title: "Computers",
-  needs: [
-    "database",
-    "changes",
-    "clock",
-    "keys",
-    "log",
-    "box",
-    "meters",
-    "platformEvents",
-    "runtime",
-    "hosts",
-    "images",
-    "ssh",
-    "audit",
-    "stopping",
-  ],
-  migrations: { schema: "computers", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  async start(services) {
-    const { runtime, hosts, clock, log, meters } = services
-    await using opened = new AsyncDisposableStack()
-    const lifecycle: Lifecycle = createLifecycle({ ...services, fleet: () => fleet })
-    const fleet: Fleet<ComputerItem> = opened.use(
-      createFleet({ runtime, hosts, clock, log, meters, onEnd: lifecycle.onEnd }),
-    )
-    await lifecycle.recover()
-    opened.use(watchComputers(services, fleet, lifecycle))
-    const { ssh: settings } = services
-    const gateway = settings && opened.use(await openSshGateway({ ...services, settings, fleet }))
-    const ssh = gateway && {
-      host: settings.host,
-      port: gateway.port,
-      hostKey: publicHostKey(settings.hostKey),
-      fingerprint: hostFingerprint(settings.hostKey),
-      keysChanged: gateway.keysChanged,
-    }
+export const start = async (services: Needs) => {
+  const { runtime, hosts, clock, log, meters } = services
+  await using opened = new AsyncDisposableStack()
+  const lifecycle: Lifecycle = createLifecycle({ ...services, fleet: () => fleet })
+  const fleet: Fleet<ComputerItem> = opened.use(
+    createFleet({ runtime, hosts, clock, log, meters, onEnd: lifecycle.onEnd }),
+  )
+  await lifecycle.recover()
+  opened.use(watchComputers(services, fleet, lifecycle))
+  const { ssh: settings } = services
+  const gateway = settings && opened.use(await openSshGateway({ ...services, settings, fleet }))
+  const ssh = gateway && {
+    host: settings.host,
+    port: gateway.port,
+    hostKey: publicHostKey(settings.hostKey),
+    fingerprint: hostFingerprint(settings.hostKey),
+    keysChanged: gateway.keysChanged,
+  }
 
-    const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
+  const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
 
-    const resources = opened.move()
-    return {
-      operations: computerHandlers({ ...services, fleet, lifecycle, ssh, terminals }),
-      state: () => stateOf(services, fleet, ssh !== undefined),
-      [Symbol.asyncDispose]: () => resources.disposeAsync(),
-    }
-  },
-})
-
-const stateOf = async (
-  { runtime }: Pick<Services, "runtime">,
-  fleet: Fleet<ComputerItem>,
-  ssh: boolean,
-): Promise<AreaState> => {
-  const capabilities = { ...runtime.capabilities, running: fleet.ids().length, ssh }
-  const health = await runtime.health()
-  if (health.ok) return { status: "available", capabilities }
-  return { status: "degraded", reason: health.reason ?? "workloads cannot be started", capabilities }
+  const resources = opened.move()
+  return {
+    operations: computerHandlers({ ...services, fleet, lifecycle, ssh, terminals }),
+    state: () => runtimeState(runtime, { running: fleet.ids().length, ssh: ssh !== undefined }),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
 }

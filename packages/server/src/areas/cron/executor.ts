@@ -67,7 +67,7 @@ const act = async (needs: ExecutorNeeds, begun: Begun, run: ScheduledRun): Promi
   if (target.type === "http") {
     return await runHttpTarget({ outbound: needs.outbound, now: needs.clock.now }, run, target, signingSecret)
   }
-  const kind = needs.scheduleTargets.find(target.type)
+  const kind = await needs.scheduleTargets.find(target.type)
   if (!kind)
     return {
       status: "failed",

@@ -6,8 +6,8 @@ import type { FunctionCaller } from "../../services.ts"
 
 /** Functions that schedules call; 501 until an area offers functions. */
 export const createFunctionTarget = (functions: Offer<FunctionCaller>): ScheduleTarget<"function"> => {
-  const callerOf = (): FunctionCaller => {
-    const caller = functions.current()
+  const callerOf = async (): Promise<FunctionCaller> => {
+    const caller = await functions.get()
     if (!caller) throw fault("not_implemented", { reason: "this installation has no functions" })
     return caller
   }
@@ -20,10 +20,14 @@ export const createFunctionTarget = (functions: Offer<FunctionCaller>): Schedule
   }
   return {
     scope: "functions:invoke",
-    check: (owner, target) => callerOf().check(functionOf(owner, target)),
+    async check(owner, target) {
+      const caller = await callerOf()
+      await caller.check(functionOf(owner, target))
+    },
     async run({ timeoutMs, signal, ...owner }, target): Promise<ScheduledOutcome> {
       const body = JSON.stringify(target.payload ?? {})
-      const answer = await callerOf().invoke(functionOf(owner, target), {
+      const caller = await callerOf()
+      const answer = await caller.invoke(functionOf(owner, target), {
         body,
         timeoutMs,
         signal,

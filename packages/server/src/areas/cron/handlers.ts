@@ -51,7 +51,7 @@ const checkTarget = async (
   call: Call,
 ): Promise<void> => {
   if (target.type === "http") return checkHttpTarget(outbound, target)
-  const kind = scheduleTargets.find(target.type)
+  const kind = await scheduleTargets.find(target.type)
   if (!kind)
     throw fault("not_implemented", { reason: `nothing here runs targets of the type ${target.type}` })
   requireScope(call, kind.scope)
@@ -179,7 +179,8 @@ export const cronHandlers = implement(areas.cron, (needs: CronHandlerNeeds) => {
   /** A schedule must not do unasked what its maker would have to ask for. */
   const targetRisk: JudgeRisk<ScheduleInput> = async input => {
     const target = readTarget(input)
-    const detail = target && (await needs.scheduleTargets.find(target.type)?.risk?.(target))
+    const kind = target && (await needs.scheduleTargets.find(target.type))
+    const detail = target && (await kind?.risk?.(target))
     return detail === undefined ? undefined : { detail }
   }
   return {

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
@@ -6,7 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
-import { defineArea, type Services } from "../../services.ts"
+import type { Services } from "../../services.ts"
 import { adviceHandlers } from "./advice/handlers.ts"
 import { nlToSqlHandler } from "./advice/language/handler.ts"
 import { createUpstream } from "./advice/language/openai-upstream.ts"
@@ -23,6 +22,7 @@ import { createNamesEarlierHistory } from "./earlier.ts"
 import { createFacts } from "./facts.ts"
 import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
+import type { Needs } from "./needs.ts"
 import { createPayloads } from "./payloads.ts"
 import { createProvision } from "./provision.ts"
 import { createScheduledStatements } from "./scheduled-statements.ts"
@@ -84,137 +84,117 @@ const openStatements = (
   return { operations, queryLog }
 }
 
-export const databasesArea = defineArea({
-  name: "databases",
-  title: "Databases",
-  needs: [
-    "database",
-    "changes",
-    "clock",
-    "log",
-    "engine",
-    "box",
-    "meters",
-    "metrics",
-    "platformEvents",
-    "postgres",
-    "ai",
-    "tables",
-    "scheduleTargets",
-  ],
-  migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  async start(services) {
-    const { database, changes, clock, log, engine, box, meters, metrics, platformEvents, postgres } = services
-    const { graceSeconds } = postgres
-    await using opened = new AsyncDisposableStack()
-    const directory = createDirectory(database.db, changes, box)
-    const usage = createUsage({ database, engine, meters, log })
-    const figures = createFigures(engine)
-    metrics.collect(figures.families)
-    let wire: Wire | undefined
-    const events: ComputeEvents = {
-      awake(branch, at, wakeMs) {
-        figures.woke(wakeMs)
-        usage.awake(branch, at, wakeMs)
-      },
-      asleep: usage.asleep,
-      async ended(branch) {
-        wire?.disconnect(branch.branchId)
-        await Promise.all([sessions.close(branch), logins.close(branch)])
-      },
-    }
-    const { isActive } = usage
-    const compute = opened.use(
-      createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
-    )
-    const sessions: SessionPools = opened.use(createSessionPools({ engine, directory, compute, log }))
-    const limitsOf = createLimits(postgres.diskBytesMax)
-    const quota = opened.use(
-      createDiskQuota({
-        database,
-        changes,
-        engine,
-        directory,
-        compute,
-        platformEvents,
-        clock,
-        log,
-        limitsOf,
-      }),
-    )
-    const freeing = createFreeing({ database, engine, directory, compute, quota, log })
-    const tenants = createTenants(database.db, changes)
-    const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log, tenants }))
-    const making = createMaking({ database, changes, engine, box, platformEvents })
-    const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
-    const inTurn = createTurnsByKey()
-    const swap = createSwap({
+export const start = async (services: Needs) => {
+  const { database, changes, clock, log, engine, box, meters, metrics, platformEvents, postgres } = services
+  const { graceSeconds } = postgres
+  await using opened = new AsyncDisposableStack()
+  const directory = createDirectory(database.db, changes, box)
+  const usage = createUsage({ database, engine, meters, log })
+  const figures = createFigures(engine)
+  metrics.collect(figures.families)
+  let wire: Wire | undefined
+  const events: ComputeEvents = {
+    awake(branch, at, wakeMs) {
+      figures.woke(wakeMs)
+      usage.awake(branch, at, wakeMs)
+    },
+    asleep: usage.asleep,
+    async ended(branch) {
+      wire?.disconnect(branch.branchId)
+      await Promise.all([sessions.close(branch), logins.close(branch)])
+    },
+  }
+  const { isActive } = usage
+  const compute = opened.use(
+    createCompute({ engine, clock, log, isActive, branchOf: directory.findByVolume, events }),
+  )
+  const sessions: SessionPools = opened.use(createSessionPools({ engine, directory, compute, log }))
+  const limitsOf = createLimits(postgres.diskBytesMax)
+  const quota = opened.use(
+    createDiskQuota({
       database,
       changes,
       engine,
+      directory,
+      compute,
+      platformEvents,
+      clock,
+      log,
+      limitsOf,
+    }),
+  )
+  const freeing = createFreeing({ database, engine, directory, compute, quota, log })
+  const tenants = createTenants(database.db, changes)
+  const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log, tenants }))
+  const making = createMaking({ database, changes, engine, box, platformEvents })
+  const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
+  const inTurn = createTurnsByKey()
+  const swap = createSwap({
+    database,
+    changes,
+    engine,
+    box,
+    compute,
+    directory,
+    making,
+    namesEarlierHistory,
+    inTurn,
+    log,
+  })
+  const provision = createProvision({ database, making })
+  const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
+  await sweeper.recover()
+  const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
+  services.tables.provide(createTableReader({ directory, sessions }))
+  const tunnel = async (address: string) => {
+    if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })
+    return wire.tunnel(address)
+  }
+  const statements = openStatements(
+    services,
+    { targets, directory, sessions, logins, tunnel, freeing },
+    opened,
+  )
+  const calls = statements.queryLog.recordWire
+  wire = opened.use(await openDoor({ settings: postgres, engine, directory, compute, log, calls }))
+  const { port } = wire
+  const payloads = createPayloads({
+    address: () => ({
+      host: postgres.host,
+      port,
+      tlsRequired: isTlsRequired(postgres),
+      hasPooler: engine.capabilities.verifiers,
+    }),
+    stateOf: compute.stateOf,
+    limitsOf,
+  })
+  const lifecycle = databasesHandlers({
+    ...{
+      engine,
+      changes,
       box,
+      platformEvents,
       compute,
       directory,
       making,
       namesEarlierHistory,
+      provision,
+      swap,
       inTurn,
-      log,
-    })
-    const provision = createProvision({ database, making })
-    const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
-    await sweeper.recover()
-    const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
-    services.tables.provide(createTableReader({ directory, sessions }))
-    const tunnel = async (address: string) => {
-      if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })
-      return wire.tunnel(address)
-    }
-    const statements = openStatements(
-      services,
-      { targets, directory, sessions, logins, tunnel, freeing },
-      opened,
-    )
-    const calls = statements.queryLog.recordWire
-    wire = opened.use(await openDoor({ settings: postgres, engine, directory, compute, log, calls }))
-    const { port } = wire
-    const payloads = createPayloads({
-      address: () => ({
-        host: postgres.host,
-        port,
-        tlsRequired: isTlsRequired(postgres),
-        hasPooler: engine.capabilities.verifiers,
-      }),
-      stateOf: compute.stateOf,
-      limitsOf,
-    })
-    const lifecycle = databasesHandlers({
-      ...{
-        engine,
-        changes,
-        box,
-        platformEvents,
-        compute,
-        directory,
-        making,
-        namesEarlierHistory,
-        provision,
-        swap,
-        inTurn,
-        sessions,
-        payloads,
-      },
-      graceSeconds,
-      authority: () => authorityOf(postgres),
-    })
+      sessions,
+      payloads,
+    },
+    graceSeconds,
+    authority: () => authorityOf(postgres),
+  })
 
-    const resources = opened.move()
-    return {
-      operations: [...lifecycle, ...statements.operations],
-      state: () => stateOf(engine),
-      [Symbol.asyncDispose]: () => resources.disposeAsync(),
-    }
-  },
-})
+  const resources = opened.move()
+  return {
+    operations: [...lifecycle, ...statements.operations],
+    state: () => stateOf(engine),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
 
 const stateOf = async (engine: EnginePort): Promise<AreaState> => {
   const health = await engine.health()

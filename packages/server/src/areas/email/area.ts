@@ -1,10 +1,9 @@
-import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
-import { defineArea } from "../../services.ts"
-import { deliveryNeeds, openDelivery } from "./open-delivery.ts"
-import { openSending, sendingNeeds } from "./sending/open-sending.ts"
+import type { Needs } from "./needs.ts"
+import { openDelivery } from "./open-delivery.ts"
+import { openSending } from "./sending/open-sending.ts"
 
 const handlers = implement(
   areas.email,
@@ -14,29 +13,20 @@ const handlers = implement(
   }) => ({ ...sides.sending.handlers, ...sides.delivery.handlers }),
 )
 
-export const emailArea = defineArea({
-  name: "email",
-  title: "Email",
-  needs: [...sendingNeeds, ...deliveryNeeds],
-  migrations: {
-    schema: "email",
-    folder: fileURLToPath(new URL("migrations", import.meta.url)),
-  },
-  async start(services) {
-    const delivery = await openDelivery(services)
-    const sending = openSending({ ...services, delivery: delivery.delivery })
-    const { by } = services.mails.provider.capabilities
-    return {
-      operations: handlers({ sending, delivery }),
-      // The mailbox is no lack on a laptop, and no failure anywhere: it says where mails are.
-      state: (): AreaState => ({
-        status: "available",
-        capabilities: { mails_go_to: by, reports_port: delivery.reportsPort },
-      }),
-      async [Symbol.asyncDispose]() {
-        await sending[Symbol.asyncDispose]()
-        await delivery[Symbol.asyncDispose]()
-      },
-    }
-  },
-})
+export const start = async (services: Needs) => {
+  const delivery = await openDelivery(services)
+  const sending = openSending({ ...services, delivery: delivery.delivery })
+  const { by } = services.mails.provider.capabilities
+  return {
+    operations: handlers({ sending, delivery }),
+    // The mailbox is no lack on a laptop, and no failure anywhere: it says where mails are.
+    state: (): AreaState => ({
+      status: "available",
+      capabilities: { mails_go_to: by, reports_port: delivery.reportsPort },
+    }),
+    async [Symbol.asyncDispose]() {
+      await sending[Symbol.asyncDispose]()
+      await delivery[Symbol.asyncDispose]()
+    },
+  }
+}

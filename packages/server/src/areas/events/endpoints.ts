@@ -67,7 +67,7 @@ export const createEndpoints = (needs: {
     return {
       name: row.target,
       async invoke({ body, timeoutMs, signal }) {
-        const caller = functions.current()
+        const caller = await functions.get()
         if (!caller) return { status: 500, body: "There are no functions on this installation." }
         return caller.invoke(of, { body, timeoutMs, signal, trigger: "event" })
       },

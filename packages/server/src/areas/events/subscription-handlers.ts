@@ -101,7 +101,7 @@ const checkTarget = async (
     if (reason !== undefined) throw fault("invalid_webhook_url", { reason })
     return url
   }
-  const caller = functions.current()
+  const caller = await functions.get()
   if (!caller) throw fault("not_implemented", { reason: "the functions area does not run here" })
   if (function_name === undefined) throw fault("missing_parameter", { field: "config.function_name" })
   if (!call.project) throw fault("invalid_parameter", { reason: "a function belongs to a project: name it" })

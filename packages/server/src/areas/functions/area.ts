@@ -1,9 +1,5 @@
-import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
-import type { RuntimePort } from "../../ports/runtime/port.ts"
-import { defineArea, type Services } from "../../services.ts"
 import { createAsyncInvocations } from "./async-invocations.ts"
 import { createFunctionCaller } from "./caller.ts"
 import { openCodeFolders } from "./code-folders.ts"
@@ -13,9 +9,10 @@ import { type FunctionHandlerNeeds, functionHandlers } from "./handlers.ts"
 import { type InvocationHandlerNeeds, invocationHandlers } from "./invocation-handlers.ts"
 import { createInvoker } from "./invoker.ts"
 import { shareOut } from "./keeping.ts"
+import type { Needs } from "./needs.ts"
 import { PRUNE_EVERY_MS, pruneFunctions, removeOrphans } from "./pruning.ts"
 import { createRecorder } from "./recorder.ts"
-import { createRuntimes, whyNone } from "./runtimes.ts"
+import { createRuntimes } from "./runtimes.ts"
 import { createStarter } from "./starter.ts"
 import { functionStore } from "./store.ts"
 import { type UrlHandlerNeeds, urlHandlers } from "./url-handlers.ts"
@@ -28,25 +25,6 @@ const handlers = implement(
     ...urlHandlers(needs),
   }),
 )
-
-const NEEDS = [
-  ...([
-    "database",
-    "changes",
-    "clock",
-    "log",
-    "jobs",
-    "box",
-    "atRest",
-    "meters",
-    "metrics",
-    "baseUrl",
-    "platformEvents",
-  ] as const),
-  ...(["objects", "functions", "runtime", "hosts", "images", "retryDelayFactor", "functionsDir"] as const),
-] as const
-
-type Needs = Pick<Services, (typeof NEEDS)[number]>
 
 const KEEP_EVERY_MS = 5_000
 /** Functions of one installation that keep instances while nothing is invoked. */
@@ -80,74 +58,58 @@ const open = async (needs: Needs) => {
   return { folders, recorder, runtimes, fleet, invoker, directory: createDirectory(db, changes) }
 }
 
-const stateOf = async (runtime: RuntimePort): Promise<AreaState> => {
-  const reason = whyNone(runtime.capabilities)
-  if (reason !== undefined) return { status: "not_configured", reason, setting: "SVC_RUNTIME" }
-  const { ok } = await runtime.health()
-  if (!ok) return { status: "degraded", reason: "instances cannot be started at the moment" }
-  const { isolation, limits, network } = runtime.capabilities
-  return { status: "available", capabilities: { isolation, limits, network } }
-}
-
-export const functionsArea = defineArea({
-  name: "functions",
-  title: "Functions",
-  needs: NEEDS,
-  migrations: { schema: "functions", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  async start(services) {
-    const { database, changes, clock, jobs, log, metrics, runtime, hosts, baseUrl } = services
-    const opened = await open(services)
-    const { fleet, folders, recorder, invoker, directory } = opened
-    const { capabilities } = runtime
-    const asynchronous = createAsyncInvocations({ ...services, invoker })
-    services.functions.provide(createFunctionCaller(directory, invoker))
-    jobs.schedule({
-      name: "functions.prune",
-      every: PRUNE_EVERY_MS,
-      async run() {
-        await removeOrphans(database.db, changes)
-        await pruneFunctions(database.db, clock.now())
-      },
-    })
-    const keep = async () => {
-      const shares = shareOut(await functionStore(database.db).listKept(KEPT_MAX), hosts.capacity.memoryBytes)
-      fleet.keep(
-        await Promise.all(
-          shares.map(async ({ row, instances }) => ({ spec: await invoker.specOf(row), instances })),
-        ),
-      )
-    }
-    const keepOrLog = () =>
-      keep().catch(error => log.error({ err: error }, "instances of functions could not be kept"))
-    const ticking = [
-      clock.every(KEEP_EVERY_MS, keepOrLog),
-      clock.every(PRUNE_EVERY_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),
+export const start = async (services: Needs) => {
+  const { database, changes, clock, jobs, log, metrics, runtime, hosts, baseUrl } = services
+  const opened = await open(services)
+  const { fleet, folders, recorder, invoker, directory } = opened
+  const { capabilities } = runtime
+  const asynchronous = createAsyncInvocations({ ...services, invoker })
+  services.functions.provide(createFunctionCaller(directory, invoker))
+  jobs.schedule({
+    name: "functions.prune",
+    every: PRUNE_EVERY_MS,
+    async run() {
+      await removeOrphans(database.db, changes)
+      await pruneFunctions(database.db, clock.now())
+    },
+  })
+  const keep = async () => {
+    const shares = shareOut(await functionStore(database.db).listKept(KEPT_MAX), hosts.capacity.memoryBytes)
+    fleet.keep(
+      await Promise.all(
+        shares.map(async ({ row, instances }) => ({ spec: await invoker.specOf(row), instances })),
+      ),
+    )
+  }
+  const keepOrLog = () =>
+    keep().catch(error => log.error({ err: error }, "instances of functions could not be kept"))
+  const ticking = [
+    clock.every(KEEP_EVERY_MS, keepOrLog),
+    clock.every(PRUNE_EVERY_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),
+  ]
+  metrics.collect(() => {
+    const { instances, resting, queued } = fleet.counts()
+    return [
+      gauge("svc_function_instances", "Instances of functions in this process.", instances),
+      gauge("svc_function_instances_resting", "Of them those whose processes are stopped.", resting),
+      gauge("svc_function_invocations_waiting", "Invocations that wait for an instance.", queued),
     ]
-    metrics.collect(() => {
-      const { instances, resting, queued } = fleet.counts()
-      return [
-        gauge("svc_function_instances", "Instances of functions in this process.", instances),
-        gauge("svc_function_instances_resting", "Of them those whose processes are stopped.", resting),
-        gauge("svc_function_invocations_waiting", "Invocations that wait for an instance.", queued),
-      ]
-    })
-    return {
-      operations: handlers({
-        ...{ ...services, ...opened, asynchronous, baseUrl, deployed: keepOrLog },
-        installation: {
-          ...{ baseUrl, isolation: capabilities.isolation },
-          network: capabilities.network === "none" ? "none" : "public",
-        },
-      }),
-      state: () => stateOf(runtime),
-      async [Symbol.asyncDispose]() {
-        for (const tick of ticking) tick[Symbol.dispose]()
-        await fleet[Symbol.asyncDispose]()
-        await recorder[Symbol.asyncDispose]()
+  })
+  return {
+    operations: handlers({
+      ...{ ...services, ...opened, asynchronous, baseUrl, deployed: keepOrLog },
+      installation: {
+        ...{ baseUrl, isolation: capabilities.isolation },
+        network: capabilities.network === "none" ? "none" : "public",
       },
-    }
-  },
-})
+    }),
+    async [Symbol.asyncDispose]() {
+      for (const tick of ticking) tick[Symbol.dispose]()
+      await fleet[Symbol.asyncDispose]()
+      await recorder[Symbol.asyncDispose]()
+    },
+  }
+}
 
 const gauge = (name: string, help: string, value: number) => ({
   ...{ name, help, type: "gauge" as const },

@@ -47,7 +47,7 @@ const readObject = async (
   call: Call,
 ): Promise<Buffer> => {
   requireScope(call, "storage:read")
-  const reader = objects.current()
+  const reader = await objects.get()
   if (!reader) throw fault("not_implemented", { reason: "the storage area does not run here" })
   const body = await reader.read(call.project?.id ?? "", bucket, key)
   if (!body) throw fault("object_not_found", { key })

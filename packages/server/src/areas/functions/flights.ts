@@ -96,6 +96,8 @@ export const createFlights = ({ nowMs, late, empty, more, cancel }: FlightOption
         flights.set(id, { startedMs: performance.now(), work, timer, resolve, streamed: undefined })
       })
       if (!signal) return answer
+      // Whoever has left already is told of by no event.
+      if (signal.aborted) leave()
       signal.addEventListener("abort", leave, { once: true })
       return answer.finally(() => signal.removeEventListener("abort", leave))
     },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { startFakeProvider } from "../../ports/git/testing/fake-provider.ts"
-import { defineArea, type PushToBuild } from "../../services.ts"
+import { defineModule, type PushToBuild } from "../../services.ts"
 import { until } from "../../testing/process.ts"
 import { commit, gitlabPush } from "./testing/hooks.ts"
 import { worldOf } from "./testing/world.ts"
@@ -14,17 +14,23 @@ const scene = async (t: TestContext) => {
   const branches = new Map([["main", commit(1)]])
   gitlab.repositories.set("acme/shop", { id: 1, branches })
   const pushes: PushToBuild[] = []
-  const builder = defineArea({
-    ...{ name: "builder", title: "Builder", needs: ["pushes"] },
-    start(services) {
-      services.pushes.provide({
-        async onPush(_db, push) {
-          pushes.push(push)
-          return "01890000-0000-7000-8000-000000000001"
-        },
-      })
-      return { operations: [], state: () => ({ status: "available" as const }) }
-    },
+  const builder = defineModule({
+    name: "builder",
+    title: "Builder",
+    contract: [],
+    needs: ["pushes"],
+    provides: ["pushes"],
+    load: async () => ({
+      start(services) {
+        services.pushes.provide({
+          async onPush(_db, push) {
+            pushes.push(push)
+            return "01890000-0000-7000-8000-000000000001"
+          },
+        })
+        return { operations: [] }
+      },
+    }),
   })
   const world = await worldOf(t, { areas: [builder] })
   const { p, svc, connect } = world

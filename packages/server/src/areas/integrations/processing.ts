@@ -54,7 +54,7 @@ type Judge = (tx: Tx, integration: IntegrationRow, event: EventRow) => Promise<V
 /** Decides what becomes of an event, and does it. */
 const createJudge = ({ platformEvents, pushes, now }: ProcessingNeeds): Judge => {
   const build = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<string | null> =>
-    (await pushes.current()?.onPush(tx, toPush(integration, event))) ?? null
+    (await (await pushes.get())?.onPush(tx, toPush(integration, event))) ?? null
 
   const judgePush = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
     const { organization_id: organizationId, id } = integration

@@ -1,9 +1,8 @@
-import { fileURLToPath } from "node:url"
 import { createEventStreams } from "../../core/event-streams.ts"
 import { createBell } from "../../kernel/bell.ts"
-import { defineArea } from "../../services.ts"
 import { notificationHandlers } from "./handlers.ts"
 import { mailQueue } from "./mailing.ts"
+import type { Needs } from "./needs.ts"
 import { createNotices } from "./notices.ts"
 import { createProviderSettings } from "./providers.ts"
 import { pushQueue } from "./pushing.ts"
@@ -12,46 +11,29 @@ import { createSender } from "./sending.ts"
 import { createInboxStreams, STREAMS_MAX } from "./stream.ts"
 import { upkeepSchedule } from "./upkeep.ts"
 
-export const notificationsArea = defineArea({
-  name: "notifications",
-  title: "Notifications",
-  needs: [
-    ...(["database", "clock", "log", "fanout", "jobs", "box", "keys"] as const),
-    ...(["outbound", "push", "platformEvents", "baseUrl", "stopping"] as const),
-    ...(["mails", "mailFrom"] as const),
-  ],
-  migrations: { schema: "notifications", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  start(services) {
-    const { database, clock, log, fanout, jobs, box, keys, outbound, push } = services
-    const { platformEvents, baseUrl, stopping, mails, mailFrom } = services
-    const { db } = database
-    const mail = mails.provider
-    const sendsMail = mail.capabilities.by !== "mailbox"
-    const opened = new DisposableStack()
-    const bell = opened.use(createBell(fanout, log, "inboxes"))
-    const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, { groupMax: STREAMS_MAX }))
-    const send = createSender({ jobs, bell, sendsMail })
-    const providers = createProviderSettings({ box, baseUrl })
-    jobs.define(pushQueue({ db, clock, box, push, providers }))
-    jobs.define(mailQueue({ db, clock, mail, mailFrom, baseUrl }))
-    jobs.schedule(upkeepSchedule({ db, clock }))
-    platformEvents.listen(createNotices(send))
-    const { urlProblem } = outbound
-    return {
-      operations: notificationHandlers({
-        ...{ recipients: createRecipients(), send, bell, box, providers, urlProblem },
-        streams: createInboxStreams({ db, bell, clock, streams }),
-      }),
-      state: () => ({
-        status: "available" as const,
-        capabilities: {
-          channels: ["in_app", "push", ...(sendsMail ? ["email"] : [])],
-          push: ["webpush", "unifiedpush", "fcm", "apns"],
-        },
-      }),
-      async [Symbol.asyncDispose]() {
-        opened[Symbol.dispose]()
-      },
-    }
-  },
-})
+export const start = (services: Needs) => {
+  const { database, clock, log, fanout, jobs, box, keys, outbound, push } = services
+  const { platformEvents, baseUrl, stopping, mails, mailFrom } = services
+  const { db } = database
+  const mail = mails.provider
+  const sendsMail = mail.capabilities.by !== "mailbox"
+  const opened = new DisposableStack()
+  const bell = opened.use(createBell(fanout, log, "inboxes"))
+  const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, { groupMax: STREAMS_MAX }))
+  const send = createSender({ jobs, bell, sendsMail })
+  const providers = createProviderSettings({ box, baseUrl })
+  jobs.define(pushQueue({ db, clock, box, push, providers }))
+  jobs.define(mailQueue({ db, clock, mail, mailFrom, baseUrl }))
+  jobs.schedule(upkeepSchedule({ db, clock }))
+  platformEvents.listen(createNotices(send))
+  const { urlProblem } = outbound
+  return {
+    operations: notificationHandlers({
+      ...{ recipients: createRecipients(), send, bell, box, providers, urlProblem },
+      streams: createInboxStreams({ db, bell, clock, streams }),
+    }),
+    async [Symbol.asyncDispose]() {
+      opened[Symbol.dispose]()
+    },
+  }
+}

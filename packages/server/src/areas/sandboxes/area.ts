@@ -1,24 +1,18 @@
-import { fileURLToPath } from "node:url"
 import { SANDBOX_KEPT_HOURS } from "@svc/contract"
 import { createFleet, type Fleet } from "../../core/workloads/fleet.ts"
+import { hostFigures, runtimeState } from "../../core/workloads/state.ts"
 import { createTerminals } from "../../core/workloads/terminals.ts"
 import { meterDisks } from "../../core/workloads/usage.ts"
-import type { AreaState } from "../../kernel/area.ts"
-import { defineArea, type Services } from "../../services.ts"
 import { DELETED_TOPIC, sandboxHandlers } from "./handlers.ts"
 import type { SandboxItem } from "./items.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import type { Needs } from "./needs.ts"
 import { createGate } from "./ports/gate.ts"
 import { hostedSandboxes } from "./store.ts"
-import { createWarmPool, type WarmPool } from "./warm-pool.ts"
+import { createWarmPool } from "./warm-pool.ts"
 
 const PRUNE_EVERY_MS = 3_600_000
 const LOSE_EVERY_MS = 5_000
-
-type Needs = Pick<
-  Services,
-  "database" | "changes" | "clock" | "log" | "runtime" | "hosts" | "images" | "meters" | "jobs"
->
 
 /** What happens to sandboxes beside calls. */
 const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Lifecycle): Disposable => {
@@ -59,78 +53,35 @@ const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Life
   return opened
 }
 
-export const sandboxesArea = defineArea({
-  name: "sandboxes",
-  title: "Sandboxes",
-  needs: [
-    "database",
-    "changes",
-    "clock",
-    "keys",
-    "log",
-    "jobs",
-    "box",
-    "meters",
-    "platformEvents",
-    "runtime",
-    "hosts",
-    "images",
-    "sandboxPoolMax",
-    "portUrls",
-    "hostGate",
-    "relay",
-    "stopping",
-  ],
-  migrations: { schema: "sandboxes", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  async start(services) {
-    const { runtime, hosts, clock, log, meters, sandboxPoolMax } = services
-    await using opened = new AsyncDisposableStack()
-    const pool = opened.use(createWarmPool({ runtime, hosts, clock, log, membersMax: sandboxPoolMax }))
-    const lifecycle: Lifecycle = createLifecycle({ ...services, fleet: () => fleet })
-    const fleet: Fleet<SandboxItem> = opened.use(
-      createFleet({ runtime, hosts, clock, log, meters, onEnd: lifecycle.onEnd }),
-    )
-    await lifecycle.recover()
-    opened.use(watchSandboxes(services, fleet, lifecycle))
-    const { portUrls: urls, stopping } = services
-    const elsewhere = async (id: string) => {
-      const hostId = await hostedSandboxes(services.database.db).hostOf(id)
-      return (await (hostId !== undefined && hostId !== hosts.id && hosts.at(hostId)?.())) || []
-    }
-    if (urls)
-      services.hostGate.provide(createGate({ urls, fleet, stopping, relay: services.relay, elsewhere }))
-
-    const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
-
-    const resources = opened.move()
-    return {
-      operations: sandboxHandlers({ ...services, fleet, pool, lifecycle, terminals }),
-      state: () => stateOf(services, fleet, pool),
-      async [Symbol.asyncDispose]() {
-        await resources.disposeAsync()
-        // Their workloads end with this process, and nothing of them is kept.
-        await lifecycle
-          .lose([hosts.id], ["ephemeral"])
-          .catch(error =>
-            log.warn({ err: error }, "that sandboxes have ended is on record at the next start"),
-          )
-      },
-    }
-  },
-})
-
-const stateOf = async (
-  { runtime, hosts }: Pick<Services, "runtime" | "hosts">,
-  fleet: Fleet<SandboxItem>,
-  pool: WarmPool,
-): Promise<AreaState> => {
-  const { memoryReservedBytes, workloads } = hosts.use()
-  const capabilities = {
-    ...runtime.capabilities,
-    ...{ running: fleet.ids().length, warm: pool.size() },
-    host: { ...hosts.capacity, memoryReservedBytes, workloads },
+export const start = async (services: Needs) => {
+  const { runtime, hosts, clock, log, meters, sandboxPoolMax } = services
+  await using opened = new AsyncDisposableStack()
+  const pool = opened.use(createWarmPool({ runtime, hosts, clock, log, membersMax: sandboxPoolMax }))
+  const lifecycle: Lifecycle = createLifecycle({ ...services, fleet: () => fleet })
+  const fleet: Fleet<SandboxItem> = opened.use(
+    createFleet({ runtime, hosts, clock, log, meters, onEnd: lifecycle.onEnd }),
+  )
+  await lifecycle.recover()
+  opened.use(watchSandboxes(services, fleet, lifecycle))
+  const { portUrls: urls, stopping } = services
+  const elsewhere = async (id: string) => {
+    const hostId = await hostedSandboxes(services.database.db).hostOf(id)
+    return (await (hostId !== undefined && hostId !== hosts.id && hosts.at(hostId)?.())) || []
   }
-  const health = await runtime.health()
-  if (health.ok) return { status: "available", capabilities }
-  return { status: "degraded", reason: health.reason ?? "workloads cannot be started", capabilities }
+  const terminals = opened.use(createTerminals({ ...services, db: services.database.db, fleet }))
+
+  const resources = opened.move()
+  return {
+    operations: sandboxHandlers({ ...services, fleet, pool, lifecycle, terminals }),
+    state: () =>
+      runtimeState(runtime, { running: fleet.ids().length, warm: pool.size(), host: hostFigures(hosts) }),
+    gate: urls && createGate({ urls, fleet, stopping, relay: services.relay, elsewhere }),
+    async [Symbol.asyncDispose]() {
+      await resources.disposeAsync()
+      // Their workloads end with this process, and nothing of them is kept.
+      await lifecycle
+        .lose([hosts.id], ["ephemeral"])
+        .catch(error => log.warn({ err: error }, "that sandboxes have ended is on record at the next start"))
+    },
+  }
 }

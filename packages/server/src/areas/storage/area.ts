@@ -1,13 +1,11 @@
-import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
-import type { BlobPort } from "../../ports/blob/port.ts"
-import { defineArea, type Services } from "../../services.ts"
 import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
 import { linkHandlers } from "./link-handlers.ts"
+import type { Needs } from "./needs.ts"
 import { createObjectEvents } from "./object-events.ts"
 import { objectHandlers } from "./object-handlers.ts"
 import { createObjectReader } from "./object-reader.ts"
@@ -18,27 +16,11 @@ import { createResumable } from "./resumable.ts"
 import { s3Handlers } from "./s3/handlers.ts"
 import { createSigners } from "./signers.ts"
 import { createSigningKeys } from "./signing-keys.ts"
+import { stateOf } from "./state.ts"
 import { bucketStore } from "./store/buckets.ts"
-import { createSweeper, type Sweeper } from "./sweeper.ts"
+import { createSweeper } from "./sweeper.ts"
 import { tusHandlers } from "./tus-handlers.ts"
 import { uploadHandlers } from "./upload-handlers.ts"
-
-type Needs = Pick<
-  Services,
-  | "database"
-  | "blob"
-  | "clock"
-  | "log"
-  | "changes"
-  | "box"
-  | "keys"
-  | "meters"
-  | "metrics"
-  | "baseUrl"
-  | "s3Domain"
-  | "accessKeys"
-  | "platformEvents"
->
 
 const create = (needs: Needs) => {
   const { database, blob, clock, changes, box } = needs
@@ -61,57 +43,25 @@ const handlers = implement(areas.storage, (needs: ReturnType<typeof create>) => 
   ...tusHandlers(needs),
 }))
 
-/** Every tenant may read this; what the engine says of itself (addresses, paths) is for the log alone. */
-const stateOf = async (blob: BlobPort, sweeper: Sweeper): Promise<AreaState> => {
-  const health = await blob.health()
-  if (!health.ok)
-    return { status: "degraded", reason: "the store of objects does not answer", setting: "SVC_BLOB_S3_URL" }
-  const damaged = sweeper.damaged()
-  if (damaged > 0) return { status: "degraded", reason: `${damaged} pieces of objects are damaged` }
-  return { status: "available", capabilities: { ...blob.capabilities } }
+export const start = (services: Needs) => {
+  const needs = create(services)
+  const sweeper = createSweeper(needs)
+  services.metrics.collect(() => [
+    {
+      name: "svc_storage_damaged_blobs",
+      type: "gauge",
+      help: "Pieces of objects that are not what was written.",
+      samples: [{ value: sweeper.damaged() }],
+    },
+  ])
+  services.objects.provide(createObjectReader(needs))
+  return {
+    operations: [...handlers(needs), ...s3Handlers(needs)],
+    state(): AreaState | Promise<AreaState> {
+      const damaged = sweeper.damaged()
+      if (damaged > 0) return { status: "degraded", reason: `${damaged} pieces of objects are damaged` }
+      return stateOf(services.blob)
+    },
+    [Symbol.asyncDispose]: () => sweeper[Symbol.asyncDispose](),
+  }
 }
-
-export const storageArea = defineArea({
-  name: "storage",
-  title: "Storage",
-  needs: [
-    ...([
-      "database",
-      "blob",
-      "clock",
-      "log",
-      "changes",
-      "box",
-      "keys",
-      "meters",
-      "metrics",
-      "baseUrl",
-      "s3Domain",
-      "accessKeys",
-      "platformEvents",
-      "objects",
-    ] as const),
-  ],
-  migrations: {
-    schema: "storage",
-    folder: fileURLToPath(new URL("migrations", import.meta.url)),
-  },
-  start(services) {
-    const needs = create(services)
-    const sweeper = createSweeper(needs)
-    services.metrics.collect(() => [
-      {
-        name: "svc_storage_damaged_blobs",
-        type: "gauge",
-        help: "Pieces of objects that are not what was written.",
-        samples: [{ value: sweeper.damaged() }],
-      },
-    ])
-    services.objects.provide(createObjectReader(needs))
-    return {
-      operations: [...handlers(needs), ...s3Handlers(needs)],
-      state: () => stateOf(services.blob, sweeper),
-      [Symbol.asyncDispose]: () => sweeper[Symbol.asyncDispose](),
-    }
-  },
-})

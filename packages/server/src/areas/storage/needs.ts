@@ -1,18 +1,20 @@
-import type { Clock } from "../../kernel/clock.ts"
-import type { Database } from "../../kernel/db/database.ts"
-import type { BlobPort } from "../../ports/blob/port.ts"
-import type { Claims } from "./claims.ts"
-import type { ObjectEvents } from "./object-events.ts"
-import type { Quota } from "./quota.ts"
-import type { Receive } from "./receive.ts"
+import type { NeedsOf } from "../../services.ts"
 
-/** What storing objects takes. One of each a process: claims and quota work by knowing of all writers. */
-export interface ObjectStoreNeeds {
-  readonly database: Database
-  readonly blob: BlobPort
-  readonly claims: Claims
-  readonly quota: Quota
-  readonly clock: Clock
-  readonly receive: Receive
-  readonly objectEvents: ObjectEvents
-}
+/** What the platform hands to this area, and nothing else. */
+export const needs = [
+  "database",
+  "blob",
+  "clock",
+  "log",
+  "changes",
+  "box",
+  "keys",
+  "meters",
+  "metrics",
+  "baseUrl",
+  "s3Domain",
+  "accessKeys",
+  "platformEvents",
+  "objects",
+] as const
+export type Needs = NeedsOf<typeof needs>

@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test"
 import { createTransport } from "nodemailer"
 import PostalMime from "postal-mime"
 import type { Offer } from "../../kernel/offer.ts"
-import { defineArea, type MailReplies } from "../../services.ts"
+import { defineModule, type MailReplies } from "../../services.ts"
 import { startSmtp } from "../../testing/smtp.ts"
 import { supportWorld } from "./testing/world.ts"
 
@@ -14,14 +14,18 @@ const OPERATOR = "desk@operator.example"
 const mailWorld = async (t: TestContext, env: Record<string, string> = {}) => {
   const smtp = await startSmtp(t)
   let replies: Offer<MailReplies> | undefined
-  const door = defineArea({
+  const door = defineModule({
     name: "door",
     title: "Door",
+    contract: [],
     needs: ["mailReplies"],
-    start({ mailReplies }) {
-      replies = mailReplies
-      return { operations: [], state: () => ({ status: "available" as const }) }
-    },
+    wakes: { atStart: () => "the test asks it" },
+    load: async () => ({
+      start({ mailReplies }) {
+        replies = mailReplies
+        return { operations: [] }
+      },
+    }),
   })
   const world = await supportWorld(t, {
     areas: [door],
@@ -38,7 +42,7 @@ const mailWorld = async (t: TestContext, env: Record<string, string> = {}) => {
     const { subject, text = "", replyTo, messageId, inReplyTo } = await PostalMime.parse(last.content)
     return { to: last.recipients, subject, text, replyTo: replyTo?.[0]?.address ?? "", messageId, inReplyTo }
   }
-  const intake = replies?.current()
+  const intake = await replies?.get()
   assert.ok(intake)
   let mailed = 0
   const reply = (address: string, from: string, text: string, mailId = `<${++mailed}@example.com>`) =>

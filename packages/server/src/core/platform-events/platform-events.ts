@@ -55,6 +55,7 @@ export const createPlatformEvents = (now: () => number): PlatformEvents => {
       const occurredAt = new Date(now())
       // Not of the clock's time: what keeps events has a partition for each day of the system's.
       const made = events.map(event => ({ ...event, id: `evt_${newId()}`, occurredAt }))
+      // Listeners that an area adds while it is loaded for this very event get it too: the loop reaches them.
       for (const listener of listeners) {
         const wanted = made.filter(
           ({ organizationId, type }) => listener.wants(organizationId, type) !== false,

@@ -253,7 +253,8 @@ const startEdge = async (t: TestContext, { headersTimeoutMs, wait }: EdgeOptions
     reading?.()
     return { reply: { status: 200, body: await body }, headers: {}, requestId: "the-request-id" }
   }
-  const { operations } = await createProbeArea([]).start({} as Services)
+  const { start } = await createProbeArea([]).load()
+  const { operations } = await start({} as Services)
   const log = createLog("silent")
   const baseUrl = "http://svc.test"
   const timeout = headersTimeoutMs === undefined ? {} : { headersTimeoutMs }

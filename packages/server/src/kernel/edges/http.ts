@@ -59,8 +59,8 @@ export interface HttpEdgeNeeds {
   /** How refusals look in protocols that fix it. */
   readonly renderErrors?: RenderErrors
   readonly reroute?: Reroute
-  /** Who answers for other hosts, once there is somebody. */
-  readonly gate?: () => HostGate | undefined
+  /** Who answers for other hosts. */
+  readonly gate?: HostGate
   /** Counts requests that reach no operation. */
   readonly countUnrouted?: CountUnrouted
   /** How requests go on to other processes of the platform. */
@@ -183,13 +183,13 @@ const KEEP_ALIVE_MS = 72_000
 const createHttpServer = (
   listener: RequestListener,
   sockets: WebSocketEdge,
-  { headersTimeoutMs = HEADERS_TIMEOUT_MS, gate = () => undefined, callerAddress, baseUrl }: OwnNeeds,
+  { headersTimeoutMs = HEADERS_TIMEOUT_MS, gate, callerAddress, baseUrl }: OwnNeeds,
 ): Server => {
   const endConnect = (socket: Duplex) => {
     const known = fault("method_not_allowed", { methods: METHODS.join(", ") })
     answerOnSocket(socket, baseUrl, { known, status: 405, phrase: "Method Not Allowed" })
   }
-  const isGates = (request: IncomingMessage) => gate()?.claims(request) === true
+  const isGates = (request: IncomingMessage) => gate?.claims(request) === true
   const options = {
     // Anybody else who asks to go on in another protocol is answered in this one.
     shouldUpgradeCallback: (request: IncomingMessage) =>
@@ -207,7 +207,7 @@ const createHttpServer = (
     .on("checkExpectation", listener)
     .on("connect", (_request, socket) => endConnect(socket))
     .on("upgrade", (request, socket, head) => {
-      if (isGates(request)) gate()?.upgrade(request, socket, head, callerAddress(request))
+      if (isGates(request)) gate?.upgrade(request, socket, head, callerAddress(request))
       else sockets.upgrade(request, socket, head)
     })
 }
@@ -233,8 +233,7 @@ const createPagesApp = (
     serverFactory(pages) {
       const listener: RequestListener = (request, response) => {
         if (request.httpVersionMajor !== 1) return refuse(request, response, notHttp1())
-        const other = gate?.()
-        if (other?.claims(request)) return other.serve(request, response, callerAddress(request))
+        if (gate?.claims(request)) return gate.serve(request, response, callerAddress(request))
         const target = reroute?.(request) ?? request.url ?? ""
         if (typeof target !== "string")
           return refuse(request, response, target.refusal, undefined, target.render)

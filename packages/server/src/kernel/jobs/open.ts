@@ -30,6 +30,8 @@ export interface JobsNeeds {
 
 export interface RunningJobs extends Disposable {
   readonly jobs: Jobs
+  /** Queues and schedules that `load` defines: it is called when a job of one of them is due. */
+  defer(names: readonly string[], load: () => Promise<void>): void
   /** Begins to run the jobs of the defined queues. */
   start(): Promise<void>
   /** Claims no more, waits this long at most for what runs, and gives the rest to other processes. */
@@ -37,15 +39,27 @@ export interface RunningJobs extends Disposable {
 }
 
 type Runners = ReadonlyMap<string, Runner>
+/** Queues that nothing here runs yet, and what defines them. */
+type Deferred = ReadonlyMap<string, () => Promise<void>>
 
 /** Tells this process's runner and, where it has none or is full, the others. */
-const createWakes = (runners: Runners, { fanout, clock, log }: JobsNeeds) => {
+const createWakes = (runners: Runners, deferred: Deferred, { fanout, clock, log }: JobsNeeds) => {
   const announcer = createAnnouncer(fanout, log, JOBS_TOPIC)
-  const wakeHere = (queue: string) => runners.get(queue)?.wake("here")
+  /** A queue that is defined now looks for its jobs by itself. */
+  const load = (queue: string) =>
+    void deferred
+      .get(queue)?.()
+      .catch(error => log.error({ err: error, queue }, "a queue is not loaded"))
+  const wake = (queue: string, from: "here" | "elsewhere") => {
+    const runner = runners.get(queue)
+    if (runner) runner.wake(from)
+    else load(queue)
+  }
+  const wakeHere = (queue: string) => wake(queue, "here")
   const alarm = createAlarm(clock, wakeHere)
 
   fanout.subscribe(JOBS_TOPIC, names => {
-    for (const queue of names ?? runners.keys()) runners.get(queue)?.wake("elsewhere")
+    for (const queue of names ?? runners.keys()) wake(queue, "elsewhere")
   })
 
   const enqueued = (jobs: readonly NewJob[]) => {
@@ -56,7 +70,7 @@ const createWakes = (runners: Runners, { fanout, clock, log }: JobsNeeds) => {
       else now.add(queue)
     }
     for (const queue of now) {
-      if (runners.has(queue)) wakeHere(queue)
+      if (runners.has(queue) || deferred.has(queue)) wakeHere(queue)
       else announcer.tell([queue])
     }
   }
@@ -66,28 +80,29 @@ const createWakes = (runners: Runners, { fanout, clock, log }: JobsNeeds) => {
     // Later ones are found by a look in time.
     else if (inMs <= 2 * LOOK_EVERY_MS) alarm.set(queue, at.getTime())
   }
-  return { announcer, alarm, enqueued, expect, wakeHere }
+  return { announcer, alarm, enqueued, expect, wake }
 }
 
 /** What this process does for its queues by the clock. */
 const createRounds = (
   runners: Runners,
+  deferred: Deferred,
   worker: string,
   { database, clock, log }: JobsNeeds,
-  { announcer, expect }: ReturnType<typeof createWakes>,
+  { announcer, expect, wake }: ReturnType<typeof createWakes>,
 ) => {
   const store = jobStore(database.db)
 
   const look = async () => {
     const nowMs = clock.now()
-    const looks = await store.look([...runners.keys()], nowMs)
+    const looks = await store.look([...runners.keys(), ...deferred.keys()], nowMs)
     for (const { queue, isReady, nextAt } of looks) {
-      if (isReady || (nextAt && nextAt.getTime() <= nowMs)) runners.get(queue)?.wake("elsewhere")
+      if (isReady || (nextAt && nextAt.getTime() <= nowMs)) wake(queue, "elsewhere")
       else if (nextAt) expect(queue, nextAt)
     }
     if (!looks[0]?.hasExpired) return
     const freed = await store.reclaim(nowMs)
-    for (const queue of freed) runners.get(queue)?.wake("elsewhere")
+    for (const queue of freed) wake(queue, "elsewhere")
     announcer.tell(freed)
   }
 
@@ -121,12 +136,13 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
   const worker = randomUUID()
   const store = jobStore(db)
   const runners = new Map<string, Runner>()
+  const deferred = new Map<string, () => Promise<void>>()
   const schedules: ScheduleDefinition[] = []
   const timers = new DisposableStack()
   let hasStarted = false
 
-  const wakes = createWakes(runners, needs)
-  const rounds = createRounds(runners, worker, needs, wakes)
+  const wakes = createWakes(runners, deferred, needs)
+  const rounds = createRounds(runners, deferred, worker, needs, wakes)
 
   const enqueue = async (on: Db, given: NewJob | readonly NewJob[], options?: EnqueueOptions) => {
     const jobs = Array.isArray(given) ? (given as readonly NewJob[]) : [given as NewJob]
@@ -136,11 +152,21 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
   }
 
   const add = (queue: Queue) => {
-    if (hasStarted) throw new Error(`${queue.name} is defined after the start`)
-    if (runners.has(queue.name)) throw new Error(`${queue.name} is defined twice`)
+    const { name } = queue
+    if (runners.has(name)) throw new Error(`${name} is defined twice`)
+    // A process that had not loaded its area would never run it.
+    if (hasStarted && !deferred.delete(name)) throw new Error(`${name} is not among the queues of its module`)
     const { expect, announcer } = wakes
-    const overflow = (name: string) => announcer.tell([name])
-    runners.set(queue.name, createRunner(queue, { store, clock, log, worker, expect, overflow }))
+    const overflow = (full: string) => announcer.tell([full])
+    const runner = createRunner(queue, { store, clock, log, worker, expect, overflow })
+    runners.set(name, runner)
+    if (hasStarted) runner.wake("here")
+  }
+
+  const ensureTicks = async (of: readonly ScheduleDefinition[]) => {
+    const ticks = of.flatMap(schedule => firstTick(schedule, new Date(clock.now())) ?? [])
+    await enqueue(db, ticks)
+    for (const { queue, runAt } of ticks) if (runAt) await store.bringForward(queue, runAt)
   }
 
   const jobs: Jobs = {
@@ -150,6 +176,11 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
     schedule(schedule) {
       add(scheduleQueue(schedule, clock, log))
       schedules.push(schedule)
+      if (hasStarted) {
+        ensureTicks([schedule]).catch(error =>
+          log.error({ err: error, schedule: schedule.name }, "a schedule has no next tick"),
+        )
+      }
     },
     dead: deadLetters(database, clock, enqueue),
   }
@@ -165,16 +196,13 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
   })
   metrics.collect(() => jobFigures(db, clock.now(), [...runners.values()]))
 
-  const ensureSchedules = async () => {
-    const ticks = schedules.flatMap(schedule => firstTick(schedule, new Date(clock.now())) ?? [])
-    await enqueue(db, ticks)
-    for (const { queue, runAt } of ticks) if (runAt) await store.bringForward(queue, runAt)
-  }
-
   return {
     jobs,
+    defer(names, load) {
+      for (const name of names) if (!runners.has(name)) deferred.set(name, load)
+    },
     async start() {
-      await ensureSchedules()
+      await ensureTicks(schedules)
       hasStarted = true
       timers.use(clock.every(LOOK_EVERY_MS, rounds.look))
       timers.use(clock.every(BEAT_EVERY_MS, rounds.beat))

@@ -90,12 +90,12 @@ const createMailTaker = ({ intake, replies, name }: Pick<DoorNeeds, "intake" | "
 
   const find = async (address: string): Promise<Found | undefined> => {
     if (address.toLowerCase() === complaints) return null
-    return replies.current()?.isForUs(address) ? { replyTo: address } : intake.recipientOf(address)
+    return (await replies.get())?.isForUs(address) ? { replyTo: address } : intake.recipientOf(address)
   }
 
   const takeAnswer = async (content: Buffer, { replyTo: address }: ReplyTo) => {
     const answer = await readAnswer(content)
-    const verdict = answer && (await replies.current()?.receive({ address, ...answer }))
+    const verdict = answer && (await (await replies.get())?.receive({ address, ...answer }))
     const refused = verdict && refusalOf(verdict)
     if (refused) throw refusal(refused.code, refused.text)
   }

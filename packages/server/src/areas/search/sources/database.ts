@@ -51,7 +51,7 @@ const explain = (error: unknown): unknown => {
 export const readDatabase =
   (tables: Offer<TableReader>): ReadSource =>
   async (source, cursor, signal) => {
-    const reader = tables.current()
+    const reader = await tables.get()
     if (!reader) throw new Error("the databases area has not started")
     const config = source.config as unknown as DatabaseConfig
     const [schema, table] = splitName(config.table)

@@ -37,7 +37,7 @@ const readObject = async (
 export const readStorage =
   (objects: Offer<ObjectReader>): ReadSource =>
   async (source, cursor, signal) => {
-    const reader = objects.current()
+    const reader = await objects.get()
     if (!reader) throw new Error("the storage area has not started")
     const { bucket, prefix } = source.config as unknown as StorageConfig
     const { project_id: projectId } = source

@@ -1,0 +1,19 @@
+import { fileURLToPath } from "node:url"
+import { areas } from "@svc/contract"
+import { runtimeState } from "../../core/workloads/state.ts"
+import { defineModule } from "../../services.ts"
+import { needs } from "./needs.ts"
+
+export const computers = defineModule({
+  name: "computers",
+  title: "Computers",
+  contract: [areas.computers],
+  needs,
+  migrations: { schema: "computers", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  wakes: {
+    atStart: ({ ssh }) => ssh && "ssh clients come to a port of its own",
+    rowsIn: ["computers.computers"],
+  },
+  state: ({ runtime }) => runtimeState(runtime, { running: 0, ssh: false }),
+  load: () => import("./area.ts"),
+})

@@ -1,0 +1,17 @@
+import type { NeedsOf } from "../../services.ts"
+
+/** What the platform hands to this area, and nothing else. */
+export const needs = [
+  "database",
+  "changes",
+  "clock",
+  "log",
+  "jobs",
+  "outbound",
+  "box",
+  "platformEvents",
+  "scheduleTargets",
+  "retryDelayFactor",
+  "functions",
+] as const
+export type Needs = NeedsOf<typeof needs>

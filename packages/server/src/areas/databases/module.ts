@@ -1,0 +1,18 @@
+import { fileURLToPath } from "node:url"
+import { areas } from "@svc/contract"
+import { defineModule } from "../../services.ts"
+import { needs } from "./needs.ts"
+
+export const databases = defineModule({
+  name: "databases",
+  title: "Databases",
+  contract: [areas.databases, areas.sql, areas.schema, areas.advice],
+  needs,
+  migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  wakes: {
+    atStart: () => "clients of the wire protocol come to a port of its own",
+    scheduleTargets: ["sql"],
+  },
+  provides: ["tables"],
+  load: () => import("./area.ts"),
+})

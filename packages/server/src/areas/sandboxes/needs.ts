@@ -1,0 +1,22 @@
+import type { NeedsOf } from "../../services.ts"
+
+/** What the platform hands to this area, and nothing else. */
+export const needs = [
+  "database",
+  "changes",
+  "clock",
+  "keys",
+  "log",
+  "jobs",
+  "box",
+  "meters",
+  "platformEvents",
+  "runtime",
+  "hosts",
+  "images",
+  "sandboxPoolMax",
+  "portUrls",
+  "relay",
+  "stopping",
+] as const
+export type Needs = NeedsOf<typeof needs>

@@ -1,0 +1,13 @@
+import type { NeedsOf } from "../../services.ts"
+
+/** What the platform hands to this area, and nothing else. */
+export const needs = [
+  "database",
+  "changes",
+  "clock",
+  "box",
+  "outbound",
+  "platformEvents",
+  "deliveries",
+] as const
+export type Needs = NeedsOf<typeof needs>

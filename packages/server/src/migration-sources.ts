@@ -1,0 +1,18 @@
+/** The tables of all: of the kernel, of the core, and of each area. */
+import { fileURLToPath } from "node:url"
+import { modules } from "./areas.ts"
+import { coreMigrations, secretsMigrations } from "./core/core.ts"
+import { deliveriesMigrations } from "./core/deliveries/open.ts"
+import type { AreaModule } from "./kernel/area.ts"
+import type { MigrationSource } from "./kernel/db/migrate.ts"
+import type { Services } from "./services.ts"
+
+const kernelMigrations: MigrationSource = {
+  schema: "kernel",
+  folder: fileURLToPath(new URL("kernel/db/migrations", import.meta.url)),
+}
+
+export const migrationSources = (of: readonly AreaModule<Services>[] = modules): MigrationSource[] => [
+  ...[kernelMigrations, coreMigrations, secretsMigrations, deliveriesMigrations],
+  ...of.flatMap(({ migrations }) => migrations ?? []),
+]
