@@ -2,7 +2,8 @@
  * `npm run schemathesis`: requests that schemathesis makes of the OpenAPI document, sent to a server on a fresh data folder
  * that has one thing of every kind, with every check on. A run is bounded by its number of examples; `--examples 100` looks
  * longer, `--phases examples,coverage,fuzzing,stateful` at more kinds of requests, `--seed 7` elsewhere, `--operation kvSet`
- * at one operation.
+ * at one operation. A run over all operations whose phases are examples and coverage fails if an operation reaches no
+ * success and tools/contract/exclusions.ts does not say why. `--minutes 20` bounds fuzzing and stateful runs.
  */
 import { spawn } from "node:child_process"
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -11,6 +12,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { describeExclusions } from "./contract/exclusions.ts"
 import { hasPython, pythonTool } from "./contract/python.ts"
+import { readReached } from "./contract/reached.ts"
 import { startSeededServer } from "./contract/seeds.ts"
 import { renderSettings } from "./contract/settings.ts"
 
@@ -21,6 +23,7 @@ const { values: options } = parseArgs({
     operation: { type: "string", multiple: true, default: [] },
     phases: { type: "string", default: "examples,fuzzing" },
     workers: { type: "string", default: "2" },
+    minutes: { type: "string", default: "60" },
     keep: { type: "string" },
   },
 })
@@ -37,15 +40,22 @@ const main = async (folder: string): Promise<number> => {
   writeFileSync(join(folder, "schemathesis.toml"), renderSettings(server))
   copyFileSync(join(import.meta.dirname, "contract/hooks.py"), join(folder, "hooks.py"))
   process.stdout.write(describeExclusions())
-  return await runIn(folder, [
+  const code = await runIn(folder, [
     "run",
     "openapi.json",
     ...["--url", server.url, "--phases", options.phases, "--checks", "all"],
     ...["--max-examples", options.examples, "--seed", options.seed, "--generation-database", "none"],
+    ...["--max-time", String(Number(options.minutes) * 60)],
     ...["--workers", options.workers, "--no-shrink", "--continue-on-failure", "--request-timeout", "60"],
     ...["--report", "ndjson", "--report-ndjson-path", "events.ndjson"],
     ...options.operation.flatMap(id => ["--include-operation-id", id]),
   ])
+  // Operations without parameters are called by the coverage phase alone.
+  const isWhole = options.operation.length === 0 && /examples.*coverage/.test(options.phases)
+  if (!isWhole) return code
+  const { text, failed } = readReached(join(folder, "reached.json"))
+  process.stdout.write(text)
+  return failed ? 1 : code
 }
 
 if (!hasPython()) {

@@ -9,6 +9,26 @@ export const leftOut: Readonly<Record<string, string>> = {
   computerTerminal: "a WebSocket, whose success is no reply that can be checked",
 }
 
+const stream = (lasts: string) =>
+  `its stream lasts ${lasts}, and one that is found would keep the run waiting`
+const GITHUB = "asks GitHub, which no test may"
+
+/** Operations that are called and reach no success here, and why. */
+export const unreached: Readonly<Record<string, string>> = {
+  streamSupportChatSession: stream("15 minutes"),
+  streamSupportChatSessionAsAgent: stream("15 minutes"),
+  tailTopic: stream("an hour"),
+  streamNotifications: stream("as long as its reader stays"),
+  linkVcsInstallation: GITHUB,
+  unlinkVcsInstallation: GITHUB,
+  createVcsInstallationToken: GITHUB,
+  putVcsCredentials: "the provider's addresses and keys have to be those of an application at GitHub",
+  getVcsCredentials: "nobody can put any without an application at GitHub",
+  deleteVcsCredentials: "nobody can put any without an application at GitHub",
+  receiveVcsEvent: "has to be signed over the very bytes that are sent",
+  sandboxSnapshot: "always 501",
+}
+
 /** Operations that may refuse fields that fit their schema as not valid, because no schema can say it. */
 const beyondSchemas: Readonly<Record<string, string>> = {
   computerGetOrCreateByName: "a name in the body has to be the one in the path",
@@ -50,6 +70,7 @@ export const failuresOf = ({ faults = [] }: Operation): number[] => [
 export const describeExclusions = (): string =>
   [
     ...Object.entries(leftOut).map(([id, why]) => `not called: ${id}: ${why}`),
+    ...Object.entries(unreached).map(([id, why]) => `reaches no success: ${id}: ${why}`),
     ...Object.entries(beyondSchemas).map(([id, why]) => `may refuse what fits its schema: ${id}: ${why}`),
     ...Object.entries(notes).map(([what, why]) => `${what}: ${why}`),
     "",

@@ -1,5 +1,7 @@
 """What `npm run schemathesis` adds to schemathesis."""
 
+import atexit
+import json
 import uuid
 
 import schemathesis
@@ -27,3 +29,19 @@ def refusals_are_declared(ctx, response, case):
     is_postgres = code is not None and len(code) == 5 and "invalid_sql" in allowed
     if response.status_code in (400, 402, 412, 413, 416) and code not in allowed and not is_postgres:
         raise AssertionError(f"refused as {code}, though the request fits the schema")
+
+
+reached = {}
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Counts the replies of each operation by status, for the report of what was reached."""
+    statuses = reached.setdefault(case.operation.definition.raw["operationId"], {})
+    statuses[response.status_code] = statuses.get(response.status_code, 0) + 1
+
+
+@atexit.register
+def write_reached():
+    with open("reached.json", "w") as file:
+        json.dump(reached, file)

@@ -1,13 +1,12 @@
 /** A server on a fresh data folder, with things that the paths of the document can name. */
-import { allOperations, isOurs } from "@svc/contract"
+import { allOperations, isOurs, type Operation } from "@svc/contract"
 import { createSvc, type OperationName } from "@svc/sdk"
 import { renderOpenApi } from "../../packages/server/src/kernel/edges/openapi.ts"
 import { startTestServer } from "../../packages/server/src/testing/database.ts"
 import { everyScope, platform } from "../../packages/server/src/testing/platform.ts"
-import type { SampleWorld } from "../../packages/server/src/testing/sample-world.ts"
-import { samples } from "../../packages/server/src/testing/samples.ts"
 import { watchedFetch } from "../../packages/server/src/testing/watch.ts"
-import { refusalsOf } from "./exclusions.ts"
+import { refusalsOf, unreached } from "./exclusions.ts"
+import { type ReachWorld, reachSample } from "./reach.ts"
 
 export type Input = Readonly<Record<string, unknown>>
 
@@ -16,6 +15,7 @@ export interface SeededServer extends AsyncDisposable {
   readonly document: object
   /** A key of a tenant with every scope, and the cookie of its owner's session. */
   readonly key: string
+  readonly otherKeys: OtherKeys
   readonly session: string
   /** By operationId, a valid input that names things which exist. */
   readonly inputs: ReadonlyMap<string, Input>
@@ -25,39 +25,77 @@ const TENANT = "acme"
 
 const SHARED_HEADERS_AREA = "kv"
 
+interface Parameter {
+  readonly $ref?: string
+  readonly name?: string
+  example?: unknown
+}
+
 interface Rendered extends Record<string, unknown> {
-  parameters?: { readonly $ref?: string }[]
+  parameters?: Parameter[]
+  readonly requestBody?: { readonly content: Record<string, { example?: unknown }> }
 }
 
 interface OpenApi {
   readonly paths: Record<string, Record<string, Rendered>>
-  readonly components: { readonly parameters: Record<string, { schema: object }> }
+  readonly components: {
+    readonly parameters: Record<string, { schema: object }>
+    readonly securitySchemes: Record<string, object>
+  }
 }
 
-const makeInputs = async (world: SampleWorld): Promise<Map<string, Input>> => {
+/** Keys of other callers, by the name of their security scheme in the document. */
+type OtherKeys = Readonly<Record<"operatorKey" | "askerKey", string>>
+
+/** Who sends the operation, where it is not the tenant's own key or person. */
+const otherCallerOf = ({ id }: Operation): keyof OtherKeys | undefined => {
+  if (id === "setOrganizationPlan" || id.endsWith("AsAgent")) return "operatorKey"
+  return id === "getApproval" || id === "cancelApproval" ? "askerKey" : undefined
+}
+
+const makeInputs = async (world: ReachWorld): Promise<Map<string, Input>> => {
   const inputs = new Map<string, Input>()
   for (const operation of allOperations.filter(isOurs)) {
-    const sample = samples[operation.name as OperationName]
-    if (sample) inputs.set(operation.id, await sample(world))
+    const sample = reachSample(operation.name as OperationName)
+    if (sample && !(operation.id in unreached)) inputs.set(operation.id, await sample(world))
   }
   return inputs
 }
 
+/** What the sample says stands in the place of the declaration's example, which names things that nobody made. */
+const exemplify = ({ body, bodyAs }: Operation, rendered: Rendered, input: Input) => {
+  for (const parameter of rendered.parameters ?? []) {
+    const value = parameter.name === undefined ? undefined : input[parameter.name]
+    if (value !== undefined) parameter.example = value
+  }
+  const json = rendered.requestBody?.content["application/json"]
+  if (!json) return
+  const fields = Object.keys(body?.properties ?? {}).filter(name => name in input)
+  json.example =
+    bodyAs === undefined ? Object.fromEntries(fields.map(name => [name, input[name]])) : input[bodyAs]
+}
+
 /**
- * The document with the refusals of each operation's own. Project and Idempotency-Key stay at the operations of one area: the
+ * The document with samples as examples, and with the refusals of each operation's own. Project and Idempotency-Key stay at the operations of one area: the
  * same code reads them before all others, and most requests would be about them.
  */
-const seededDocument = (baseUrl: string, projectId: string): OpenApi => {
+const seededDocument = (baseUrl: string, projectId: string, inputs: ReadonlyMap<string, Input>): OpenApi => {
   const document = structuredClone(renderOpenApi(allOperations, { baseUrl })) as OpenApi
   for (const operation of allOperations.filter(isOurs)) {
     const rendered = document.paths[operation.path]?.[operation.method.toLowerCase()]
     if (!rendered) continue
     rendered["x-svc-refusals"] = refusalsOf(operation)
+    const input = inputs.get(operation.id)
+    if (input) exemplify(operation, rendered, input)
+    const caller = otherCallerOf(operation)
+    if (caller) rendered.security = [{ [caller]: [] }]
     if (operation.area !== SHARED_HEADERS_AREA)
       rendered.parameters = (rendered.parameters ?? []).filter(({ $ref }) => $ref === undefined)
   }
   const { Project } = document.components.parameters
   if (Project) Project.schema = { type: "string", enum: [projectId] }
+  document.components.securitySchemes.operatorKey = { type: "http", scheme: "bearer" }
+  document.components.securitySchemes.askerKey = { type: "http", scheme: "bearer" }
   return document
 }
 
@@ -68,16 +106,36 @@ export const startSeededServer = async (): Promise<SeededServer> => {
   process.env.SVC_TEST_SERVER = postgres.url
   const server = await platform({ after: end => opened.defer(async () => void (await end())) })
   const headers = await server.session(TENANT)
-  const { secret: key } = await server.key(TENANT, everyScope, { organization_reach: true })
+  // The keys are nobody's: who is removed or limited by the run would take theirs along.
+  const unowned = { created_by: null }
+  const { id: keyId, secret: key } = await server.key(TENANT, everyScope, {
+    organization_reach: true,
+    ...unowned,
+  })
+  const asker = await server.key(TENANT, ["kv:write"], { require_approval: true, ...unowned })
+  const operator = await server.key(TENANT, everyScope, {
+    organization_id: server.firstRun?.organization_id ?? "",
+    project_id: null,
+    ...unowned,
+  })
   const person = createSvc({ baseUrl: server.url, fetch: watchedFetch, retries: 0, headers })
   const wide = await server.wide(TENANT, ...everyScope)
-  const inputs = await makeInputs({ platform: server, person, key: server.as(key), wide, tenant: TENANT })
+  const inputs = await makeInputs({
+    platform: server,
+    person,
+    key: server.as(key),
+    wide,
+    tenant: TENANT,
+    askerSecret: asker.secret,
+    keyId,
+  })
   const { projectId } = await server.tenant(TENANT)
   const session = (headers.cookie ?? "").slice("svc_session=".length)
   return {
     url: server.url,
-    document: seededDocument(server.url, projectId),
+    document: seededDocument(server.url, projectId, inputs),
     key,
+    otherKeys: { operatorKey: operator.secret, askerKey: asker.secret },
     session,
     inputs,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -29,7 +29,7 @@ const bindingsOf = ({ id, path }: Operation, input: Input | undefined) =>
     ]
   })
 
-export const renderSettings = ({ url, key, session, inputs }: SeededServer): string => {
+export const renderSettings = ({ url, key, otherKeys, session, inputs }: SeededServer): string => {
   const operations = allOperations.filter(isOurs).map(operation => {
     const bindings = bindingsOf(operation, inputs.get(operation.id))
     const own = [...new Set(refusalsOf(operation).map(code => faultSpec(code).status))]
@@ -55,6 +55,9 @@ with-security-parameters = false
 Origin = ${text(url)}
 [auth.openapi.bearerKey]
 bearer = ${text(key)}
+${Object.entries(otherKeys)
+  .map(([scheme, secret]) => `[auth.openapi.${scheme}]\nbearer = ${text(secret)}`)
+  .join("\n")}
 [auth.openapi.consoleSession]
 api_key = ${text(session)}
 [checks]
@@ -63,7 +66,11 @@ max_response_time = 60
 expected-statuses = ${text([...REFUSALS, ...refusedBesides])}
 [checks.missing_required_header]
 expected-statuses = ${text([...REFUSALS, ...refusedBesides])}
+# Things that earlier requests made belong to them: what is seeded here stays as it is for the operation that it is for.
+[phases.examples]
+extra-data-sources.responses = false
 [phases.coverage]
+extra-data-sources.responses = false
 unexpected-methods = ["QUERY"]
 [dictionaries]
 ${operations.flatMap(({ dictionaries }) => dictionaries).join("\n")}
