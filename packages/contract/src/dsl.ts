@@ -82,6 +82,8 @@ export interface OperationSpec {
     readonly reply?: ReplyKind
     /** Media types of bytes, where they are not `application/octet-stream` alone. */
     readonly requestTypes?: readonly string[]
+    /** A request without a body, and so without its type, is refused. */
+    readonly bytesRequired?: true
     readonly replyTypes?: readonly string[]
   }
   /** What a WebSocket speaks: the name in `Sec-WebSocket-Protocol`. */

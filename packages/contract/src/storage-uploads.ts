@@ -208,7 +208,7 @@ export const uploadOperations = {
     audit: "rollup",
     beyond: true,
     crossOrigin: true,
-    content: { request: "bytes", requestTypes: ["application/offset+octet-stream"] },
+    content: { request: "bytes", requestTypes: ["application/offset+octet-stream"], bytesRequired: true },
     params: UploadId,
     headers: TusPatchHeaders,
     replies: { 204: null },

@@ -102,7 +102,7 @@ const bodyExample = ({ body, bodyAs, example }: Operation): JsonSchema | undefin
 const largest = (bytes: number): string =>
   bytes >= MIB ? `${Math.floor(bytes / MIB)} MiB` : `${bytes} bytes`
 
-/** An absent body counts as an empty object, and where bytes are expected as none of them. */
+/** An absent body counts as an empty object, and where bytes are expected as none of them unless they are required. */
 const needsFields = (body: TSchema): boolean => {
   const {
     required = [],
@@ -121,7 +121,7 @@ export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): ob
   const example = structured ? bodyExample(operation) : undefined
   return {
     description: `At most ${largest(bodyBytesMax)}.`,
-    required: structured && body !== undefined && needsFields(body),
+    required: structured ? body !== undefined && needsFields(body) : content?.bytesRequired === true,
     content: structured
       ? {
           [mediaTypes[kind]]: {
