@@ -147,6 +147,7 @@ export const events = area(
       faults: [
         "missing_scope",
         "topic_not_found",
+        "function_not_found",
         "invalid_webhook_url",
         "missing_parameter",
         "invalid_parameter",
@@ -198,7 +199,13 @@ export const events = area(
         status: T.Optional(OneOf(["active", "disabled"])),
       }),
       replies: { 200: Subscription },
-      faults: ["subscription_not_found", "invalid_webhook_url", "missing_parameter", "invalid_parameter"],
+      faults: [
+        "subscription_not_found",
+        "function_not_found",
+        "invalid_webhook_url",
+        "missing_parameter",
+        "invalid_parameter",
+      ],
     },
     deleteSubscription: {
       beyond: true,
@@ -268,7 +275,7 @@ export const events = area(
       params: T.Object(SubId),
       body: T.Object(replayBody),
       replies: { 200: T.Object({ replayed: T.Integer() }) },
-      faults: ["subscription_not_found", "invalid_parameter"],
+      faults: ["subscription_not_found", "invalid_parameter", "invalid_state_transition"],
     },
     deliveries: {
       id: "listSubscriptionDeliveries",

@@ -158,7 +158,7 @@ export const notifications = area(
       summary: "List the devices of an inbox",
       query: T.Object({ ...Whose, ...pageQuery }),
       replies: { 200: Page(Device) },
-      faults: ["member_not_found", "role_insufficient"],
+      faults: ["member_not_found", "role_insufficient", "organization_reach_required"],
     },
     registerDevice: {
       ...WRITE,
@@ -172,7 +172,13 @@ export const notifications = area(
       query: WhoseQuery,
       body: T.Object(deviceFields),
       replies: { 200: T.Object({ ...Device.properties, vapid_public_key: T.Optional(T.String()) }) },
-      faults: ["member_not_found", "role_insufficient", "invalid_parameter", "missing_parameter"],
+      faults: [
+        "member_not_found",
+        "role_insufficient",
+        "organization_reach_required",
+        "invalid_parameter",
+        "missing_parameter",
+      ],
       example: {
         provider: "webpush",
         name: "Firefox",
@@ -194,7 +200,7 @@ export const notifications = area(
       params: T.Object({ device_id: Id }),
       query: WhoseQuery,
       replies: { 200: Device },
-      faults: ["device_not_found", "member_not_found", "role_insufficient"],
+      faults: ["device_not_found", "member_not_found", "role_insufficient", "organization_reach_required"],
     },
     webPushKey: {
       ...READ,
@@ -216,7 +222,7 @@ export const notifications = area(
       summary: "Show what a recipient wants to get",
       query: WhoseQuery,
       replies: { 200: Preferences },
-      faults: ["member_not_found", "role_insufficient"],
+      faults: ["member_not_found", "role_insufficient", "organization_reach_required"],
     },
     updatePreferences: {
       ...WRITE,
@@ -228,7 +234,13 @@ export const notifications = area(
       query: WhoseQuery,
       body: T.Object(preferenceFields),
       replies: { 200: Preferences },
-      faults: ["member_not_found", "role_insufficient", "invalid_parameter", "not_implemented"],
+      faults: [
+        "member_not_found",
+        "role_insufficient",
+        "organization_reach_required",
+        "invalid_parameter",
+        "not_implemented",
+      ],
       example: {
         categories: { builds: { push: false }, marketing: false },
         quiet_hours: { start: "22:00", end: "07:00", timezone: "Europe/Berlin" },

@@ -1,10 +1,18 @@
 /** Every reply that a test sees is held against the contract, and its status noted for the ledger of gaps. */
 import assert from "node:assert/strict"
 import { appendFileSync } from "node:fs"
-import { allOperations, faultCodes, faults, isList, type Operation, wireCode } from "@svc/contract"
+import {
+  allOperations,
+  faultCodes,
+  faults,
+  impliedFaults,
+  isList,
+  type Operation,
+  transportFaults,
+  wireCode,
+} from "@svc/contract"
 import { Ajv } from "ajv"
 import addFormats from "ajv-formats"
-import { impliedStatuses } from "../kernel/edges/openapi.ts"
 
 const LEDGER_VARIABLE = "SVC_TEST_LEDGER"
 
@@ -50,14 +58,29 @@ const check = (schema: object, value: unknown, where: string) => {
   assert.ok(validate(value), `${where}: the reply is not as declared: ${ajv.errorsText(validate.errors)}`)
 }
 
+const SQLSTATE = /^[0-9A-Z]{5}$/
+
+/** The codes with which the operation may refuse by that status. */
+const refusalsAt = (operation: Operation, status: number): string[] =>
+  [...(operation.faults ?? []), ...impliedFaults(operation), ...transportFaults]
+    .filter(code => faults[code].status === status)
+    .map(wireCode)
+
 const checkReply = (operation: Operation, status: number, body: unknown) => {
   const where = `${operation.name} ${status}`
   if (status >= 400) {
     check(errorSchemaOf(operation), body, where)
+    const codes = refusalsAt(operation, status)
     assert.ok(
-      impliedStatuses(operation).has(status) ||
-        operation.faults?.some(code => faults[code].status === status),
+      codes.length > 0,
       `${where}: answers a status that it does not declare; add the fault to its declaration`,
+    )
+    const { code } = body as { code: string }
+    // To Neon's driver PostgreSQL's own codes are told.
+    const isSqlState = operation.name === "sql.neonQuery" && SQLSTATE.test(code)
+    assert.ok(
+      isSqlState || codes.includes(code),
+      `${where}: answers the code ${code}, which it does not declare for that status; add the fault to its declaration`,
     )
     return
   }
