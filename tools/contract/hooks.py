@@ -11,9 +11,19 @@ KEY = "Idempotency-Key"
 schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
 
 
+STREAM_SECONDS_MAX = 3
+
+
+def is_stream(case):
+    replies = case.operation.definition.raw.get("responses", {}).values()
+    return any("text/event-stream" in reply.get("content", {}) for reply in replies)
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Each request is an act of its own: a key that two acts share is refused, as it has to be."""
+    """Streams are heard for a while. Each request is an act of its own: a key that two acts share is refused."""
+    if is_stream(case):
+        kwargs["timeout"] = STREAM_SECONDS_MAX
     if case.headers and case.headers.get(KEY):
         case.headers[KEY] = str(uuid.uuid4())
 

@@ -61,6 +61,7 @@ export const approvals = area(
       beyond: true,
       query: T.Object({ ...pageQuery, status: T.Optional(ApprovalStatus) }),
       replies: { 200: Page(Approval) },
+      faults: ["role_insufficient"],
     },
     get: {
       id: "getApproval",
@@ -71,7 +72,7 @@ export const approvals = area(
       beyond: true,
       params: ApprovalId,
       replies: { 200: Approval },
-      faults: ["approval_not_found"],
+      faults: ["approval_not_found", "role_insufficient"],
     },
     approve: {
       id: "approveApproval",

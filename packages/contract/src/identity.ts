@@ -77,6 +77,7 @@ export const identity = area(
       belongs: "caller",
       project: "optional",
       replies: { 200: Me },
+      faults: ["role_insufficient"],
     },
     services: {
       id: "getServicesStatus",

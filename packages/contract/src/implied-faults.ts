@@ -39,21 +39,30 @@ export const isReplayed = (operation: Operation): boolean =>
 
 const when = (condition: boolean, ...codes: FaultCode[]): FaultCode[] => (condition ? codes : [])
 
+/** Whether a body is read as JSON: also one that is sent where none is declared, to be refused by what it holds. */
+const readsJson = ({ method, body, content }: Operation): boolean =>
+  body !== undefined || (method !== "GET" && method !== "HEAD" && (content?.request ?? "json") === "json")
+
 /** 400. Every operation refuses query fields that it does not declare, so every operation has one. */
 const badInput = (operation: Operation): FaultCode[] => [
   "validation_failed",
   "header_duplicated",
   ...when(operation.params !== undefined, "uri_invalid"),
-  ...when(operation.body !== undefined, "invalid_json", "json_too_deep"),
+  ...when(readsJson(operation), "invalid_json", "json_too_deep"),
   ...when(operation.project !== "none", "invalid_request", operation.refusals.project),
   ...when(isReplayed(operation), "idempotency_key_invalid", "idempotency_key_mismatch"),
 ]
+
+/** A person may be signed in and belong to no organization: nobody else reaches what asks for no scope without one. */
+const actsInOrganization = ({ scope, belongs }: Operation): boolean =>
+  (scope === "session" || scope === "any") && (belongs === "project" || belongs === "organization")
 
 const notPermitted = (operation: Operation): FaultCode[] => [
   "ip_not_allowed",
   "tenant_mismatch",
   ...when(operation.scope !== "publishable", "publishable_key_not_allowed"),
   ...when(operation.scope === "session", operation.refusals.session),
+  ...when(actsInOrganization(operation), "role_insufficient"),
   ...when(isScoped(operation), "missing_scope"),
   ...when(operation.project !== "none", "project_not_in_organization"),
   ...when(takesOrganization(operation), "organization_reach_required"),
