@@ -168,7 +168,7 @@ const templates = {
     effect: "destroy",
     params: ById,
     replies: { 200: T.Object({ id: Id, deleted: T.Boolean() }) },
-    faults: ["template_not_found"],
+    faults: ["template_not_found", "organization_reach_required"],
   },
   previewTemplate: {
     id: "previewEmailTemplate",
