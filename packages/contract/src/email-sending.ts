@@ -157,7 +157,13 @@ const templates = {
     body: T.Object(templateBody, eitherOr(atLeastOne("html", "mjml"))),
     bodyBytesMax: 8 * MIB,
     replies: { 200: Template },
-    faults: ["template_not_found", "invalid_parameter", "missing_parameter", "name_taken"],
+    faults: [
+      "template_not_found",
+      "invalid_parameter",
+      "missing_parameter",
+      "name_taken",
+      "organization_reach_required",
+    ],
     example: { name: "welcome", subject: "Hi {{ name }}", html: "<p>Hello {{ name }}</p>" },
   },
   deleteTemplate: {
