@@ -1,6 +1,9 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
+import { plans } from "@svc/contract"
 import { refused } from "../../core/accounts/testing/people.ts"
+import { createTestClock } from "../../testing/clock.ts"
+import { createQuota } from "./quota.ts"
 import { storageWorld } from "./testing/world.ts"
 
 const GB = 1024 ** 3
@@ -70,4 +73,27 @@ test("uploads at the same time do not share the last bytes of a plan", async t =
     Array.from({ length: 8 }, (_, index) => put(`same-time-${index}`, "1234567890")),
   )
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 2)
+})
+
+test("what is stored while usage is looked up counts, though the answer is from before", async () => {
+  const limit = (plans.free.included.storage_gb ?? 0) * 1024 ** 3
+  const answers: PromiseWithResolvers<number>[] = []
+  const bytesOf = () => {
+    const answer = Promise.withResolvers<number>()
+    answers.push(answer)
+    return answer.promise
+  }
+  const quota = createQuota({ bytesOf }, createTestClock())
+  const organization = { id: "one", name: "one", plan: "free", requestsPerSecond: 1 } as const
+  const held = quota.hold(organization, 10)
+  const admitted = quota.admit(organization, 10)
+  held.stored()
+  answers[0]?.resolve(limit - 20)
+  assert.equal(await admitted, 10)
+
+  quota.hold(organization, 10).stored()
+  const refusal = assert.rejects(quota.admit(organization, 10), { code: "plan_limit_reached" })
+  await Promise.resolve()
+  answers[1]?.resolve(limit)
+  await refusal
 })

@@ -41,12 +41,20 @@ interface Known {
 export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock): Quota => {
   const known = createBoundedCache<Known>(CACHED_MAX)
   const held = new Map<string, number>()
+  const lookingUp = new Set<{ readonly organizationId: string; storedMeanwhile: number }>()
 
   const lookUp = async (organizationId: string): Promise<Known> => {
-    const bytes = await buckets.bytesOf(organizationId)
-    const fresh = { bytes, untilMs: clock.now() + FRESH_MS }
-    known.set(organizationId, fresh)
-    return fresh
+    const look = { organizationId, storedMeanwhile: 0 }
+    lookingUp.add(look)
+    try {
+      const counted = await buckets.bytesOf(organizationId)
+      // The answer may be from before they were on record. Counted twice they are too many until the next look; never too few.
+      const fresh = { bytes: counted + look.storedMeanwhile, untilMs: clock.now() + FRESH_MS }
+      known.set(organizationId, fresh)
+      return fresh
+    } finally {
+      lookingUp.delete(look)
+    }
   }
 
   const usageOf = (organizationId: string): Known | Promise<Known> => {
@@ -89,6 +97,7 @@ export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock)
           addHeld(id, -bytes)
           const found = known.get(id)
           if (found) found.bytes += bytes
+          for (const look of lookingUp) if (look.organizationId === id) look.storedMeanwhile += bytes
         },
         dropped: () => addHeld(id, -bytes),
       }
