@@ -75,25 +75,30 @@ test("uploads at the same time do not share the last bytes of a plan", async t =
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 2)
 })
 
-test("what is stored while usage is looked up counts, though the answer is from before", async () => {
-  const limit = (plans.free.included.storage_gb ?? 0) * 1024 ** 3
-  const answers: PromiseWithResolvers<number>[] = []
-  const bytesOf = () => {
-    const answer = Promise.withResolvers<number>()
-    answers.push(answer)
-    return answer.promise
+test("what is stored while usage is looked up counts once, whether the answer has it or not", async () => {
+  const limit = (plans.free.included.storage_gb ?? 0) * GB
+  const organization = { id: "one", name: "one", plan: "free", requestsPerSecond: 1 } as const
+  for (const firstAnswer of [limit - 20, limit - 10]) {
+    const first = Promise.withResolvers<number>()
+    const answers = [first.promise]
+    const bytesOf = () => answers.shift() ?? Promise.resolve(limit - 10)
+    const quota = createQuota({ bytesOf }, createTestClock())
+    const held = quota.hold(organization, 10)
+    const admitted = quota.admit(organization, 10)
+    held.stored()
+    first.resolve(firstAnswer)
+    assert.equal(await admitted, 10)
+    await assert.rejects(quota.admit(organization, 11), { code: "plan_limit_reached" })
+  }
+})
+
+test("what is stored during every look at usage still counts", async () => {
+  const limit = (plans.free.included.storage_gb ?? 0) * GB
+  const organization = { id: "one", name: "one", plan: "free", requestsPerSecond: 1 } as const
+  const bytesOf = async () => {
+    quota.hold(organization, 10).stored()
+    return limit - 10
   }
   const quota = createQuota({ bytesOf }, createTestClock())
-  const organization = { id: "one", name: "one", plan: "free", requestsPerSecond: 1 } as const
-  const held = quota.hold(organization, 10)
-  const admitted = quota.admit(organization, 10)
-  held.stored()
-  answers[0]?.resolve(limit - 20)
-  assert.equal(await admitted, 10)
-
-  quota.hold(organization, 10).stored()
-  const refusal = assert.rejects(quota.admit(organization, 10), { code: "plan_limit_reached" })
-  await Promise.resolve()
-  answers[1]?.resolve(limit)
-  await refusal
+  await assert.rejects(quota.admit(organization, 1), { code: "plan_limit_reached" })
 })
