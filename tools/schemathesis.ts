@@ -3,8 +3,8 @@
  * that has one thing of every kind, with every check on. A run is bounded by its number of examples; `--examples 100` looks
  * longer, `--phases examples,coverage,fuzzing,stateful` at more kinds of requests, `--seed 7` elsewhere, `--operation kvSet`
  * at one operation. A run over all operations whose phases are examples and coverage fails if an operation reaches no
- * success and tools/contract/exclusions.ts does not say why. With `--minutes 20` fuzzing and stateful runs begin again until
- * that is over.
+ * success and tools/contract/exclusions.ts does not say why. `--minutes 20` repeats fuzzing and stateful runs until 20
+ * minutes have passed.
  */
 import { spawn } from "node:child_process"
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"

@@ -7,11 +7,9 @@ import uuid
 import schemathesis
 
 KEY = "Idempotency-Key"
+STREAM_SECONDS_MAX = 3
 
 schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
-
-
-STREAM_SECONDS_MAX = 3
 
 
 def is_stream(case):
@@ -21,7 +19,7 @@ def is_stream(case):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Streams are heard for a while. Each request is an act of its own: a key that two acts share is refused."""
+    """A stream may have no end and is read for some seconds. Each request is an act of its own: a key that two acts share is refused."""
     if is_stream(case):
         kwargs["timeout"] = STREAM_SECONDS_MAX
     if case.headers and case.headers.get(KEY):

@@ -58,6 +58,20 @@ test("scope, session, project and body each imply the refusal that checks them",
   assert.ok(!impliedFaults(declare({})).includes("invalid_json"))
 })
 
+test("a body that is sent where none is declared is refused as one that is no JSON", () => {
+  for (const method of ["POST", "PUT", "PATCH", "DELETE"] as const)
+    assert.ok(
+      impliedFaults(declare({ http: `${method} /v1/things`, effect: "write" })).includes("invalid_json"),
+    )
+})
+
+test("a person of no organization is refused where no scope is asked for, and nobody else is by this", () => {
+  for (const scope of ["any", "session"] as const)
+    assert.ok(impliedFaults(declare({ scope })).includes("role_insufficient"), scope)
+  assert.ok(!impliedFaults(declare({ scope: "any", belongs: "caller" })).includes("role_insufficient"))
+  assert.ok(!impliedFaults(declare({ scope: "kv:read" })).includes("role_insufficient"))
+})
+
 test("an area's own wording of a refusal is the one implied", () => {
   const { revoke } = area(
     "things",

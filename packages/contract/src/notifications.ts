@@ -15,6 +15,9 @@ import {
 } from "./notifications-fields.ts"
 import { Id, LastEvent, Page, pageQuery, Time } from "./types.ts"
 
+/** Of the operations that may name another inbox. */
+const WHOSE_FAULTS = ["member_not_found", "role_insufficient", "organization_reach_required"] as const
+
 const WhoseQuery = T.Object(Whose)
 const Named = T.Object({ id: Id })
 
@@ -158,7 +161,7 @@ export const notifications = area(
       summary: "List the devices of an inbox",
       query: T.Object({ ...Whose, ...pageQuery }),
       replies: { 200: Page(Device) },
-      faults: ["member_not_found", "role_insufficient", "organization_reach_required"],
+      faults: [...WHOSE_FAULTS],
     },
     registerDevice: {
       ...WRITE,
@@ -172,13 +175,7 @@ export const notifications = area(
       query: WhoseQuery,
       body: T.Object(deviceFields),
       replies: { 200: T.Object({ ...Device.properties, vapid_public_key: T.Optional(T.String()) }) },
-      faults: [
-        "member_not_found",
-        "role_insufficient",
-        "organization_reach_required",
-        "invalid_parameter",
-        "missing_parameter",
-      ],
+      faults: [...WHOSE_FAULTS, "invalid_parameter", "missing_parameter"],
       example: {
         provider: "webpush",
         name: "Firefox",
@@ -200,7 +197,7 @@ export const notifications = area(
       params: T.Object({ device_id: Id }),
       query: WhoseQuery,
       replies: { 200: Device },
-      faults: ["device_not_found", "member_not_found", "role_insufficient", "organization_reach_required"],
+      faults: ["device_not_found", ...WHOSE_FAULTS],
     },
     webPushKey: {
       ...READ,
@@ -222,7 +219,7 @@ export const notifications = area(
       summary: "Show what a recipient wants to get",
       query: WhoseQuery,
       replies: { 200: Preferences },
-      faults: ["member_not_found", "role_insufficient", "organization_reach_required"],
+      faults: [...WHOSE_FAULTS],
     },
     updatePreferences: {
       ...WRITE,
@@ -234,13 +231,7 @@ export const notifications = area(
       query: WhoseQuery,
       body: T.Object(preferenceFields),
       replies: { 200: Preferences },
-      faults: [
-        "member_not_found",
-        "role_insufficient",
-        "organization_reach_required",
-        "invalid_parameter",
-        "not_implemented",
-      ],
+      faults: [...WHOSE_FAULTS, "invalid_parameter", "not_implemented"],
       example: {
         categories: { builds: { push: false }, marketing: false },
         quiet_hours: { start: "22:00", end: "07:00", timezone: "Europe/Berlin" },
