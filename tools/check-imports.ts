@@ -30,7 +30,7 @@ const places: readonly Place[] = [
   {
     name: "platform",
     files: s(
-      "(platform|areas|engines|main|migration-sources|doctor|runtime-options|run|services|setting|settings|settings-databases|settings-messaging|settings-workloads|config|config-parsers)\\.ts$",
+      "(platform|areas|drivers|engines|ssh-listener|start|main|migration-sources|doctor|runtime-options|run|services|setting|settings|settings-databases|settings-messaging|settings-workloads|config|config-parsers)\\.ts$",
     ),
     may: [s("")],
     packages: [any],

@@ -16,8 +16,7 @@ import { storage } from "./areas/storage/module.ts"
 import { support } from "./areas/support/module.ts"
 import { vectors } from "./areas/vectors/module.ts"
 import { webhooks } from "./areas/webhooks/module.ts"
-import type { AreaModule } from "./kernel/area.ts"
-import type { Services } from "./services.ts"
+import type { Module } from "./services.ts"
 
 /** The areas that the core serves itself. */
 export const coreAreas = [
@@ -29,7 +28,7 @@ export const coreAreas = [
   contract.approvals,
 ]
 
-export const modules: readonly AreaModule<Services>[] = [
+export const modules: readonly Module[] = [
   computers,
   cron,
   databases,

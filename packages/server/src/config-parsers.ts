@@ -31,8 +31,8 @@ export const domainName = (text: string | undefined): string | undefined => {
   return name
 }
 
-/** A port, or `off` for a door that stays shut. */
-export const doorPort = (text: string | undefined): number | "off" | undefined =>
+/** A port, or `off` for one where nothing listens. */
+export const portOrOff = (text: string | undefined): number | "off" | undefined =>
   text === "off" ? text : port(text)
 
 /** A number over 0, up to 1. */

@@ -3,16 +3,15 @@ import { fileURLToPath } from "node:url"
 import { modules } from "./areas.ts"
 import { coreMigrations, secretsMigrations } from "./core/core.ts"
 import { deliveriesMigrations } from "./core/deliveries/open.ts"
-import type { AreaModule } from "./kernel/area.ts"
 import type { MigrationSource } from "./kernel/db/migrate.ts"
-import type { Services } from "./services.ts"
+import type { Module } from "./services.ts"
 
 const kernelMigrations: MigrationSource = {
   schema: "kernel",
   folder: fileURLToPath(new URL("kernel/db/migrations", import.meta.url)),
 }
 
-export const migrationSources = (of: readonly AreaModule<Services>[] = modules): MigrationSource[] => [
+export const migrationSources = (of: readonly Module[] = modules): MigrationSource[] => [
   ...[kernelMigrations, coreMigrations, secretsMigrations, deliveriesMigrations],
   ...of.flatMap(({ migrations }) => migrations ?? []),
 ]

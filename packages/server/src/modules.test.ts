@@ -5,8 +5,8 @@ import { modules } from "./areas.ts"
 import { platform } from "./testing/platform.ts"
 import { until } from "./testing/process.ts"
 
-/** They have ports of their own, which must listen before anybody comes. */
-const AT_START = ["computers", "databases"]
+/** It has a port of its own, which must listen before anybody comes. */
+const AT_START = ["databases"]
 const MINUTE_MS = 60_000
 
 const everyMinute = {
@@ -15,7 +15,7 @@ const everyMinute = {
   target: { type: "http", url: "https://example.com/" },
 } as const
 
-test("a start loads no area but those with a port of their own, and a call loads the one that it is for", async t => {
+test("a start loads no area but the one with a port of its own, and a call loads the one that it is for", async t => {
   const p = await platform(t)
   assert.deepEqual(p.loadedAreas(), AT_START)
 

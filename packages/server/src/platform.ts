@@ -7,26 +7,21 @@ import { type Config, configAt, PASSWORD_HASHES_MAX, type Settings } from "./con
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
 import { openDeliveries } from "./core/deliveries/open.ts"
+import { createDrivers } from "./core/drivers.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
-import { createHosts } from "./core/hosts/hosts.ts"
-import { openImages } from "./core/images/images.ts"
 import { type Modules, openModules } from "./core/modules.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
+import { driverOpeners } from "./drivers.ts"
 import {
   type Engines,
-  imageSettings,
   mailSettings,
   mayReach,
   openEngines,
   openMail,
   portUrls,
   postgresSettings,
-  pushTransport,
-  type Start,
   s3Domain,
-  sshSettings,
 } from "./engines.ts"
-import type { AreaModule } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database } from "./kernel/db/database.ts"
@@ -45,28 +40,30 @@ import { createOutbound } from "./kernel/outbound/open.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
+import type { Accept } from "./kernel/tcp-listener.ts"
 import { createUnroutedCounter } from "./kernel/unrouted.ts"
 import { createDns } from "./ports/dns/resolver.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
-import { openGit } from "./ports/git/index.ts"
-import { openPush } from "./ports/push/index.ts"
 import type {
+  Drivers,
   FunctionCaller,
   MailReplies,
+  Module,
   ObjectReader,
   PushBuilder,
-  Services,
   TableReader,
 } from "./services.ts"
+import { openSshListener } from "./ssh-listener.ts"
+import type { Start } from "./start.ts"
 
 /** What tests put in the place of the platform's own. */
 export interface Overrides {
   readonly clock?: Clock
   readonly log?: Logger
   /** Areas beside the platform's own. */
-  readonly areas?: readonly AreaModule<Services>[]
+  readonly areas?: readonly Module[]
   /** The platform's own, in another order. */
-  readonly ownAreas?: readonly AreaModule<Services>[]
+  readonly ownAreas?: readonly Module[]
   /** Where the data directories that new tenant databases are copied from are kept; making one takes a second. */
   readonly templatesDir?: string | undefined
   readonly passwords?: Passwords
@@ -92,8 +89,7 @@ const PRUNE_EVERY_MS = 3_600_000
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async (start: Start, engines: Engines) => {
   const { config, clock, log, modules, passwords, opened } = start
-  const { database, keysDatabase, changes, fanout, engine, kv, blob, vectors, runtime, search } = engines
-  const { masterKey, secrets } = engines
+  const { database, keysDatabase, changes, fanout, masterKey, secrets } = engines
   const limits = createLimits(config)
   let inProcess: InProcessCaller | undefined
 
@@ -114,7 +110,6 @@ const assemble = async (start: Start, engines: Engines) => {
   const { box, atRest, tenantKeys, meters, platformEvents } = core
   const metrics = opened.use(createMetrics())
   const outbound = opened.use(createOutbound(config, metrics))
-  const push = opened.use(openPush({ ...pushTransport(outbound), clock }))
   const stopping = new AbortController()
   const relay = opened.use(createRelay({ masterKey, clock, log, stopping: stopping.signal }))
   const work = opened.use(openJobs({ database, fanout, clock, log, metrics }))
@@ -128,24 +123,14 @@ const assemble = async (start: Start, engines: Engines) => {
     }),
   )
   const { deliveries } = sending
-  const host = opened.use(await openHost({ config, database, runtime, clock, log }))
-  const imageNeeds = { ...imageSettings(config), outbound, clock, log, stopping: stopping.signal }
-  const images = opened.use(await openImages(imageNeeds))
+  const driverNeeds = { database, outbound, stopping: stopping.signal, settled: () => areas.settled() }
+  const drivers = opened.use(createDrivers<Drivers>(driverOpeners(start, driverNeeds)))
+  const sshClients = createOffer<Accept>()
   const services = {
     ...{ database, changes, fanout, clock, log, box, atRest, tenantKeys, meters, metrics, jobs },
-    ...{
-      kv,
-      blob,
-      vectors,
-      engine,
-      runtime,
-      images,
-      hosts: host.hosts,
-      sandboxPoolMax: config.sandboxPoolMax,
-    },
-    ...{ accessKeys: core.signatures, outbound, deliveries, push, stopping: stopping.signal },
-    ...{ search, tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
-    ...{ git: openGit({ http: outbound, now: clock.now, baseUrls: gitUrls(config) }) },
+    sandboxPoolMax: config.sandboxPoolMax,
+    ...{ accessKeys: core.signatures, outbound, deliveries, stopping: stopping.signal },
+    ...{ tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     pushes: createOffer<PushBuilder>(),
     functions: createOffer<FunctionCaller>(),
     functionsDir: join(config.dataDir, "functions"),
@@ -156,7 +141,8 @@ const assemble = async (start: Start, engines: Engines) => {
     scheduleTargets: createScheduleTargets(),
     retryDelayFactor: config.retryDelayFactor,
     postgres: postgresSettings(config, masterKey),
-    ssh: sshSettings(config, masterKey),
+    ssh: await openSshListener({ config, masterKey, log, clients: sshClients }, opened),
+    sshClients,
     portUrls: portUrls(config, masterKey),
     s3Domain: s3Domain(config),
     relay,
@@ -175,7 +161,7 @@ const assemble = async (start: Start, engines: Engines) => {
         ? undefined
         : { baseUrl: config.aiUrl, key: config.aiKey, model: config.aiModel },
   }
-  const areas: Modules = opened.use(openModules<Services>(modules, services, work.defer))
+  const areas: Modules = opened.use(openModules(modules, services, drivers.open, work.defer))
 
   const operations = [...core.operations, ...areas.operations]
   const replays = createReplays(database.db)
@@ -199,20 +185,10 @@ const assemble = async (start: Start, engines: Engines) => {
     work,
     stopping,
     sending,
-    host,
+    drivers,
     relay,
   }
 }
-
-const openHost = ({
-  config,
-  ...needs
-}: Pick<Start, "config" | "clock" | "log"> & Pick<Engines, "database" | "runtime">) =>
-  createHosts({
-    ...needs,
-    ...{ dataDir: config.dataDir, url: config.peerUrl },
-    capacity: { memoryBytes: config.workloadMemoryMb * 2 ** 20, workloadsMax: config.workloadsMax },
-  })
 
 type Assembled = Awaited<ReturnType<typeof assemble>>
 
@@ -271,11 +247,10 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
   const { database } = engines
   const { inProcess } = assembled
   const made = await firstRun({ config, database, passwords, now: new Date(clock.now()) })
+  await assembled.drivers.start()
   await assembled.areas.start()
   await serve(start, engines, assembled, listener)
   await assembled.areas.resume()
-  // Not before the areas have said which of them are theirs.
-  opened.use(assembled.host.removeLeftovers())
 
   const resources = opened.move()
   return {
@@ -292,10 +267,6 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
 /** Where this process itself is reached, whatever stands in front of it. */
 const addressOf = ({ host, port }: Config): string =>
   `http://${isIPv6(host) ? `[${host}]` : host}:${port}`.replace(/\/\/(0\.0\.0\.0|\[::\])/, "//localhost")
-
-const gitUrls = ({ githubUrl, gitlabUrl, bitbucketUrl, giteaUrl }: Config) => ({
-  ...{ github: githubUrl, gitlab: gitlabUrl, bitbucket: bitbucketUrl, gitea: giteaUrl },
-})
 
 /** Pages of these origins are our own. */
 const ownOrigins = (config: Config): ReadonlySet<string> =>

@@ -1,4 +1,4 @@
-/** Everything that an area may ask for by name in the `needs` of its module. */
+/** Everything that an area may ask for by name in the `needs` of its module: services and drivers. */
 import type { KeyObject } from "node:crypto"
 import type { Readable } from "node:stream"
 
@@ -26,6 +26,7 @@ import type { MetricSources } from "./kernel/metrics.ts"
 import type { Audit } from "./kernel/needs.ts"
 import type { Offer } from "./kernel/offer.ts"
 import type { Outbound } from "./kernel/outbound/outbound.ts"
+import type { Accept } from "./kernel/tcp-listener.ts"
 import type { BlobPort } from "./ports/blob/port.ts"
 import type { DnsPort } from "./ports/dns/port.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
@@ -61,11 +62,10 @@ export interface PostgresSettings {
 
 /** How computers are reached by ssh. */
 export interface SshSettings {
-  readonly bindHost: string
-  /** 0: any that is free. */
-  readonly bindPort: number
   /** In records. */
   readonly host: string
+  /** Where this process listens. */
+  readonly port: number
   /** Ed25519, the same for all processes of an installation. */
   readonly hostKey: KeyObject
 }
@@ -79,7 +79,7 @@ export interface MailSettings {
   /** What their tracking names are aliases of. */
   readonly trackingHost: string
   /** Where bounces and complaints are taken; port 0: any that is free. */
-  readonly door: { readonly host: string; readonly port: number } | undefined
+  readonly listenOn: { readonly host: string; readonly port: number } | undefined
 }
 
 /** A server that speaks OpenAI's chat completions. */
@@ -198,10 +198,10 @@ export interface SupportSettings {
   readonly email: string | undefined
 }
 
-/** A mail that was sent to an address of ours. Automatic ones (RFC 3834) are the door's to refuse. */
+/** A mail that was sent to an address of ours. Automatic ones (RFC 3834) are refused before. */
 export interface MailReply {
   readonly address: string
-  /** The address in `From`, as the door has checked it. */
+  /** The address in `From`. */
   readonly from: string
   readonly text: string
   /** Message-ID: the same mail is taken once. */
@@ -229,17 +229,6 @@ export interface Services {
   readonly database: Database
   readonly clock: Clock
   readonly log: Logger
-  readonly kv: KvPort
-  readonly vectors: VectorIndexPort
-  readonly blob: BlobPort
-  readonly engine: EnginePort
-  /** Runs code of tenants. */
-  readonly runtime: RuntimePort
-  readonly search: SearchPort
-  /** What workloads begin with beside the machine's own programs. */
-  readonly images: Images
-  /** Where workloads are placed, and what room is left for them. */
-  readonly hosts: Hosts
   /** Sandboxes that may be kept started for the next who asks. */
   readonly sandboxPoolMax: number
   /** URLs of their ports; undefined where no domain leads here. */
@@ -256,8 +245,6 @@ export interface Services {
   readonly functions: Offer<FunctionCaller>
   /** Where this process keeps the code of functions that run in it. */
   readonly functionsDir: string
-  /** What repositories are asked and heard by. */
-  readonly git: GitPort
   /** Who builds what was pushed. */
   readonly pushes: Offer<PushBuilder>
   readonly changes: Changes
@@ -280,8 +267,6 @@ export interface Services {
   readonly metrics: MetricSources
   /** Requests URLs that users give, and the only way to. */
   readonly outbound: Outbound
-  /** Takes messages to browsers and phones. */
-  readonly push: PushPort
   /** Aborts when the platform begins to stop: what would otherwise last must end. */
   readonly stopping: AbortSignal
   readonly jobs: Jobs
@@ -298,21 +283,47 @@ export interface Services {
   readonly postgres: PostgresSettings
   /** Undefined where it is off. */
   readonly ssh: SshSettings | undefined
+  /** Who serves the clients that come to it: the computers area. */
+  readonly sshClients: Offer<Accept>
   /** For what happens outside of calls. */
   readonly audit: Pick<Audit, "append">
   readonly dns: DnsPort
   readonly mail: MailSettings
   readonly support: SupportSettings
-  /** What the support area does with mails that the door takes. */
+  /** What the support area does with mails that arrive. */
   readonly mailReplies: Offer<MailReplies>
   /** Undefined where none is configured. */
   readonly ai: AiUpstream | undefined
 }
 
+/** What is opened with the first area that needs it. */
+export interface Drivers {
+  readonly kv: KvPort
+  readonly vectors: VectorIndexPort
+  readonly blob: BlobPort
+  readonly engine: EnginePort
+  readonly search: SearchPort
+  /** Runs code of tenants. */
+  readonly runtime: RuntimePort
+  /** What workloads begin with beside the machine's own programs. */
+  readonly images: Images
+  /** Where workloads are placed, and what room is left for them. */
+  readonly hosts: Hosts
+  /** What repositories are asked and heard by. */
+  readonly git: GitPort
+  /** Takes messages to browsers and phones. */
+  readonly push: PushPort
+}
+
+export type Module = AreaModule<Services, Drivers>
+
 /** What a module that names these needs gives its area. */
-export type NeedsOf<Names extends readonly (keyof Services)[]> = Pick<Services, Names[number]>
+export type NeedsOf<Names extends readonly (keyof (Services & Drivers))[]> = Pick<
+  Services & Drivers,
+  Names[number]
+>
 
 /** Types a module by the needs it lists, and by nothing else. */
-export const defineModule = <const Need extends keyof Services>(
-  module: AreaModule<Services, Need>,
-): AreaModule<Services> => module as unknown as AreaModule<Services>
+export const defineModule = <const Need extends keyof (Services & Drivers)>(
+  module: AreaModule<Services, Drivers, Need>,
+): Module => module as unknown as Module

@@ -3,9 +3,9 @@ import { totalmem } from "node:os"
 import {
   dockerHost,
   domainName,
-  doorPort,
   integer,
   optional,
+  portOrOff,
   registries,
   url,
   word,
@@ -155,7 +155,7 @@ export const workloadSettings = {
     variable: "SVC_SSH_PORT",
     otherwise: "SVC_PORT plus two",
     meaning: "Port on which computers are reached by ssh; `off` for none.",
-    parse: doorPort,
+    parse: portOrOff,
   },
   sshHost: {
     variable: "SVC_SSH_HOST",

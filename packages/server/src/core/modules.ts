@@ -12,6 +12,7 @@ import { type BoundOperation, bindLater } from "../kernel/implement.ts"
 import type { RunningJobs } from "../kernel/jobs/open.ts"
 import type { Logger } from "../kernel/log.ts"
 import type { Offer } from "../kernel/offer.ts"
+import type { OpenDriver } from "./drivers.ts"
 import type { PlatformEvents } from "./platform-events/platform-events.ts"
 import type { ScheduleTargets } from "./schedule-targets.ts"
 
@@ -27,6 +28,11 @@ interface Waking {
   readonly scheduleTargets: ScheduleTargets
 }
 
+type Given = Readonly<Record<string, unknown>>
+
+/** What a module needs beyond the services that wake it is nobody's business here. */
+type AnyModule = AreaModule<Waking, Given, string>
+
 export interface Modules extends AsyncDisposable {
   readonly operations: readonly BoundOperation[]
   /** What the areas add to the edge. */
@@ -37,16 +43,32 @@ export interface Modules extends AsyncDisposable {
   start(): Promise<void>
   /** Loads areas with work that goes on by itself, now and whenever there is some. Resolves after the first look. */
   resume(): Promise<void>
+  /**
+   * Resolves when all areas that had work as the platform started are loaded, and those that are being loaded now; with
+   * false where one of them could not be, or the platform stops before.
+   */
+  settled(): Promise<boolean>
   /** Names of those that are loaded. */
   loaded(): readonly string[]
 }
 
-const pick = <All extends object, Key extends keyof All>(all: All, keys: readonly Key[]): Pick<All, Key> =>
-  Object.fromEntries(keys.map(key => [key, all[key]])) as unknown as Pick<All, Key>
+const pick = <All extends object>(all: All, keys: readonly string[]): All & Given =>
+  Object.fromEntries(Object.entries(all).filter(([key]) => keys.includes(key))) as All & Given
 
 /** One area: not loaded, being loaded, or running. */
-const createHolder = (module: AreaModule<Waking>, services: Waking, started: (area: RunningArea) => void) => {
-  const given = pick(services, module.needs)
+const createHolder = (
+  module: AnyModule,
+  services: Waking,
+  openDriver: OpenDriver<Given>,
+  started: (area: RunningArea) => void,
+) => {
+  const atHand = pick(services, module.needs)
+  const drivers = module.needs.filter(name => !Object.hasOwn(services, name))
+  /** All that it needs. */
+  const gather = async () => {
+    const opened = drivers.map(async name => [name, await openDriver(name)] as const)
+    return { ...atHand, ...Object.fromEntries(await Promise.all(opened)) }
+  }
   let loading: Promise<void> | undefined
   let running: RunningArea | undefined
   let bound: ReadonlyMap<string, BoundOperation> = new Map()
@@ -54,7 +76,7 @@ const createHolder = (module: AreaModule<Waking>, services: Waking, started: (ar
 
   const begin = async () => {
     if (isClosed) throw fault("service_unavailable", { reason: "the platform stops" })
-    const { start } = await module.load()
+    const [{ start }, given] = await Promise.all([module.load(), gather()])
     const area = await start(given)
     bound = new Map(area.operations.map(each => [each.operation.name, each]))
     running = area
@@ -70,11 +92,12 @@ const createHolder = (module: AreaModule<Waking>, services: Waking, started: (ar
   }
   return {
     module,
-    given,
-    edge: module.edge?.(given),
+    atHand,
+    edge: module.edge?.(atHand),
     load,
     gate: () => running?.gate,
     isLoaded: () => running !== undefined,
+    loading: () => loading,
     /** Nothing is loaded from now on; resolves when what was being loaded is. */
     async close() {
       isClosed = true
@@ -83,8 +106,10 @@ const createHolder = (module: AreaModule<Waking>, services: Waking, started: (ar
     operations: module.contract.flatMap(({ operations }) =>
       Object.values(operations).map(operation => bindLater(operation, load, () => bound.get(operation.name))),
     ),
-    state: async (): Promise<AreaState> =>
-      (await (running?.state?.() ?? module.state?.(given))) ?? { status: "available" },
+    async state(): Promise<AreaState> {
+      const state = running?.state ? running.state() : module.state?.(await gather())
+      return (await state) ?? { status: "available" }
+    },
   }
 }
 
@@ -154,17 +179,18 @@ const findWork = async ({ db }: Database, holders: readonly Holder[]): Promise<R
   return new Set(rows.map(({ area }) => area))
 }
 
-export const openModules = <Services extends Waking>(
-  modules: readonly AreaModule<Services>[],
+export const openModules = <Services extends Waking, Drivers extends object>(
+  modules: readonly AreaModule<Services, Drivers>[],
   services: Services,
+  openDriver: OpenDriver<Drivers>,
   deferJobs: RunningJobs["defer"],
 ): Modules => {
   const { database, clock, log } = services
   const opened = new AsyncDisposableStack()
-  // What a module needs beyond the services that wake it is nobody's business here.
-  const known = modules as unknown as readonly AreaModule<Waking>[]
+  const resumed = Promise.withResolvers<boolean>()
+  const known = modules as unknown as readonly AnyModule[]
   const holders = known.map(module =>
-    createHolder(module, services, area => {
+    createHolder(module, services, openDriver as unknown as OpenDriver<Given>, area => {
       if (area[Symbol.asyncDispose]) opened.use(area as RunningArea & AsyncDisposable)
     }),
   )
@@ -207,18 +233,25 @@ export const openModules = <Services extends Waking>(
         }),
       ),
     async start() {
-      for (const { module, given, load } of holders) if (module.wakes?.atStart?.(given)) await load()
+      for (const { module, atHand, load } of holders) if (module.wakes?.atStart?.(atHand)) await load()
     },
     async resume() {
       await look()
+      resumed.resolve(true)
       opened.use(
         clock.every(LOOK_EVERY_MS, () =>
           look().catch(error => log.error({ err: error }, "a look for work of areas has failed")),
         ),
       )
     },
+    async settled() {
+      if (!(await resumed.promise)) return false
+      const loads = await Promise.allSettled(holders.map(({ loading }) => loading()))
+      return loads.every(({ status }) => status === "fulfilled")
+    },
     loaded: () => holders.filter(({ isLoaded }) => isLoaded()).map(({ module }) => module.name),
     async [Symbol.asyncDispose]() {
+      resumed.resolve(false)
       await Promise.all(holders.map(({ close }) => close()))
       await opened.disposeAsync()
     },

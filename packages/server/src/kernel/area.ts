@@ -46,21 +46,28 @@ export interface EdgeAddition {
   readonly renderErrors?: RenderErrors
 }
 
+/** What of its needs an area has before it is loaded: what is there anyway, and no driver. */
+type AtHand<Services, Need> = Pick<Services, Need & keyof Services>
+
 /** What the platform knows of an area that is not loaded. It must be cheap: every start pays for it. */
-export interface AreaModule<Services, Need extends keyof Services = keyof Services> {
+export interface AreaModule<
+  Services,
+  Drivers,
+  Need extends keyof (Services & Drivers) = keyof (Services & Drivers),
+> {
   readonly name: string
   readonly title: string
   /** Its operations are those of these areas of the contract. */
   readonly contract: readonly Area[]
-  /** What it is given when it starts, and nothing else. */
+  /** What it is given when it starts, and nothing else. Drivers among them are opened with the first area that needs them. */
   readonly needs: readonly Need[]
   readonly migrations?: MigrationSource
-  readonly wakes?: Wakes<Pick<Services, Need>>
+  readonly wakes?: Wakes<AtHand<Services, Need>>
   /** The services among the platform's offers that it provides: it is loaded when one is asked for. */
   readonly provides?: readonly (keyof Services)[]
-  edge?(services: Pick<Services, Need>): EdgeAddition
-  /** How it is while it is not loaded; available, when left out. */
-  state?(services: Pick<Services, Need>): AreaState | Promise<AreaState>
+  edge?(services: AtHand<Services, Need>): EdgeAddition
+  /** How it is while it is not loaded; available, when left out. Opens the drivers that it needs. */
+  state?(given: Pick<Services & Drivers, Need>): AreaState | Promise<AreaState>
   /** Imports its code, at its first use. */
-  load(): Promise<{ start(services: Pick<Services, Need>): RunningArea | Promise<RunningArea> }>
+  load(): Promise<{ start(given: Pick<Services & Drivers, Need>): RunningArea | Promise<RunningArea> }>
 }

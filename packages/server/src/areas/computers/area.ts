@@ -6,7 +6,7 @@ import { computerHandlers, DELETED_TOPIC } from "./handlers.ts"
 import type { ComputerItem } from "./items.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
 import type { Needs } from "./needs.ts"
-import { openSshGateway } from "./ssh/gateway.ts"
+import { createSshGateway } from "./ssh/gateway.ts"
 import { hostFingerprint, publicHostKey } from "./ssh/host-key.ts"
 import { hostedComputers } from "./store.ts"
 
@@ -51,10 +51,11 @@ export const start = async (services: Needs) => {
   await lifecycle.recover()
   opened.use(watchComputers(services, fleet, lifecycle))
   const { ssh: settings } = services
-  const gateway = settings && opened.use(await openSshGateway({ ...services, settings, fleet }))
+  const gateway = settings && opened.use(createSshGateway({ ...services, settings, fleet }))
+  if (gateway) services.sshClients.provide(gateway.accept)
   const ssh = gateway && {
     host: settings.host,
-    port: gateway.port,
+    port: settings.port,
     hostKey: publicHostKey(settings.hostKey),
     fingerprint: hostFingerprint(settings.hostKey),
     keysChanged: gateway.keysChanged,

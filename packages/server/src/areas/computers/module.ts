@@ -10,10 +10,8 @@ export const computers = defineModule({
   contract: [areas.computers],
   needs,
   migrations: { schema: "computers", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  wakes: {
-    atStart: ({ ssh }) => ssh && "ssh clients come to a port of its own",
-    rowsIn: ["computers.computers"],
-  },
-  state: ({ runtime }) => runtimeState(runtime, { running: 0, ssh: false }),
+  wakes: { rowsIn: ["computers.computers"] },
+  provides: ["sshClients"],
+  state: ({ runtime, ssh }) => runtimeState(runtime, { running: 0, ssh: ssh !== undefined }),
   load: () => import("./area.ts"),
 })

@@ -14,6 +14,7 @@ export const needs = [
   "hosts",
   "images",
   "ssh",
+  "sshClients",
   "audit",
   "stopping",
 ] as const

@@ -5,7 +5,6 @@ import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
-import type { Services } from "../../services.ts"
 import { adviceHandlers } from "./advice/handlers.ts"
 import { nlToSqlHandler } from "./advice/language/handler.ts"
 import { createUpstream } from "./advice/language/openai-upstream.ts"
@@ -56,7 +55,7 @@ interface StatementsNeeds extends Pick<SqlHandlerNeeds, "logins" | "tunnel"> {
 
 /** What answers questions to databases, in SQL or about them. */
 const openStatements = (
-  services: Pick<Services, "database" | "clock" | "log" | "engine" | "ai" | "postgres" | "scheduleTargets">,
+  services: Pick<Needs, "database" | "clock" | "log" | "engine" | "ai" | "postgres" | "scheduleTargets">,
   { targets, directory, sessions, logins, tunnel, freeing }: StatementsNeeds,
   opened: AsyncDisposableStack,
 ) => {

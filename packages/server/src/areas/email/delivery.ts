@@ -69,7 +69,7 @@ export interface EmailDelivery {
       readonly at: Date
     },
   ): Promise<void>
-  /** The envelope sender of a mail that goes out under a signer; undefined while no door takes bounces. */
+  /** The envelope sender of a mail that goes out under a signer; undefined while nothing takes bounces. */
   returnPath(recipient: Recipient, signer: Signer): Promise<string | undefined>
   /** The HTML with its links and a picture that tell of clicks and opens; nothing but http(s) links is touched. */
   track(

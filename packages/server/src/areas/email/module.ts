@@ -11,7 +11,7 @@ export const email = defineModule({
   migrations: { schema: "email", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: {
     atStart: ({ mail }) =>
-      mail.door && "other mail servers bring bounces and complaints to a port of its own",
+      mail.listenOn && "other mail servers bring bounces and complaints to a port of its own",
     queues: ["email.deliver", "email.retention", "email.verify", "email.reputation"],
     scheduleTargets: ["email"],
   },

@@ -7,8 +7,8 @@ import type { EmailDelivery } from "./delivery.ts"
 import { createDomainChecker } from "./domains/checker.ts"
 import { domainHandlers } from "./domains/handlers.ts"
 import { createSigners } from "./domains/keys.ts"
-import type { DoorNeeds } from "./inbound/door.ts"
 import { createIntake } from "./inbound/intake.ts"
+import type { SmtpListenerNeeds } from "./inbound/smtp-listener.ts"
 import { createSettingsReader, settingsHandlers } from "./settings/handlers.ts"
 import { createSuppressAfter } from "./suppression/after.ts"
 import { suppressionHandlers } from "./suppression/handlers.ts"
@@ -29,7 +29,8 @@ const hostProblem = (outbound: Services["outbound"]) => (host: string) =>
   outbound.urlProblem(`https://${isIP(host) === 6 ? `[${host}]` : host}/`)
 
 /** Most installations have none, and do without what it loads. */
-const openDoor = async (needs: DoorNeeds) => (await import("./inbound/door.ts")).openDoor(needs)
+const openSmtpListener = async (needs: SmtpListenerNeeds) =>
+  (await import("./inbound/smtp-listener.ts")).openSmtpListener(needs)
 
 /** Starts the delivery side: its operations, and what the sending side asks of it. */
 export const openDelivery = async (services: Needs) => {
@@ -49,18 +50,24 @@ export const openDelivery = async (services: Needs) => {
     findSigner: createSigners({ db, box }),
     suppressed: (on, organizationId, addresses) => suppressionStore(on).among(organizationId, addresses),
     suppressAfter: createSuppressAfter(createReputationGuard(services)),
-    ...createLinks({ db, keys, baseUrl, hasDoor: mail.door !== undefined }),
+    ...createLinks({ db, keys, baseUrl, takesBounces: mail.listenOn !== undefined }),
   }
   const { suppressAfter } = delivery
   const intake = createIntake({ database, clock, keys, platformEvents, suppressAfter })
-  const door =
-    mail.door &&
-    (await openDoor({ intake, replies: services.mailReplies, log, name: mail.mailHost, ...mail.door }))
+  const listener =
+    mail.listenOn &&
+    (await openSmtpListener({
+      intake,
+      replies: services.mailReplies,
+      log,
+      name: mail.mailHost,
+      ...mail.listenOn,
+    }))
   return {
     handlers,
     delivery,
     /** Where reports about mails are taken; null where they are not. */
-    reportsPort: door?.port ?? null,
-    [Symbol.asyncDispose]: async () => door?.[Symbol.asyncDispose](),
+    reportsPort: listener?.port ?? null,
+    [Symbol.asyncDispose]: async () => listener?.[Symbol.asyncDispose](),
   }
 }

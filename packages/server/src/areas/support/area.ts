@@ -26,7 +26,7 @@ export const start = (services: Needs) => {
   const { db } = database
   const notices = createNotices({
     ...{ db, jobs, mail: mails.provider, mailFrom, baseUrl, operatorEmail: support.email },
-    replyHost: mail.door && mail.mailHost,
+    replyHost: mail.listenOn && mail.mailHost,
   })
   const desk = createDesk({ platformEvents, notices })
   const operator = createOperator(support.organizationId)

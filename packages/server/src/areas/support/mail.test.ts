@@ -10,13 +10,13 @@ import { supportWorld } from "./testing/world.ts"
 const HELP = { subject: "Help", description: "It does not work." }
 const OPERATOR = "desk@operator.example"
 
-/** A platform that sends to a real SMTP server, and what its door for mail would be given. */
+/** A platform that sends to a real SMTP server, and what its SMTP listener would be given. */
 const mailWorld = async (t: TestContext, env: Record<string, string> = {}) => {
   const smtp = await startSmtp(t)
   let replies: Offer<MailReplies> | undefined
-  const door = defineModule({
-    name: "door",
-    title: "Door",
+  const listener = defineModule({
+    name: "listener",
+    title: "Listener",
     contract: [],
     needs: ["mailReplies"],
     wakes: { atStart: () => "the test asks it" },
@@ -28,7 +28,7 @@ const mailWorld = async (t: TestContext, env: Record<string, string> = {}) => {
     }),
   })
   const world = await supportWorld(t, {
-    areas: [door],
+    areas: [listener],
     env: {
       ...{ SVC_SMTP_URL: smtp.url, SVC_MAIL_HOST: "mail.example.com", SVC_SUPPORT_EMAIL: OPERATOR },
       ...{ SVC_SMTP_PORT: "0", SVC_SMTP_HOST: "127.0.0.1" },
@@ -133,7 +133,7 @@ test("who has left the organization answers no more by mail, and a closed ticket
   assert.equal(await reply(replyTo, email, "And now?"), "foreign_sender")
 })
 
-test("a mail that the door is handed twice is one comment", async t => {
+test("a mail that arrives twice is one comment", async t => {
   const { agent, customer, mail, reply } = await mailWorld(t)
   const { email } = await agent()
   const { id } = await customer.support.createTicket(HELP)
@@ -168,7 +168,7 @@ test("where no mail is taken, mails say nothing of answering them", async t => {
   assert.ok(!text?.includes("above this line"))
 })
 
-test("answers come through the door for mail itself; forged ones and those of robots do not", async t => {
+test("answers come through the SMTP listener itself; forged ones and those of robots do not", async t => {
   const { agent, customer, mail } = await mailWorld(t)
   const { email } = await agent()
   const { services } = await customer.identity.services()

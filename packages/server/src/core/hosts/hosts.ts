@@ -178,13 +178,9 @@ export const createHosts = async (needs: HostNeeds) => {
   }
   return {
     hosts,
-    /** Begins to remove what is left of before. Call it when all areas have started. */
-    removeLeftovers(): AsyncDisposable {
-      const removing = leftovers
-        .remove()
-        .catch(error => log.error({ err: error }, "left workloads are not removed"))
-      return { [Symbol.asyncDispose]: () => removing }
-    },
+    /** Removes what is left of before. Call it when all areas with work have started. */
+    removeLeftovers: () =>
+      leftovers.remove().catch(error => log.error({ err: error }, "left workloads are not removed")),
     [Symbol.dispose]: () => beating[Symbol.dispose](),
   }
 }

@@ -1,5 +1,4 @@
-import { once } from "node:events"
-import { createServer, type Server, type Socket } from "node:net"
+import type { Socket } from "node:net"
 import type { Hosts } from "../../../core/hosts/hosts.ts"
 import type { Fleet } from "../../../core/workloads/fleet.ts"
 import { awaitStart } from "../../../core/workloads/served.ts"
@@ -7,7 +6,7 @@ import type { Live } from "../../../core/workloads/workload.ts"
 import type { Clock } from "../../../kernel/clock.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Logger } from "../../../kernel/log.ts"
-import { errorCode, StartupError } from "../../../kernel/startup-error.ts"
+import type { Accept } from "../../../kernel/tcp-listener.ts"
 import type { Services, SshSettings } from "../../../services.ts"
 import type { ComputerItem } from "../items.ts"
 import type { ComputerRow } from "../store.ts"
@@ -17,9 +16,9 @@ import { toOpenSshKey } from "./host-key.ts"
 import { fingerprintOf, type LoggedIn } from "./login.ts"
 import { findByKey } from "./store.ts"
 
-/** The port by which computers are reached with ssh: by their names, with the keys of their records. */
-export interface SshGateway extends AsyncDisposable {
-  readonly port: number
+/** How computers are reached with ssh: by their names, with the keys of their records. */
+export interface SshGateway extends Disposable {
+  readonly accept: Accept
   /** Ends connections to the computer whose keys are none of these. */
   keysChanged(computerId: string, keys: readonly string[]): void
 }
@@ -93,28 +92,13 @@ const createReach =
     return live ?? `the computer does not run; to start it: svc computers start ${id}`
   }
 
-const listen = async (server: Server, { bindHost, bindPort }: SshSettings): Promise<number> => {
-  server.listen({ host: bindHost, port: bindPort })
-  try {
-    await once(server, "listening")
-  } catch (error) {
-    if (errorCode(error) !== "EADDRINUSE") throw error
-    throw new StartupError(
-      `Svc cannot listen on ${bindHost}:${bindPort} for ssh: something else does.`,
-      "Stop what listens there, or choose another port through SVC_SSH_PORT; off: none.",
-      { cause: error },
-    )
-  }
-  const address = server.address()
-  return typeof address === "object" && address ? address.port : bindPort
-}
-
-/** Listens at once; what speaks ssh is loaded for the first who comes. */
-export const openSshGateway = async (needs: GatewayNeeds): Promise<SshGateway> => {
+/** What speaks ssh is loaded for the first who comes. */
+export const createSshGateway = (needs: GatewayNeeds): SshGateway => {
   const { settings, database, fleet, log } = needs
   const admission = createAdmission(LIMITS)
   const register = createRegister()
   const sockets = new Set<Socket>()
+  let isClosed = false
   const hostKey = toOpenSshKey(settings.hostKey)
   const connectionNeeds: ConnectionNeeds = {
     ...{ hostKey, loginMsMax: LOGIN_MS_MAX, revision: register.revision, register: register.register },
@@ -125,9 +109,8 @@ export const openSshGateway = async (needs: GatewayNeeds): Promise<SshGateway> =
     failed: error => log.warn({ err: error }, "an ssh login could not be checked"),
   }
 
-  const accept = async (socket: Socket): Promise<void> => {
-    socket.on("error", () => undefined)
-    const admitted = admission.admit(socket.remoteAddress ?? "")
+  const serve = async (socket: Socket): Promise<void> => {
+    const admitted = isClosed ? undefined : admission.admit(socket.remoteAddress ?? "")
     if (!admitted) return void socket.destroy()
     sockets.add(socket)
     socket.once("close", () => {
@@ -143,16 +126,12 @@ export const openSshGateway = async (needs: GatewayNeeds): Promise<SshGateway> =
     }
   }
 
-  const server = createServer({ noDelay: true }, socket => void accept(socket))
-  const port = await listen(server, settings)
-  server.on("error", error => log.warn({ err: error }, "the ssh port cannot take a connection"))
   return {
-    port,
+    accept: socket => void serve(socket),
     keysChanged: register.keysChanged,
-    async [Symbol.asyncDispose]() {
-      server.close()
+    [Symbol.dispose]() {
+      isClosed = true
       for (const socket of sockets) socket.destroy()
-      await Promise.resolve()
     },
   }
 }

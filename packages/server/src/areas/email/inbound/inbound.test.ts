@@ -63,7 +63,7 @@ test("a complaint is recorded and suppressed, whether it comes to the return pat
   assert.equal((await world.svc.email.listSuppression({ reason: "complaint" })).total, 2)
 })
 
-test("the door relays nothing, and takes no address that we did not make, nor a mail that is too large", async t => {
+test("the listener relays nothing, and takes no address that we did not make, nor a mail that is too large", async t => {
   const world = await reportsWorld(t)
   await world.verifiedDomain("mail.example.com")
   const { id, returnPath } = await world.send("nobody@example.org")

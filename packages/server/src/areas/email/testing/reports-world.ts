@@ -14,7 +14,7 @@ export interface ReportsWorld extends DeliveryWorld {
   readonly port: number
   /** Sends a mail from the verified domain `mail.example.com`. */
   send(to: string): Promise<SentMail>
-  /** Brings the door a mail; gives its last answer. */
+  /** Sends the listener a mail; gives its last answer. */
   report(recipient: string, content: string, sender?: string): Promise<string>
 }
 

@@ -9,7 +9,7 @@ export interface LinkNeeds {
   readonly keys: SigningKeys
   readonly baseUrl: string
   /** Whether bounces are taken. */
-  readonly hasDoor: boolean
+  readonly takesBounces: boolean
 }
 
 const PATHS: Readonly<Record<TokenKind, string>> = {
@@ -42,7 +42,7 @@ export const createLinks = ({
   db,
   keys,
   baseUrl,
-  hasDoor,
+  takesBounces,
 }: LinkNeeds): Pick<EmailDelivery, "track" | "unsubscribeHeaders" | "returnPath"> => {
   const baseFor = async (recipient: Recipient): Promise<string> => {
     const host = await trackingHost(db, recipient)
@@ -76,7 +76,7 @@ export const createLinks = ({
     },
 
     async returnPath({ organizationId, recipientId }: Recipient, signer: Signer) {
-      if (!hasDoor) return undefined
+      if (!takesBounces) return undefined
       const secret = await keys.current(organizationId)
       return `${returnPathLocal(secret, recipientId)}@${signer.returnPathDomain}`
     },

@@ -18,7 +18,7 @@ const secret = Buffer.alloc(32, "secret")
 const linksOf = async ({ p, organizationId }: DeliveryWorld) => {
   const { db } = p.database
   const keys = { find: async () => secret, current: async () => secret }
-  const links = createLinks({ db, keys, baseUrl: p.url, hasDoor: true })
+  const links = createLinks({ db, keys, baseUrl: p.url, takesBounces: true })
   return { links, organizationId }
 }
 

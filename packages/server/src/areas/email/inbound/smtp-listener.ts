@@ -1,5 +1,5 @@
 /**
- * The SMTP door: takes reports about our own mails, and what people answer to those that say they may; refuses every
+ * The SMTP listener: takes reports about our own mails, and what people answer to those that say they may; refuses every
  * other mail. It never sends anything.
  */
 import { once } from "node:events"
@@ -13,16 +13,16 @@ import { readAnswer, refusalOf } from "./answers.ts"
 import type { Intake } from "./intake.ts"
 import { readReport } from "./report.ts"
 
-export interface Door extends AsyncDisposable {
+export interface SmtpListener extends AsyncDisposable {
   readonly port: number
 }
 
-export interface DoorNeeds {
+export interface SmtpListenerNeeds {
   readonly intake: Intake
   /** Who takes answers of people. */
   readonly replies: Offer<MailReplies>
   readonly log: Logger
-  /** What the door calls itself; complaints come to `complaints@` it. */
+  /** Its name to other servers; complaints come to `complaints@` it. */
   readonly name: string
   readonly host: string
   /** 0: any that is free. */
@@ -85,7 +85,11 @@ const createAdmission = () => {
   }
 }
 
-const createMailTaker = ({ intake, replies, name }: Pick<DoorNeeds, "intake" | "replies" | "name">) => {
+const createMailTaker = ({
+  intake,
+  replies,
+  name,
+}: Pick<SmtpListenerNeeds, "intake" | "replies" | "name">) => {
   const complaints = `complaints@${name}`
 
   const find = async (address: string): Promise<Found | undefined> => {
@@ -124,7 +128,14 @@ const createMailTaker = ({ intake, replies, name }: Pick<DoorNeeds, "intake" | "
   return { find, take }
 }
 
-export const openDoor = async ({ intake, replies, log, name, host, port }: DoorNeeds): Promise<Door> => {
+export const openSmtpListener = async ({
+  intake,
+  replies,
+  log,
+  name,
+  host,
+  port,
+}: SmtpListenerNeeds): Promise<SmtpListener> => {
   const admission = createAdmission()
   const entered = new WeakSet<SMTPServerSession>()
   const mails = new WeakMap<SMTPServerSession, { named: Named; refused: number }>()
@@ -184,7 +195,7 @@ export const openDoor = async ({ intake, replies, log, name, host, port }: DoorN
     onRcptTo: ({ address }, session, done) => answer(admitRecipient(address, session), done),
     onData: (stream, session, done) => answer(takeMail(stream, session), done),
   })
-  server.on("error", error => log.debug({ reason: error.message }, "a connection to the SMTP door broke"))
+  server.on("error", error => log.debug({ reason: error.message }, "a connection to the SMTP listener broke"))
   server.listen(port, host)
   await once(server.server, "listening")
   return {

@@ -1,0 +1,64 @@
+import { once } from "node:events"
+import { type AddressInfo, createServer, type Socket } from "node:net"
+import type { Logger } from "./log.ts"
+
+/** Takes a connection, and whatever becomes of it. */
+export type Accept = (socket: Socket) => void
+
+export interface TcpListenerOptions {
+  readonly host: string
+  /** 0: any that is free. */
+  readonly port: number
+  /** Who serves, found when the first comes. */
+  readonly server: () => Promise<Accept | undefined>
+  readonly log: Logger
+}
+
+/** A port that listens at once, whatever it takes to load who serves it. */
+export interface TcpListener extends AsyncDisposable {
+  readonly port: number
+}
+
+/** More than these are turned away until somebody serves. */
+const WAITING_MAX = 100
+
+/** Rejects with the error of `listen` where the address cannot be had. */
+export const openTcpListener = async ({
+  host,
+  port,
+  server,
+  log,
+}: TcpListenerOptions): Promise<TcpListener> => {
+  const waiting = new Set<Socket>()
+  let accept: Accept | undefined
+
+  const find = async (socket: Socket) => {
+    waiting.add(socket)
+    socket.once("close", () => waiting.delete(socket))
+    try {
+      accept = await server()
+    } catch (error) {
+      log.error({ err: error, port }, "connections to a port cannot be served")
+    }
+    waiting.delete(socket)
+    if (accept === undefined) socket.destroy()
+    else if (!socket.destroyed) accept(socket)
+  }
+  const tcp = createServer({ noDelay: true }, socket => {
+    socket.on("error", () => undefined)
+    if (accept) accept(socket)
+    else if (waiting.size >= WAITING_MAX) socket.destroy()
+    else void find(socket)
+  })
+  tcp.listen({ host, port })
+  await once(tcp, "listening")
+  tcp.on("error", error => log.warn({ err: error, port }, "a port cannot take a connection"))
+  return {
+    port: (tcp.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      tcp.close()
+      // Connections that were handed on are ended by whoever serves them.
+      for (const socket of waiting) socket.destroy()
+    },
+  }
+}
