@@ -1,5 +1,9 @@
 /** Types of the tables, as Kysely wants them, read from a freshly migrated database. */
+import { dirname, join, relative } from "node:path"
 import type pg from "pg"
+import type { MigrationSource } from "../packages/server/src/kernel/db/migrate.ts"
+
+const KERNEL_TABLES = "packages/server/src/kernel/db/tables.gen.ts"
 
 interface Column {
   table_schema: string
@@ -51,18 +55,36 @@ const COLUMNS = `
   WHERE t.table_type = 'BASE TABLE' AND c.table_schema NOT IN ('pg_catalog', 'information_schema')
   ORDER BY c.table_schema, c.table_name, c.ordinal_position`
 
-export const renderTables = async (client: pg.Client): Promise<string> => {
-  const { rows } = await client.query<Column>(COLUMNS)
-  const tables = Map.groupBy(rows, row => `${row.table_schema}.${row.table_name}`)
-  const lines = [...tables].map(([name, columns]) => {
-    const fields = columns.map(column => `    ${column.column_name}: ${renderColumn(column)}`)
-    return `  "${name}": {\n${fields.join("\n")}\n  }`
-  })
-  return `// Made by \`npm run gen\` from the migrated database.
-import type { ColumnType, Generated } from "kysely"
-
-export interface Tables {
-${lines.join("\n")}
+const renderTable = ([name, columns]: readonly [string, readonly Column[]]): string => {
+  const fields = columns.map(column => `    ${column.column_name}: ${renderColumn(column)}`)
+  return `  "${name}": {\n${fields.join("\n")}\n  }`
 }
-`
+
+const HEAD = "// Made by `npm run gen` from the migrated database.\n"
+
+/** The kernel declares the interface; every other file adds the tables of its own schema to it. */
+const renderFile = (file: string, lines: string): string => {
+  const types = ["ColumnType", "Generated"].filter(type => lines.includes(`${type}<`))
+  const imports = types.length > 0 ? `import type { ${types.join(", ")} } from "kysely"\n\n` : "export {}\n\n"
+  if (file === KERNEL_TABLES) return `${HEAD}${imports}export interface Tables {\n${lines}\n}\n`
+  const kernel = relative(dirname(file), KERNEL_TABLES)
+  const indented = lines.replaceAll(/^/gm, "  ")
+  return `${HEAD}${imports}declare module "${kernel}" {\n  interface Tables {\n${indented}\n  }\n}\n`
+}
+
+/** By file: each lies beside the migrations that make its tables. */
+export const renderTables = async (
+  client: pg.Client,
+  sources: readonly MigrationSource[],
+): Promise<ReadonlyMap<string, string>> => {
+  const { rows } = await client.query<Column>(COLUMNS)
+  const files = Map.groupBy(sources, ({ folder }) => join(relative(".", dirname(folder)), "tables.gen.ts"))
+  return new Map(
+    [...files].map(([file, ofFile]) => {
+      const schemas = new Set(ofFile.map(({ schema }) => schema))
+      const columns = rows.filter(({ table_schema }) => schemas.has(table_schema))
+      const tables = Map.groupBy(columns, row => `${row.table_schema}.${row.table_name}`)
+      return [file, renderFile(file, [...tables].map(renderTable).join("\n"))] as const
+    }),
+  )
 }

@@ -5,6 +5,7 @@ import pg from "pg"
 import { operationsOf } from "../packages/cli/src/commands.ts"
 import { operationHelp } from "../packages/cli/src/help.ts"
 import { allAreas, scopes } from "../packages/contract/src/index.ts"
+import { migrationSources } from "../packages/server/src/migration-sources.ts"
 import { settings } from "../packages/server/src/settings.ts"
 import { databaseUrl, startTestServer } from "../packages/server/src/testing/database.ts"
 import { renderAuthority } from "./gen-authority.ts"
@@ -58,12 +59,12 @@ const commands = (): string =>
     })
     .join("\n\n")}\n`
 
-const tables = async (): Promise<string> => {
+const tables = async (): Promise<ReadonlyMap<string, string>> => {
   await using server = await startTestServer()
   const client = new pg.Client({ connectionString: databaseUrl(server.url, "svc_template") })
   await client.connect()
   try {
-    return await renderTables(client)
+    return await renderTables(client, migrationSources())
   } finally {
     await client.end()
   }
@@ -71,7 +72,7 @@ const tables = async (): Promise<string> => {
 
 const render = async (): Promise<Map<string, string>> =>
   new Map([
-    ["packages/server/src/kernel/db/tables.gen.ts", await tables()],
+    ...(await tables()),
     ["packages/sdk/src/routes.gen.ts", renderRoutes()],
     [`${DOCS}/configuration.md`, configuration()],
     [`${DOCS}/scopes.md`, scopeList()],

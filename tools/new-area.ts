@@ -157,6 +157,15 @@ test("a name is taken once in a project", async t => {
 })
 `
 
+const samples = `/** Valid inputs of the operations of ${name}, for the tests that hold for every operation. */
+import { uniqueName } from "../../../testing/platform.ts"
+import type { Sample } from "../../../testing/sample-world.ts"
+
+export const samples = {
+  "${camel}.create": async () => ({ name: uniqueName() }),
+} satisfies Readonly<Record<string, Sample>>
+`
+
 const home = `packages/server/src/areas/${name}`
 const files: Readonly<Record<string, string>> = {
   [`packages/contract/src/${name}.ts`]: contract,
@@ -166,6 +175,7 @@ const files: Readonly<Record<string, string>> = {
   [`${home}/module.ts`]: module,
   [`${home}/needs.ts`]: needs,
   [`${home}/area.ts`]: area,
+  [`${home}/testing/samples.ts`]: samples,
   [`${home}/${name}.test.ts`]: test,
 }
 
@@ -179,7 +189,7 @@ for (const [file, text] of Object.entries(files)) {
   writeFileSync(file, text)
 }
 
-/** The three lists that name every area. */
+/** The two lists that name every area: of the contract, and of the server. */
 const insert = (file: string, edits: readonly (readonly [find: RegExp, replacement: string])[]) => {
   const text = edits.reduce(
     (before, [find, replacement]) => {
@@ -195,11 +205,7 @@ insert("packages/contract/src/index.ts", [
   [/(\n\} as const\n)/, `\n  ${camel},$1`],
 ])
 insert("packages/server/src/areas.ts", [
-  [/(import \{ kv \})/, `import { ${camel} } from "./areas/${name}/module.ts"\n$1`],
-  [/(modules: readonly AreaModule<Services>\[\] = \[)/, `$1${camel}, `],
-])
-insert("packages/server/src/testing/samples.ts", [
-  [/(export const samples[^{]*\{[^{]*\{)/, `$1\n  "${camel}.create": async () => ({ name: uniqueName() }),`],
+  [/(export \{ kv \})/, `export { ${camel} } from "./areas/${name}/module.ts"\n$1`],
 ])
 
 process.stdout.write(`${Object.keys(files).join("\n")}

@@ -1,7 +1,7 @@
 /** Areas are loaded when something needs them, and their order means nothing. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { modules } from "./areas.ts"
+import { modules } from "./modules.ts"
 import { platform } from "./testing/platform.ts"
 import { until } from "./testing/process.ts"
 

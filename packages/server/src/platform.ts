@@ -2,7 +2,6 @@
 
 import { isIPv6 } from "node:net"
 import { join } from "node:path"
-import { coreAreas, modules as ownModules } from "./areas.ts"
 import { type Config, configAt, PASSWORD_HASHES_MAX, type Settings } from "./config.ts"
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
@@ -42,6 +41,7 @@ import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
 import type { Accept } from "./kernel/tcp-listener.ts"
 import { createUnroutedCounter } from "./kernel/unrouted.ts"
+import { coreAreas, modules as ownModules } from "./modules.ts"
 import { createDns } from "./ports/dns/resolver.ts"
 import type { EnginePort } from "./ports/engine/port.ts"
 import type {

@@ -19,8 +19,7 @@ import { newSecret } from "../core/keys/secret.ts"
 import { lanesOf } from "./lanes.ts"
 import { everyScope, platform, type TestPlatform } from "./platform.ts"
 import { callerOf, createSampleWorld } from "./sample-world.ts"
-import { samples } from "./samples.ts"
-import { unsampled } from "./unsampled.ts"
+import { samples, unsampled } from "./samples.ts"
 
 /** For all tests: none needs what another has left, or minds it. */
 let p: TestPlatform

@@ -16,6 +16,25 @@ export interface SampleWorld {
 
 export type Sample = (world: SampleWorld) => Promise<Record<string, unknown>>
 
+/** By the operation's name, why no input can be repeated, and which test has the operation. */
+export type Unsampled = Readonly<Record<string, string>>
+
+export const organizationId = async ({ platform, tenant }: SampleWorld) =>
+  (await platform.tenant(tenant)).organizationId
+
+/** One of a kind serves all worlds of a tenant; it is made anew where making it failed. */
+export const shared = <Thing>(make: (world: SampleWorld) => Promise<Thing>) => {
+  const made = new WeakMap<TestPlatform, Map<string, Promise<Thing>>>()
+  return (world: SampleWorld): Promise<Thing> => {
+    const ofPlatform = made.get(world.platform) ?? new Map<string, Promise<Thing>>()
+    made.set(world.platform, ofPlatform)
+    const known = ofPlatform.get(world.tenant) ?? make(world)
+    ofPlatform.set(world.tenant, known)
+    known.catch(() => ofPlatform.delete(world.tenant))
+    return known
+  }
+}
+
 export const createSampleWorld = async (platform: TestPlatform, tenant: string): Promise<SampleWorld> => ({
   platform,
   person: await platform.person(tenant),

@@ -1,7 +1,7 @@
 import type { OperationName } from "@svc/sdk"
 import { newId } from "../../../kernel/id.ts"
 import { uniqueName } from "../../../testing/platform.ts"
-import type { Sample, SampleWorld } from "../../../testing/sample-world.ts"
+import type { Sample, SampleWorld, Unsampled } from "../../../testing/sample-world.ts"
 import { invocationStore } from "../invocation-store.ts"
 
 const CODE = "export const handler = async event => ({ event })"
@@ -41,7 +41,7 @@ const deadInvocation = async (world: SampleWorld) => {
 
 const request = async (world: SampleWorld) => ({ id: await sharedFunction(world), path: "hello" })
 
-export const functionSamples: { readonly [Name in OperationName]?: Sample } = {
+export const samples: { readonly [Name in OperationName]?: Sample } = {
   "functions.create": async () => ({ name: uniqueName(), runtime: "nodejs", code: CODE }),
   "functions.get": async world => ({ id: await sharedFunction(world) }),
   "functions.update": async world => ({ id: await newFunction(world), memory_mb: 256 }),
@@ -54,3 +54,18 @@ export const functionSamples: { readonly [Name in OperationName]?: Sample } = {
   "functions.logs": async world => ({ id: await sharedFunction(world) }),
   "functions.httpGet": request,
 }
+
+export const unsampled = {
+  "functions.httpPost":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.httpPut":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.httpPatch":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.httpDelete":
+    "answers with a stream that no replay record holds; areas/functions/urls.test.ts has it",
+  "functions.publicPost": "public: there is no caller yet to remember an Idempotency-Key for",
+  "functions.publicPut": "public: there is no caller yet to remember an Idempotency-Key for",
+  "functions.publicPatch": "public: there is no caller yet to remember an Idempotency-Key for",
+  "functions.publicDelete": "public: there is no caller yet to remember an Idempotency-Key for",
+} satisfies Unsampled
