@@ -11,7 +11,8 @@ import { createGate } from "./ports/gate.ts"
 import { hostedSandboxes } from "./store.ts"
 import { createWarmPool } from "./warm-pool.ts"
 
-const PRUNE_EVERY_MS = 3_600_000
+const HOUR_MS = 3_600_000
+const PRUNE_EVERY_MS = HOUR_MS
 const LOSE_EVERY_MS = 5_000
 
 /** What happens to sandboxes beside calls. */
@@ -23,7 +24,7 @@ const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Life
   jobs.schedule({
     name: "sandboxes.prune",
     every: PRUNE_EVERY_MS,
-    run: () => hosted.prune(new Date(clock.now() - SANDBOX_KEPT_HOURS * PRUNE_EVERY_MS)),
+    run: () => hosted.prune(new Date(clock.now() - SANDBOX_KEPT_HOURS * HOUR_MS)),
   })
   hosts.keep(() => hosted.persistentIds(hosts.id))
   images.keep(() => hosted.imageDigests(hosts.id))
