@@ -121,7 +121,8 @@ const openNews = async ({ config, log, opened }: Start, byDatabase: () => Fanout
   const { natsUrl: url, natsCredentialsFile: file, natsReplicas: replicas } = config
   if (url === undefined) return byDatabase()
   const credentials = file === undefined ? undefined : await readFile(file, "utf8")
-  const warn = (line: string) => log.warn({ nats: line }, "news between processes are interrupted")
+  const warn = (line: string) =>
+    log.warn({ nats: line }, "NATS connection failed; changes by other processes arrive late")
   return opened.use(await openFanout({ driver: "nats", url, credentials, replicas, log: warn }))
 }
 
@@ -132,7 +133,7 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
     openControlDatabase(start, lock),
     loadMasterKey(config.dataDir, config.masterKey, config.masterKeyFile),
   ])
-  const onError = (error: Error) => log.warn({ reason: error.message }, "a database connection broke")
+  const onError = (error: Error) => log.warn({ reason: error.message }, "control database connection failed")
   const { databaseConnectionsMax: connectionsMax } = config
   const database = opened.use(openDatabase({ connectionString, connectionsMax, onError }))
   const keysDatabase = opened.use(openDatabase({ connectionString, connectionsMax: 1, onError }))

@@ -106,21 +106,21 @@ export const createCore = (needs: CoreNeeds) => {
       log.error({ err: error }, what)
     }
   }
-  const flushMeters = logged("counts stay in memory for now", meters.flush)
-  const flushAudit = logged("audit counts stay in memory for now", audit.flush)
-  const flushUse = logged("last-used times are lost", keyring.flushUse)
+  const flushMeters = logged("writing meters failed; will retry", meters.flush)
+  const flushAudit = logged("writing audit counts failed; will retry", audit.flush)
+  const flushUse = logged("writing last-used times of API keys failed", keyring.flushUse)
   const timers = [
     clock.every(FLUSH_EVERY_MS, flushMeters),
     clock.every(FLUSH_EVERY_MS, flushAudit),
     clock.every(FLUSH_USE_EVERY_MS, flushUse),
     clock.every(
       PRUNE_EVERY_MS,
-      logged("ended sessions stay for now", () => sessions.prune(clock.now())),
+      logged("deleting expired sessions failed; will retry", () => sessions.prune(clock.now())),
     ),
-    clock.every(PRUNE_EVERY_MS, logged("old wraps of keys stay for now", tenantKeys.renewWraps)),
+    clock.every(PRUNE_EVERY_MS, logged("rewrapping tenant keys failed; will retry", tenantKeys.renewWraps)),
     clock.every(
       SWEEP_EVERY_MS,
-      logged("approvals are not swept", () => approvals.sweep(inProcess(), clock.now())),
+      logged("expiring approvals failed; will retry", () => approvals.sweep(inProcess(), clock.now())),
     ),
   ]
 

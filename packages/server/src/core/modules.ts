@@ -145,7 +145,7 @@ const createGate = (holders: readonly Holder[], log: Logger): HostGate => {
         else giveUp()
       },
       error => {
-        log.error({ err: error, area: owner.module.name }, "an area is not loaded")
+        log.error({ err: error, area: owner.module.name }, "loading an area failed")
         giveUp()
       },
     )
@@ -207,7 +207,7 @@ export const openModules = <Services extends Waking, Drivers extends object>(
     try {
       return await state()
     } catch (error) {
-      log.error({ err: error, area: module.name }, "an area cannot tell its state")
+      log.error({ err: error, area: module.name }, "reading the state of an area failed")
       return { status: "degraded", reason: "it cannot tell its state" }
     }
   }
@@ -240,7 +240,9 @@ export const openModules = <Services extends Waking, Drivers extends object>(
       resumed.resolve(true)
       opened.use(
         clock.every(LOOK_EVERY_MS, () =>
-          look().catch(error => log.error({ err: error }, "a look for work of areas has failed")),
+          look().catch(error =>
+            log.error({ err: error }, "polling for background work of areas failed; will retry"),
+          ),
         ),
       )
     },

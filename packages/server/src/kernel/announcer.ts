@@ -20,7 +20,14 @@ export const createAnnouncer = (fanout: Fanout, log: Logger, topic: string): Ann
     for (const id of ids) waiting.delete(id)
     pause = setTimeout(send, EVERY_MS).unref()
     // Who listens also looks by themselves, a little later.
-    fanout.tell(topic, ids).catch(error => log.debug({ error: String(error), topic }, "news are lost"))
+    fanout
+      .tell(topic, ids)
+      .catch(error =>
+        log.debug(
+          { error: String(error), topic },
+          "publishing a notification failed; receivers find the work by polling",
+        ),
+      )
   }
 
   return {

@@ -179,7 +179,7 @@ export const createPipeline = (needs: KernelNeeds): Pipeline => {
     reply ??= refuse(exchange, new Error("no stage answered"))
     if (exchange.replay)
       await conclude(exchange.replay, needs.database.db, reply).catch(error =>
-        log.error({ err: error }, "replay"),
+        log.error({ err: error }, "storing the reply of an idempotent request failed"),
       )
     const answer = { reply, headers: exchange.headers, requestId: exchange.requestId }
     if (elsewhere) return { ...answer, elsewhere }

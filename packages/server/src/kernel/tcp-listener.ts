@@ -38,7 +38,7 @@ export const openTcpListener = async ({
     try {
       accept = await server()
     } catch (error) {
-      log.error({ err: error, port }, "connections to a port cannot be served")
+      log.error({ err: error, port }, "loading the handler of a TCP port failed; connection closed")
     }
     waiting.delete(socket)
     if (accept === undefined) socket.destroy()
@@ -52,7 +52,7 @@ export const openTcpListener = async ({
   })
   tcp.listen({ host, port })
   await once(tcp, "listening")
-  tcp.on("error", error => log.warn({ err: error, port }, "a port cannot take a connection"))
+  tcp.on("error", error => log.warn({ err: error, port }, "accepting a connection on a TCP port failed"))
   return {
     port: (tcp.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {

@@ -23,19 +23,23 @@ const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lif
     if (id === undefined || !fleet.itemOf(id)) return
     fleet
       .turn(id, () => fleet.destroy(id))
-      .catch(error => log.error({ err: error, computer: id }, "a deleted computer is not removed"))
+      .catch(error =>
+        log.error({ err: error, computer: id }, "removing a deleted computer from its host failed"),
+      )
   })
   const lose = () =>
     hosts
       .gone()
       .then(lifecycle.lose)
-      .catch(error => log.error({ err: error }, "computers of hosts that are gone still count as running"))
+      .catch(error =>
+        log.error({ err: error }, "marking computers of lost hosts as stopped failed; will retry"),
+      )
   const opened = new DisposableStack()
   opened.use(clock.every(LOSE_EVERY_MS, lose))
   opened.use(
     meterDisks({
       ...{ clock, meters, read: () => hosted.disks(hosts.id) },
-      failed: error => log.error({ err: error }, "disks of computers are not counted"),
+      failed: error => log.error({ err: error }, "metering computer disks failed; will retry"),
     }),
   )
   return opened

@@ -46,7 +46,7 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
     const started = await recordStart(row)
     // As they are now: they may have been replaced while it started.
     await deliverKeys(live.guest, started.ssh_keys).catch(error =>
-      log.warn({ err: error, computer: row.id }, "a computer runs without its ssh keys"),
+      log.warn({ err: error, computer: row.id }, "installing ssh keys on a started computer failed"),
     )
     return started
   }
@@ -79,7 +79,8 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
       },
       async fail(error) {
         failure = error
-        if (!(error instanceof Fault)) log.warn({ err: error, computer: row.id }, "a computer does not start")
+        if (!(error instanceof Fault))
+          log.warn({ err: error, computer: row.id }, "starting a computer failed")
         const isGone = error instanceof Fault && error.code === "computer_not_found"
         if (isGone) await needs.fleet().destroy(row.id)
         else if (!isNoFailure(error)) await recordFailure(row, error)
@@ -95,7 +96,10 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
   /** Whoever asked is not waiting: what went wrong is on record. */
   const launchSoon = (row: ComputerRow, env: Env, room?: Disposable): void =>
     void launch(row, env, room).catch(error =>
-      log.debug({ err: error, computer: row.id }, "a computer did not start"),
+      log.debug(
+        { err: error, computer: row.id },
+        "starting a computer failed for a reason that its caller has been given",
+      ),
     )
 
   return {

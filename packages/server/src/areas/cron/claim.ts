@@ -190,7 +190,7 @@ export const claimDue = async (needs: ClaimNeeds, nowMs: number): Promise<{ isFu
         return executionsOf(row, planDue(dueOf(row), nowMs), unfinished.get(row.id) ?? 0)
       } catch (error) {
         // Its zone is gone from this machine, say. Without a time it does not come up again and again.
-        log.error({ err: error, schedule: row.id }, "a schedule has no times any more")
+        log.error({ err: error, schedule: row.id }, "computing the next run of a cron schedule failed")
         return {
           row,
           plan: { runs: [], missed: [], nextMs: [], dueMs: undefined },

@@ -77,7 +77,7 @@ const act = async (needs: ExecutorNeeds, begun: Begun, run: ScheduledRun): Promi
     return await kind.run(run, target as CronTargetOf)
   } catch (error) {
     if (isFault(error)) return { status: "failed", statusCode: error.status, error: error.message }
-    needs.log.error({ err: error, schedule: run.scheduleId }, "a schedule's target broke")
+    needs.log.error({ err: error, schedule: run.scheduleId }, "running the target of a cron schedule failed")
     return { status: "failed", error: "Something went wrong on our side." }
   }
 }

@@ -67,7 +67,7 @@ export const createCronScanner = (needs: ClaimNeeds & { readonly clock: Clock })
         await scan()
       } while (isStale && !closed)
     } catch (error) {
-      if (!closed) log.warn({ error: String(error) }, "a look after schedules is put off")
+      if (!closed) log.warn({ error: String(error) }, "polling for due cron schedules failed; will retry")
     } finally {
       scanning = undefined
     }

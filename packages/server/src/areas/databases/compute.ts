@@ -110,11 +110,16 @@ export const createCompute = (needs: ComputeNeeds): Compute => {
   }
 
   const look = async () => {
-    await adopt().catch(error => log.warn({ err: error }, "awake databases are not all known"))
+    await adopt().catch(error =>
+      log.warn({ err: error }, "listing running database servers failed; will retry"),
+    )
     await Promise.all(
       [...awake.values()].filter(isIdle).map(entry =>
         consider(entry).catch(error => {
-          log.warn({ err: error, volume: entry.branch.volume.id }, "a database does not go to sleep")
+          log.warn(
+            { err: error, volume: entry.branch.volume.id },
+            "suspending an idle database failed; will retry",
+          )
         }),
       ),
     )
@@ -125,7 +130,7 @@ export const createCompute = (needs: ComputeNeeds): Compute => {
     stopped(volumeId) {
       const entry = awake.get(volumeId)
       if (!entry) return
-      log.warn({ volume: volumeId }, "a database's server ended by itself")
+      log.warn({ volume: volumeId }, "database server exited unexpectedly")
       drop(entry)
       void events.ended(entry.branch)
     },

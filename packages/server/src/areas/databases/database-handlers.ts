@@ -216,7 +216,9 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     async wake({ id, branch_id }, call) {
       const branch = await readyBranch(call, id, branch_id)
       // Not waited for: whoever asks wants to do something else meanwhile. A start that fails shows at the first query.
-      void hold(compute, branch).catch(error => call.log.warn({ err: error }, "a database does not wake"))
+      void hold(compute, branch).catch(error =>
+        call.log.warn({ err: error }, "resuming a suspended database failed"),
+      )
       const state = compute.stateOf(branch.volume.id)
       return { compute_state: state === "idle" ? "starting" : state }
     },

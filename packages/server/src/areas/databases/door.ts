@@ -75,7 +75,7 @@ export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
       using lease = await compute.acquire(branch)
       return await work(branch, lease.endpoint)
     } catch (error) {
-      log.warn({ err: error, branch: branch.branchId }, "a database does not wake")
+      log.warn({ err: error, branch: branch.branchId }, "resuming a suspended database failed")
       throw new WireRefusal({
         sqlstate: SQLSTATE.cannotConnectNow,
         message: `the database "${DATABASE_NAME}" cannot be started now`,

@@ -90,7 +90,7 @@ export const createSessionPools = (needs: {
   const restoreAccess = ({ volume, credentials }: ReadyBranch): Promise<void> => {
     const known = restoring.get(volume.id)
     if (known) return known
-    log.warn({ volume: volume.id }, "a database refuses the platform, whose access is restored")
+    log.warn({ volume: volume.id }, "database rejected the credentials of the server; restoring access")
     const restored = needs.engine
       .restoreAccess(volume, credentials)
       .finally(() => restoring.delete(volume.id))
@@ -113,7 +113,7 @@ export const createSessionPools = (needs: {
 
   const end = async (key: string, pool: pg.Pool) => {
     pools.delete(key)
-    await pool.end().catch(error => log.warn({ err: error }, "a pool did not close"))
+    await pool.end().catch(error => log.warn({ err: error }, "closing a database connection pool failed"))
   }
 
   return {

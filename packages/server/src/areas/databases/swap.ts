@@ -111,7 +111,10 @@ export const createSwap = (needs: {
     const ended = compute.suspend(branch)
     if (kept) {
       ended.catch(error =>
-        log.warn({ err: error, volume: branch.volume.id }, "a kept state does not go to rest"),
+        log.warn(
+          { err: error, volume: branch.volume.id },
+          "stopping the previous state of a restored branch failed",
+        ),
       )
       return
     }

@@ -138,7 +138,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     try {
       await step()
     } catch (error) {
-      log.error({ err: error }, "a sweep of databases is put off")
+      log.error({ err: error }, "cleanup of databases failed; will retry")
     }
   }
 

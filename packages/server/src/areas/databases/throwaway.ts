@@ -72,7 +72,12 @@ export const createThrowaway = (needs: {
       await engine
         .destroy(volume)
         .then(() => store.deleteVolume(organizationId, volume.id))
-        .catch(error => log.warn({ err: error, volume: volume.id }, "a copy for advice stays for now"))
+        .catch(error =>
+          log.warn(
+            { err: error, volume: volume.id },
+            "deleting a temporary branch failed; cleanup will retry",
+          ),
+        )
     }
   }
 }

@@ -27,7 +27,7 @@ export const createUsage = (needs: {
 
   /** Statistics; a call must not wait for them, nor fail with them. */
   const later = (work: Promise<unknown>) =>
-    void work.catch(error => log.warn({ err: error }, "an awake time is not on record"))
+    void work.catch(error => log.warn({ err: error }, "recording database compute time failed"))
 
   return {
     awake({ branchId, organizationId, databaseId }, at, wakeMs) {

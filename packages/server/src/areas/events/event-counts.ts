@@ -23,7 +23,7 @@ export const createEventCounts = (db: Db, clock: Clock, log: Logger) => {
       await addToCounts(db, flushing)
     } catch (error) {
       for (const [topicId, count] of flushing) add(topicId, count)
-      log.warn({ error: String(error) }, "counts of events wait to be written")
+      log.warn({ error: String(error) }, "writing event counts failed; will retry")
     }
     flushing = new Map()
   }

@@ -47,7 +47,7 @@ const open = async (needs: Needs) => {
     loaded: ({ functionId, version }, problem) =>
       void functionStore(db)
         .noteLoaded(functionId, version, problem)
-        .catch(error => log.error({ err: error }, "the state of a function could not be written")),
+        .catch(error => log.error({ err: error }, "recording the state of a function failed")),
   })
   hosts.onPressure(fleet.giveUp)
   changes.subscribe(FUNCTION_TOPIC, id => {
@@ -82,7 +82,9 @@ export const start = async (services: Needs) => {
     )
   }
   const keepOrLog = () =>
-    keep().catch(error => log.error({ err: error }, "instances of functions could not be kept"))
+    keep().catch(error =>
+      log.error({ err: error }, "starting provisioned function instances failed; will retry"),
+    )
   const ticking = [
     clock.every(KEEP_EVERY_MS, keepOrLog),
     clock.every(PRUNE_EVERY_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),

@@ -147,7 +147,7 @@ export const createGroup = (
     if (first && error instanceof LoadError) first.resolve(notLoaded(error, first.sinceMs))
     else if (first) first.reject(toFault(error))
     else if (!isFull && !(error instanceof LoadError))
-      log.warn({ err: error }, "a function instance could not be started")
+      log.warn({ err: error }, "starting a function instance failed")
     pump()
   }
 

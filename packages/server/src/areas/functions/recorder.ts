@@ -51,10 +51,17 @@ export const createRecorder = ({ database, platformEvents, log }: RecorderNeeds)
       try {
         await writeBatch(some, someLines)
       } catch (error) {
-        log.error({ err: error, invocations: some.length }, "records of functions are lost")
+        log.error(
+          { err: error, invocations: some.length },
+          "writing function invocations and logs failed; records lost",
+        )
       }
     }
-    if (dropped > 0) log.warn({ dropped }, "more was invoked and printed than could be recorded")
+    if (dropped > 0)
+      log.warn(
+        { dropped },
+        "function records are over their limit; invocations or log lines were not recorded",
+      )
     dropped = 0
   }
   const flush = (): Promise<void> => {

@@ -61,7 +61,7 @@ export const createStarter = (needs: WorkloadNeeds & { readonly clock: Clock }):
     drop(name)
     const harness = open(shape, true).catch(error => {
       if (!isFault(error, "no_host_capacity"))
-        log.warn({ err: error }, "no function instance could be prepared")
+        log.warn({ err: error }, "prewarming a function runtime failed")
       return undefined
     })
     const one: Ready = { shape, harness, opened: undefined, wantedMs: clock.now() }

@@ -139,7 +139,7 @@ const attend = ({ runtime, log }: WorkloadNeeds, { memoryMb }: Room, own: Own): 
       return Promise.race([told, late])
     },
     ended: finish().catch(error => {
-      log.error({ err: error, workload: id }, "a function's instance did not end well")
+      log.error({ err: error, workload: id }, "stopping a function instance failed")
       return reason ?? crash("the instance ended")
     }),
     giveUp() {
@@ -180,7 +180,12 @@ export const startWorkload = async (
     for (const stream of [process.stdin, process.stdout, process.stderr]) stream.on("error", () => undefined)
     return attend(needs, room, { id, folder, guest, process, reserved, release })
   } catch (error) {
-    await release().catch(failure => log.error({ err: failure, workload: id }, "a workload was left over"))
+    await release().catch(failure =>
+      log.error(
+        { err: failure, workload: id },
+        "removing a failed function instance failed; workload orphaned until the next start",
+      ),
+    )
     throw error
   }
 }

@@ -10,7 +10,7 @@ export const start = ({ kv, atRest, clock, log }: Needs) => {
     try {
       await kv.sweep(clock.now(), SWEPT_MAX)
     } catch (error) {
-      log.warn({ err: error }, "expired key-value entries stay for now")
+      log.warn({ err: error }, "deleting expired key-value entries failed; will retry")
     }
   })
   return {

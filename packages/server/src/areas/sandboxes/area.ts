@@ -33,7 +33,9 @@ const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Life
     if (id === undefined || !fleet.itemOf(id)) return
     fleet
       .turn(id, () => fleet.destroy(id))
-      .catch(error => log.error({ err: error, sandbox: id }, "a deleted sandbox is not removed"))
+      .catch(error =>
+        log.error({ err: error, sandbox: id }, "removing a deleted sandbox from its host failed"),
+      )
   })
   const opened = new DisposableStack()
   opened.use(
@@ -41,14 +43,14 @@ const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Life
       LOSE_EVERY_MS,
       logged(
         async () => lifecycle.lose(await hosts.gone(), ["ephemeral", "persistent"]),
-        "sandboxes of hosts that are gone still count as running",
+        "marking sandboxes of lost hosts as stopped failed; will retry",
       ),
     ),
   )
   opened.use(
     meterDisks({
       ...{ clock, meters, read: () => hosted.disks(hosts.id) },
-      failed: error => log.error({ err: error }, "disks of sandboxes are not counted"),
+      failed: error => log.error({ err: error }, "metering sandbox disks failed; will retry"),
     }),
   )
   return opened
@@ -82,7 +84,12 @@ export const start = async (services: Needs) => {
       // Their workloads end with this process, and nothing of them is kept.
       await lifecycle
         .lose([hosts.id], ["ephemeral"])
-        .catch(error => log.warn({ err: error }, "that sandboxes have ended is on record at the next start"))
+        .catch(error =>
+          log.warn(
+            { err: error },
+            "recording the end of sandboxes at shutdown failed; retried at the next start",
+          ),
+        )
     },
   }
 }

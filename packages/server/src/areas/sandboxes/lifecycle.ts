@@ -73,7 +73,7 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
       },
       async fail(error) {
         failure = error
-        if (!(error instanceof Fault)) log.warn({ err: error, sandbox: row.id }, "a sandbox does not start")
+        if (!(error instanceof Fault)) log.warn({ err: error, sandbox: row.id }, "starting a sandbox failed")
         const isGone = error instanceof Fault && error.code === "sandbox_not_found"
         if (item.kind === "ephemeral" || isGone) await fleet.destroy(row.id)
         if (!isGone && !isNoFailure(error)) await recordFailure(row, error)
@@ -91,7 +91,10 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
   /** Whoever asked is not waiting: what went wrong is on record. */
   const launchSoon = (row: SandboxRow, env: Env, room?: Disposable): void =>
     void launch(row, env, room).catch(error =>
-      log.debug({ err: error, sandbox: row.id }, "a sandbox did not start"),
+      log.debug(
+        { err: error, sandbox: row.id },
+        "starting a sandbox failed for a reason that its caller has been given",
+      ),
     )
 
   return {

@@ -53,7 +53,7 @@ export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmP
     room[Symbol.dispose]()
     await runtime
       .destroy(id)
-      .catch(error => log.warn({ err: error, workload: id }, "a workload that nobody took is not removed"))
+      .catch(error => log.warn({ err: error, workload: id }, "removing an unused warm-pool sandbox failed"))
   }
 
   const startOne = async (shelf: Shelf, room: Disposable): Promise<void> => {
@@ -69,7 +69,7 @@ export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmP
       })
     } catch (error) {
       room[Symbol.dispose]()
-      log.debug({ err: error }, "no workload is kept ready")
+      log.debug({ err: error }, "starting a warm-pool sandbox failed")
     } finally {
       shelf.starting.delete(room)
     }

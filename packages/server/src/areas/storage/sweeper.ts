@@ -65,7 +65,7 @@ const createCollector = ({ database, blob, claims, clock, log }: SweeperNeeds) =
         const still = await sweeps.unknown([{ owner, address }])
         if (still.length > 0) await blob.remove(owner, [address])
       })
-      log.warn({ project_id: owner, address }, "a blob that no object is made of was removed")
+      log.warn({ project_id: owner, address }, "orphaned blob removed")
     }
   }
 
@@ -100,7 +100,7 @@ const createScrubber = ({ database, blob, clock, log }: SweeperNeeds) => {
       if (condition !== "intact")
         log.error(
           { project_id: row.project_id, address: row.address, condition },
-          "a blob is not what was written",
+          "blob is missing or corrupt",
         )
       bytes += row.bytes
       if (bytes > VERIFIED_BYTES_MAX) return
@@ -171,7 +171,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     try {
       await act()
     } catch (error) {
-      log.error({ err: error, step: name }, "a sweep of objects is put off")
+      log.error({ err: error, step: name }, "cleanup of storage failed; will retry")
     }
   }
 

@@ -131,7 +131,7 @@ export const createKeeper = ({ index, database, log }: KeeperNeeds): Keeper => {
     } catch (error) {
       // The next search tries again, and says so if it cannot.
       known.delete(id)
-      log.warn({ err: error, collection: id }, "a vector index does not follow its rows")
+      log.warn({ err: error, collection: id }, "updating a vector index failed; will retry")
     } finally {
       following.delete(id)
     }

@@ -67,7 +67,7 @@ export const createClaims = ({ store, fanout, clock, log, claimed, refused }: Cl
         })
       }
     } catch (error) {
-      log.warn({ error: String(error) }, "endpoints wait to be claimed")
+      log.warn({ error: String(error) }, "claiming delivery endpoints failed; will retry")
     } finally {
       isClaiming = false
     }

@@ -199,7 +199,14 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     },
     /** Gives its endpoints to other processes; nothing of it may beat any more. */
     end: (): Promise<void> =>
-      store.end().catch(error => log.warn({ error: String(error) }, "the lease on endpoints runs on")),
+      store
+        .end()
+        .catch(error =>
+          log.warn(
+            { error: String(error) },
+            "releasing delivery endpoints at shutdown failed; their lease must expire first",
+          ),
+        ),
     [Symbol.dispose]() {
       claims[Symbol.dispose]()
     },

@@ -74,7 +74,7 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
       }
     } catch (error) {
       wanted.clear()
-      log.warn({ error: String(error) }, "no deliveries could be read; the next look tries again")
+      log.warn({ error: String(error) }, "loading due deliveries failed; will retry")
     } finally {
       isLoading = false
     }

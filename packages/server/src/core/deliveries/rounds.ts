@@ -30,7 +30,10 @@ export const createRounds = (needs: RoundsNeeds) => {
   const release = (idle: readonly Lane[]) => {
     for (const lane of idle) forget(lane)
     store.release(idle.map(({ of }) => of.endpointId)).catch(error => {
-      log.warn({ error: String(error) }, "idle endpoints are given back when the lease ends")
+      log.warn(
+        { error: String(error) },
+        "releasing idle delivery endpoints failed; their lease must expire first",
+      )
     })
   }
 
@@ -59,10 +62,13 @@ export const createRounds = (needs: RoundsNeeds) => {
       try {
         if (await claims.beat()) return
       } catch (error) {
-        log.warn({ error: String(error) }, "the lease on endpoints could not be extended")
+        log.warn({ error: String(error) }, "renewing the lease on delivery endpoints failed; will retry")
         return
       }
-      log.warn({ endpoints: lanes.size }, "the lease on endpoints ran out")
+      log.warn(
+        { endpoints: lanes.size },
+        "lease on delivery endpoints expired; deliveries in flight were aborted",
+      )
       for (const lane of lanes.values()) {
         lane.isOurs = false
         claims.claim(lane.of)
@@ -84,7 +90,7 @@ export const createRounds = (needs: RoundsNeeds) => {
         }
         pump()
       } catch (error) {
-        log.warn({ error: String(error) }, "a look after deliveries is put off")
+        log.warn({ error: String(error) }, "polling for due deliveries failed; will retry")
       }
     },
   }

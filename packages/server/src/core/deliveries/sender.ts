@@ -75,7 +75,7 @@ export const createSender = (needs: SenderNeeds) => {
         // Not the endpoint's doing: it stays owed.
         lane.known.delete(owed.id)
         lane.nextDueMs = Math.min(lane.nextDueMs, clock.now() + PUT_OFF_MS)
-        log.error({ err: error, delivery: owed.id }, "a delivery could not be attempted")
+        log.error({ err: error, delivery: owed.id }, "attempting a delivery failed")
       }
     },
     /** Ends what is under way without an outcome. */

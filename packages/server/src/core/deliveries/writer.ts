@@ -66,6 +66,6 @@ export const createWriter = ({ store, clock, log, meters, gate, written }: Write
         for (const { afterwards } of ended) afterwards?.()
       }
     },
-    failed: error => log.warn({ error: String(error) }, "outcomes of deliveries wait to be written"),
+    failed: error => log.warn({ error: String(error) }, "writing delivery results failed; will retry"),
   })
 }

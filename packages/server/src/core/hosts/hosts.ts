@@ -99,7 +99,7 @@ export const createRoom = (capacity: Capacity, overheadBytes: number) => {
 /** What a former life of this host left, to be removed once the areas have said what must stay. */
 const createLeftovers = async ({ runtime, log }: Pick<HostNeeds, "runtime" | "log">) => {
   const found = await runtime.list().catch(error => {
-    log.error({ err: error }, "what workloads are left on this host is not known")
+    log.error({ err: error }, "listing orphaned workloads on this host failed")
     return []
   })
   const keepers: (() => Promise<readonly string[]>)[] = []
@@ -112,7 +112,7 @@ const createLeftovers = async ({ runtime, log }: Pick<HostNeeds, "runtime" | "lo
       for (const id of found.filter(id => !kept.has(id))) {
         await runtime
           .destroy(id)
-          .catch(error => log.error({ err: error, workload: id }, "a workload that was left is not removed"))
+          .catch(error => log.error({ err: error, workload: id }, "removing an orphaned workload failed"))
       }
     },
   }
@@ -162,7 +162,7 @@ export const createHosts = async (needs: HostNeeds) => {
     if (wasLost) for (const act of lapses) await act()
   }
   const beating = clock.every(HEARTBEAT_EVERY_MS, () =>
-    beat().catch(error => log.error({ err: error }, "this host could not tell that it is there")),
+    beat().catch(error => log.error({ err: error }, "host heartbeat failed; will retry")),
   )
 
   const hosts: Hosts = {
@@ -180,7 +180,7 @@ export const createHosts = async (needs: HostNeeds) => {
     hosts,
     /** Removes what is left of before. Call it when all areas with work have started. */
     removeLeftovers: () =>
-      leftovers.remove().catch(error => log.error({ err: error }, "left workloads are not removed")),
+      leftovers.remove().catch(error => log.error({ err: error }, "removing orphaned workloads failed")),
     [Symbol.dispose]: () => beating[Symbol.dispose](),
   }
 }

@@ -148,7 +148,7 @@ export const openImages = async (
     } catch (error) {
       const before = known.get(formatReference(reference))
       if (!before || !stored(before.digest) || signal.aborted) throw error
-      log.warn({ err: error, image: name }, "an image is used as it was pulled before")
+      log.warn({ err: error, image: name }, "pulling an image failed; using the copy pulled earlier")
       return before.digest
     }
   }
@@ -163,7 +163,7 @@ export const openImages = async (
     if (key !== undefined) await known.set(key, got, clock.now())
     const image = stored(got)
     if (!image) throw new ImageError(`the image ${name} is not there any more`)
-    await collect().catch(error => log.error({ err: error }, "images that nobody needs are not removed"))
+    await collect().catch(error => log.error({ err: error }, "removing unused images failed; will retry"))
     return image
   }
 

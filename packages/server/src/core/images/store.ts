@@ -97,7 +97,10 @@ export const openImageStore = async (needs: {
         touchedMs: usedMs,
       })
     } catch (error) {
-      log.warn({ err: error, image: name }, "an unpacked image cannot be read, and is removed")
+      log.warn(
+        { err: error, image: name },
+        "unpacked image is unreadable; removed, and pulled again when needed",
+      )
       await discard(folder)
     }
   }

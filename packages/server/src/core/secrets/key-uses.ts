@@ -29,7 +29,10 @@ export const createKeyUses = ({ store, rotate, log }: Needs) => {
     try {
       await rotate(tenantId, key.version)
     } catch (error) {
-      log.error({ err: error, tenant_id: tenantId }, "a tenant's key is used for longer than it should be")
+      log.error(
+        { err: error, tenant_id: tenantId },
+        "rotating a tenant's data key failed; the present key stays in use",
+      )
     }
     return true
   }

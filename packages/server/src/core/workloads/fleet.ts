@@ -95,7 +95,9 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
       forget(id)
       await needs.onEnd(live, reason)
       ending.delete(id)
-    }).catch(error => log.error({ err: error, workload: id }, "the end of a workload is not on record yet"))
+    }).catch(error =>
+      log.error({ err: error, workload: id }, "stopping a workload or recording its end failed; will retry"),
+    )
   }
 
   const adopt = (item: Item, { guest, room }: Started, expiresAtMs: number | null): Live<Item> => {

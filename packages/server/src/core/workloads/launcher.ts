@@ -69,7 +69,7 @@ export const createLauncher = <Item extends Workload>(needs: LauncherNeeds<Item>
 
   const giveUp = async (id: string, { fail }: LaunchOptions<Item>, error: unknown): Promise<undefined> => {
     await fail(error).catch(failed =>
-      needs.log.error({ err: failed, workload: id }, "it is not on record that a workload did not start"),
+      needs.log.error({ err: failed, workload: id }, "recording the failed start of a workload failed"),
     )
   }
 

@@ -90,7 +90,10 @@ export const listenForChanges = async (connectionString: string, log: Logger): P
     setTimeout(() => {
       if (closed || client) return
       connect().catch(error => {
-        log.warn({ error: String(error) }, "cannot listen for changes; caches stay off")
+        log.warn(
+          { error: String(error) },
+          "listening for change notifications failed; caches are off until reconnected",
+        )
         reconnect()
       })
     }, delay).unref()

@@ -205,7 +205,7 @@ export const createRelay = (needs: {
           }
           answered.answer.resume()
         } catch (error) {
-          needs.log.warn({ err: error, peer: url.origin }, "a request could not go on to another process")
+          needs.log.warn({ err: error, peer: url.origin }, "forwarding a request to a peer failed")
           // What became of it nobody knows; or its body has begun to go there.
           const isWhole = passed.body !== undefined || !hasBody(request)
           if (!(error instanceof UnreachedError && isWhole)) return false

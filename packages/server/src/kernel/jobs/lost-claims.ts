@@ -36,7 +36,10 @@ export const createLostClaims = (queue: Queue, { store, clock, log }: LostClaims
         for (const { token, sinceMs } of claims.values()) if (sinceMs < untilMs) claims.delete(token)
         freed()
       } catch (error) {
-        log.debug({ queue: queue.name, error: String(error) }, "lost claims of jobs are not free yet")
+        log.debug(
+          { queue: queue.name, error: String(error) },
+          "releasing claims of lost jobs failed; will retry",
+        )
       } finally {
         isFreeing = false
       }

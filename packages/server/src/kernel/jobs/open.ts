@@ -49,7 +49,7 @@ const createWakes = (runners: Runners, deferred: Deferred, { fanout, clock, log 
   const load = (queue: string) =>
     void deferred
       .get(queue)?.()
-      .catch(error => log.error({ err: error, queue }, "a queue is not loaded"))
+      .catch(error => log.error({ err: error, queue }, "loading the area of a job queue failed; will retry"))
   const wake = (queue: string, from: "here" | "elsewhere") => {
     const runner = runners.get(queue)
     if (runner) runner.wake(from)
@@ -122,7 +122,7 @@ const createRounds = (
     try {
       await round()
     } catch (error) {
-      log.warn({ error: String(error) }, "a look after jobs is put off")
+      log.warn({ error: String(error) }, "polling for due jobs failed; will retry")
     }
   }
   return { look: attempt(look), beat: attempt(beat) }
@@ -178,7 +178,10 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
       schedules.push(schedule)
       if (hasStarted) {
         ensureTicks([schedule]).catch(error =>
-          log.error({ err: error, schedule: schedule.name }, "a schedule has no next tick"),
+          log.error(
+            { err: error, schedule: schedule.name },
+            "computing the next tick of a job schedule failed",
+          ),
         )
       }
     },

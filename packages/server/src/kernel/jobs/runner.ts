@@ -88,10 +88,7 @@ const createPump = (
       hasMore ||= isWanted
     } catch (error) {
       hasMore = false
-      log.warn(
-        { queue: queue.name, error: String(error) },
-        "no jobs could be claimed; the next look tries again",
-      )
+      log.warn({ queue: queue.name, error: String(error) }, "claiming jobs failed; will retry")
     } finally {
       isClaiming = false
       hooks.paused()
@@ -128,9 +125,9 @@ export const createRunner = (queue: Queue, needs: RunnerNeeds): Runner => {
   }
 
   const tellDead = (claimed: Claimed, error: string) => {
-    log.warn({ queue: name, job: claimed.job.id, error }, "a job is dead")
+    log.warn({ queue: name, job: claimed.job.id, error }, "job failed permanently and was dead-lettered")
     const notice = async () => definition.onDead?.(jobOf(queue, claimed), error)
-    notice().catch(err => log.error({ queue: name, err }, "the notice of a dead job failed"))
+    notice().catch(err => log.error({ queue: name, err }, "handling a dead-lettered job failed"))
   }
 
   const writer = createWriter(queue, {
@@ -200,14 +197,14 @@ export const createRunner = (queue: Queue, needs: RunnerNeeds): Runner => {
       void lostClaims.free()
       if (held() === 0) return undefined
       if (nowMs >= leasedUntilMs) {
-        lose("the lease on jobs ran out")
+        lose("job lease expired; running jobs were aborted")
         return undefined
       }
       return leasedUntilMs - nowMs <= (queue.leaseMs * 2) / 3 ? nowMs + queue.leaseMs : undefined
     },
     extended(untilMs) {
       if (untilMs !== undefined) leasedUntilMs = Math.max(leasedUntilMs, untilMs)
-      else if (held() > 0) lose("the lease on jobs was given to others")
+      else if (held() > 0) lose("job lease was taken over by another process; running jobs were aborted")
     },
     figures: () => ({ counts, runSeconds: runs.seconds() }),
     drain() {

@@ -70,7 +70,7 @@ export const createRuns = (queue: Queue, { clock, log, ended }: RunsNeeds) => {
         settlementOf(queue, job, outcomes?.[place] ?? { kind: "done" }, clock.now()),
       )
     } catch (error) {
-      if (!run.isOver) log.debug({ queue: queue.name, err: error }, "a job failed")
+      if (!run.isOver) log.debug({ queue: queue.name, err: error }, "job attempt failed")
       fail(run, errorText(error))
     }
   }
@@ -90,7 +90,7 @@ export const createRuns = (queue: Queue, { clock, log, ended }: RunsNeeds) => {
           isOver: false,
         }
         runs.add(run)
-        execute(run).catch(err => log.error({ queue: queue.name, err }, "a job can be given no outcome"))
+        execute(run).catch(err => log.error({ queue: queue.name, err }, "completing a job failed"))
       }
     },
     endLate(nowMs: number) {

@@ -43,7 +43,7 @@ export const scheduleQueue = (schedule: ScheduleDefinition, clock: Clock, log: L
     },
   }
   return completeQueue(definition, (dueAt, error) => {
-    log.error({ schedule: name, error }, "a tick of a schedule is given up")
+    log.error({ schedule: name, error }, "tick of a job schedule failed permanently; skipped")
     return next(dueAt)
   })
 }

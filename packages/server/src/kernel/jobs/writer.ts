@@ -40,11 +40,15 @@ export const createWriter = (
         for (const { claimed, settlement } of ended) {
           const nextAt = held.get(claimed.job.id)
           if (nextAt !== undefined) written(claimed, settlement, nextAt)
-          else log.warn({ queue: queue.name, job: claimed.job.id }, "the outcome of a job came too late")
+          else
+            log.warn(
+              { queue: queue.name, job: claimed.job.id },
+              "job finished after its claim expired; result discarded",
+            )
         }
       }
     },
     failed: error =>
-      log.warn({ queue: queue.name, error: String(error) }, "outcomes of jobs wait to be written"),
+      log.warn({ queue: queue.name, error: String(error) }, "writing job results failed; will retry"),
     settled,
   })

@@ -58,7 +58,7 @@ const runAfter = async ({ log, requestId }: Exchange, acts: readonly (() => void
     try {
       await act()
     } catch (error) {
-      log.error({ request_id: requestId, err: error }, "an act after the transaction failed")
+      log.error({ request_id: requestId, err: error }, "action after commit failed")
     }
   }
 }
@@ -113,7 +113,10 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
   /** The effect is there already: that it cannot be recorded must not make the caller believe that it is not. */
   const recordResult = (exchange: Exchange, outcome: AuditEntry["outcome"], metadata?: object) =>
     record(exchange, outcome, metadata).catch(error => {
-      exchange.log.error({ request_id: exchange.requestId, err: error }, "a result is not in the audit trail")
+      exchange.log.error(
+        { request_id: exchange.requestId, err: error },
+        "writing the result of an operation to the audit trail failed",
+      )
     })
 
   /** An effect outside the database: its intent is on record before, its result after. */

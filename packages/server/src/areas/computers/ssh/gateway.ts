@@ -106,7 +106,7 @@ export const createSshGateway = (needs: GatewayNeeds): SshGateway => {
     record: createRecord(needs),
     reach: createReach(needs),
     hold: live => fleet.hold(live),
-    failed: error => log.warn({ err: error }, "an ssh login could not be checked"),
+    failed: error => log.warn({ err: error }, "checking an ssh login failed"),
   }
 
   const serve = async (socket: Socket): Promise<void> => {
@@ -121,7 +121,7 @@ export const createSshGateway = (needs: GatewayNeeds): SshGateway => {
       const { serveConnection } = await import("./connection.ts")
       if (!socket.destroyed) serveConnection(socket, admitted, connectionNeeds)
     } catch (error) {
-      log.error({ err: error }, "an ssh connection cannot be served")
+      log.error({ err: error }, "serving an ssh connection failed; connection closed")
       socket.destroy()
     }
   }

@@ -100,7 +100,7 @@ export const createFreeing = (needs: {
       )
     } finally {
       await settle(branch, before).catch(error =>
-        log.warn({ err: error, volume: branch.volume.id }, "freed space is not counted yet"),
+        log.warn({ err: error, volume: branch.volume.id }, "measuring a database after freeing space failed"),
       )
     }
   }

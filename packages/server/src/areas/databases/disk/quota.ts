@@ -118,7 +118,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
         await databaseStore(tx).updateDatabase(organizationId, row.id, ["active"], record)
         if (type) await platformEvents.emit(tx, { organizationId, projectId, type, data })
       })
-      log.info({ database: row.id, state: now, used }, "a database's storage state changed")
+      log.info({ database: row.id, state: now, used }, "storage state of a database changed")
     }
     if (now !== before || wrong.length > 0) await announce(row.id)
   }
@@ -170,7 +170,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
     try {
       for (const volumeId of schedule.due())
         await measureDue(volumeId).catch(error =>
-          log.warn({ err: error, volume: volumeId }, "the size of a database is not known"),
+          log.warn({ err: error, volume: volumeId }, "measuring the size of a database failed; will retry"),
         )
     } finally {
       looking = false
@@ -185,7 +185,9 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
   const timers = [
     clock.every(LOOK_EVERY_MS, look),
     clock.every(JUDGE_EVERY_MS, () =>
-      judgeAgain().catch(error => log.warn({ err: error }, "quotas of databases are not checked")),
+      judgeAgain().catch(error =>
+        log.warn({ err: error }, "checking database storage quotas failed; will retry"),
+      ),
     ),
   ]
   return {

@@ -303,7 +303,7 @@ export const sqlHandlers = implement(areas.sql, (needs: SqlHandlerNeeds) => ({
     const { serveTunnel } = await import("../wire/tunnel.ts")
     handshake.take(socket => {
       if (!socket) return
-      const warn = (reason: unknown) => log.warn({ err: reason }, "a tunnel to a database broke")
+      const warn = (reason: unknown) => log.warn({ err: reason }, "database tunnel failed; connection closed")
       void serveTunnel(socket, { connect: () => needs.tunnel(ip), warn })
     })
   },

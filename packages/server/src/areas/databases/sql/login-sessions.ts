@@ -141,7 +141,7 @@ export const createLoginSessions = (needs: {
   const end = async (key: string) => {
     const pool = pools.get(key)
     pools.delete(key)
-    await pool?.end().catch(error => log.warn({ err: error }, "a pool did not close"))
+    await pool?.end().catch(error => log.warn({ err: error }, "closing a database connection pool failed"))
   }
 
   const keyOf = ({ branch, user, password, database }: Login): string =>

@@ -139,13 +139,16 @@ export const createQueryLog = (needs: { db: Db; clock: Clock; log: Logger }): Qu
     waiting = []
     characters = 0
     missed = 0
-    if (lost > 0) log.warn({ statements: lost }, "statements came too fast for the query log")
+    if (lost > 0) log.warn({ statements: lost }, "query log is over its limit; statements were not recorded")
     for (let at = 0; at < calls.length; at += WRITTEN_AT_ONCE_MAX) {
       try {
         await store.insert(calls.slice(at, at + WRITTEN_AT_ONCE_MAX).map(call => toRow(call, normalize)))
       } catch (error) {
         // A log must not keep what it cannot write until memory is full.
-        log.warn({ err: error, statements: Math.min(WRITTEN_AT_ONCE_MAX, calls.length - at) }, "query log")
+        log.warn(
+          { err: error, statements: Math.min(WRITTEN_AT_ONCE_MAX, calls.length - at) },
+          "writing the query log failed; statements were not recorded",
+        )
       }
     }
   }
@@ -163,7 +166,7 @@ export const createQueryLog = (needs: { db: Db; clock: Clock; log: Logger }): Qu
     try {
       await store.prune(new Date(clock.now() - KEPT_MS), KEPT_PER_TENANT_MAX, PRUNED_MAX)
     } catch (error) {
-      log.warn({ err: error }, "old entries of the query log stay for now")
+      log.warn({ err: error }, "deleting old query log entries failed; will retry")
     }
   }
 

@@ -58,7 +58,7 @@ const createAnswers = (needs: ProxyNeeds, send: (message: ToProxy) => void) => {
       send({ kind: "answer", id, value: await ask() })
     } catch (error) {
       if (!(error instanceof WireRefusal))
-        needs.log.error({ err: error }, "a database connection cannot be made")
+        needs.log.error({ err: error }, "opening a database connection failed")
       const { sqlstate, message, hint } =
         error instanceof WireRefusal
           ? error
@@ -152,7 +152,7 @@ export const startProxy = (needs: ProxyNeeds, changed: () => void, ended: () => 
   })
 
   const finish = (reason: unknown) => {
-    if (!stopping) needs.log.warn({ reason }, "the process of database connections ended by itself")
+    if (!stopping) needs.log.warn({ reason }, "PostgreSQL proxy process exited unexpectedly")
     for (const connectionId of [...underWay.keys()]) release(connectionId)
     connections.clear()
     const left = told.takeAll()

@@ -64,7 +64,7 @@ interface Refused {
 const turnAway = async (host: SessionHost, { greeting, client, at, error }: Refused) => {
   const { stream, binding } = greeting
   if (!(error instanceof WireRefusal)) {
-    host.warn("a connection to a database cannot be made", error)
+    host.warn("opening a database connection failed", error)
     return farewell(stream, new WireRefusal({ sqlstate: SQLSTATE.cannotConnectNow, message: WAKE_FAILED }))
   }
   if (error.sqlstate !== SQLSTATE.wrongPassword) return farewell(stream, error)
@@ -202,7 +202,7 @@ export const serve = async (client: Client, host: SessionHost): Promise<void> =>
     greeting?.stream.on("error", () => undefined)
     if (greeting) await connectThrough(client, host, greeting)
   } catch (error) {
-    host.warn("a connection failed", error)
+    host.warn("database connection failed", error)
     socket.destroy()
   }
 }

@@ -114,7 +114,9 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
 
   const server = createServer({ pauseOnConnect: true }, socket => accept(socket))
   const port = await listen(server, needs)
-  server.on("error", error => needs.log.warn({ err: error }, "the database port cannot take a connection"))
+  server.on("error", error =>
+    needs.log.warn({ err: error }, "accepting a connection on the database port failed"),
+  )
 
   return {
     port,

@@ -43,7 +43,10 @@ export const createReputationGuard = (needs: {
       const worst = warningsOf(reputation).find(({ rate, pauses_at }) => rate >= pauses_at)
       if (!worst) return
       await settingsStore(database.db).pause(organizationId, worst.code, now)
-      log.warn({ organization_id: organizationId, ...worst }, "own-domain delivery was switched off")
+      log.warn(
+        { organization_id: organizationId, ...worst },
+        "delivery from own domains was disabled: too many bounces or complaints",
+      )
     },
   })
 

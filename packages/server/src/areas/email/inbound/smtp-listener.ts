@@ -170,7 +170,7 @@ export const openSmtpListener = async ({
       () => done(),
       (error: Error) => {
         if ("responseCode" in error) return done(error)
-        log.warn({ err: error }, "a mail could not be taken")
+        log.warn({ err: error }, "receiving a mail over SMTP failed")
         done(refusal(451, "4.3.0 Try again later"))
       },
     )
@@ -195,7 +195,7 @@ export const openSmtpListener = async ({
     onRcptTo: ({ address }, session, done) => answer(admitRecipient(address, session), done),
     onData: (stream, session, done) => answer(takeMail(stream, session), done),
   })
-  server.on("error", error => log.debug({ reason: error.message }, "a connection to the SMTP listener broke"))
+  server.on("error", error => log.debug({ reason: error.message }, "SMTP connection failed"))
   server.listen(port, host)
   await once(server.server, "listening")
   return {

@@ -71,7 +71,7 @@ export const trackingHandlers = ({
         await recordEvents(tx, platformEvents, [{ organizationId, recipientId, event, details, at: now }])
       })
     } catch (error) {
-      call.log.warn({ err: error, event }, "what a link in a mail told was not written")
+      call.log.warn({ err: error, event }, "recording an open or click of a mail failed")
     }
   }
 

@@ -26,15 +26,17 @@ export const superviseEmbeddedPostgres = async (
         watch(current)
         return
       } catch (error) {
-        log.error({ err: error }, "the embedded PostgreSQL does not start again")
+        log.error({ err: error }, "restarting the embedded PostgreSQL failed; will retry")
       }
     }
-    log.fatal("the embedded PostgreSQL stays down; restart Svc when its cause is mended")
+    log.fatal(
+      "embedded PostgreSQL is down and is not restarted any more; fix the cause, then restart the server",
+    )
   }
 
   const watch = (postgres: EmbeddedPostgres) =>
     postgres.onExit(({ code, signal }) => {
-      log.error({ code, signal }, "the embedded PostgreSQL ended by itself and is started again")
+      log.error({ code, signal }, "embedded PostgreSQL exited unexpectedly; restarting it")
       restarting = restart(postgres)
     })
 

@@ -78,7 +78,7 @@ export class Pools implements Disposable {
 
   #unreachable(reason: unknown): WireRefusal {
     if (reason instanceof WireRefusal) return reason
-    this.#host.warn("a pooled connection to a database cannot be made", reason)
+    this.#host.warn("opening a pooled database connection failed", reason)
     const message = "the database cannot be reached now"
     return new WireRefusal({ sqlstate: SQLSTATE.cannotConnectNow, message })
   }
