@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { glob } from "node:fs/promises"
 import { checkImports } from "./check-imports.ts"
 import { checkGaps } from "./check-ledger.ts"
+import { checkLinks } from "./check-links.ts"
 
 const LINES_MAX = 400
 
@@ -28,6 +29,7 @@ const checks: Readonly<Record<string, () => string[] | Promise<string[]>>> = {
   "format and lint": run("biome", "check", "."),
   imports: checkImports,
   sizes: checkSizes,
+  "links of pages": checkLinks,
   "ledger of gaps": checkGaps,
   "generated files": run(process.execPath, "tools/gen.ts", "--check"),
 }

@@ -35,7 +35,7 @@ test("the helps of errors and the guides name operations and settings that exist
   const settings = await readFile(join(root, "docs/generated/configuration.md"), "utf8")
   const ofClients = new Set(["SVC_TOKEN", "SVC_API_URL", "SVC_PROJECT"])
   const helps = faultCodes.filter(code => !faultSpec(code).planned).map(code => [code, faultSpec(code).help])
-  const guides = await textsOf(["README.md", "docs/*.md"])
+  const guides = await textsOf(["README.md", "docs/*.md", "docs/guides/*.md"])
   const wrong = [...helps, ...guides].flatMap(([name = "", text = ""]) => [
     ...[...text.matchAll(/\b(GET|POST|PUT|PATCH|DELETE) (\/[\w/{}.?=-]*[\w}])/g)]
       .filter(([, method, path = ""]) => !operations.has(`${method} ${shapeOf(path)}`))

@@ -60,7 +60,7 @@ export const Image = T.String({
   maxLength: 640,
   description:
     "`host`, the machine's own programs, which computers and persistent sandboxes may change, each for itself, and which " +
-    "ephemeral sandboxes only read (docs/computers.md names the drivers where nobody may); a template of this installation by its name; or a public image as " +
+    "ephemeral sandboxes only read (docs/guides/computers.md names the drivers where nobody may); a template of this installation by its name; or a public image as " +
     "`alpine:3.20` or `ghcr.io/owner/name@sha256:…`, which is pulled for linux and this machine's architecture",
 })
 export const ImageDigest = T.Union([T.String(), T.Null()], {
