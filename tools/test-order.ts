@@ -1,28 +1,34 @@
-/** Test files that take longest go first, so that none of them is left running alone at the end. */
+/** Which test files run, and in which order. */
 import { join, relative, resolve } from "node:path"
 
-/** From the list that a run of all prints; minutes matter here, seconds do not. */
+/**
+ * Suites of engines that an installation has only by a setting or by what is on its machine, and of endurance. They
+ * take minutes and rarely change, so they have a run of their own (`npm run test:engines`).
+ */
+export const isEngineSuite = (file: string): boolean => file.endsWith(".engine.test.ts")
+
+/** They go first, so that none is left running alone at the end. From the list that a run prints; minutes matter, seconds do not. */
 const LONGEST = [
-  "ports/runtime/network.test.ts",
+  "ports/runtime/network.engine.test.ts",
   "testing/fuzz.test.ts",
-  "ports/runtime/qemu.test.ts",
+  "ports/runtime/qemu.engine.test.ts",
   "core/accounts/accounts.test.ts",
-  "ports/runtime/gvisor.test.ts",
+  "ports/runtime/gvisor.engine.test.ts",
   "areas/databases/advice/optimize/optimize.test.ts",
-  "ports/engine/cnpg.test.ts",
+  "ports/engine/cnpg.engine.test.ts",
   "testing/derived.test.ts",
   "process.test.ts",
   "areas/databases/sql/statement.test.ts",
-  "ports/runtime/kubernetes.test.ts",
+  "ports/runtime/kubernetes.engine.test.ts",
   "areas/databases/use.test.ts",
-  "ports/runtime/bubblewrap.test.ts",
+  "ports/runtime/bubblewrap.engine.test.ts",
   "ports/engine/local.test.ts",
   "areas/events/durability.test.ts",
   "areas/databases/access.test.ts",
   "areas/databases/databases.test.ts",
   "areas/functions/limits.test.ts",
   "core/audit/audit.test.ts",
-  "ports/engine/drivers/local/endurance/transfers.test.ts",
+  "ports/engine/drivers/local/endurance/transfers.engine.test.ts",
 ].map(path => join("packages/server/src", path))
 
 const place = (file: string): number => {

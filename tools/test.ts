@@ -1,7 +1,8 @@
 /**
  * `npm test [files…]`: one PostgreSQL for all test files, the slowest files, then the ledger of what no test touched.
- * `--again` runs each file that failed once more, alone, and names it `flaky:` if it passes then. With
- * `LEDGER_WRITE=1` a run of all files writes the ledger's list anew.
+ * `--engines` runs the suites that `npm test` leaves out: `*.engine.test.ts`. `--again` runs each file that failed once
+ * more, alone, and names it `flaky:` if it passes then. `--costs` prints what every file cost. With `LEDGER_WRITE=1` a
+ * run of all files writes the ledger's list anew.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { glob } from "node:fs/promises"
@@ -14,7 +15,7 @@ import { tryBundle } from "./bundle.ts"
 import { checkLedger } from "./check-ledger.ts"
 import { processorSeconds } from "./processor-time.ts"
 import { COSTS_VARIABLE, type FileCost } from "./test-cost.ts"
-import { longestFirst } from "./test-order.ts"
+import { isEngineSuite, longestFirst } from "./test-order.ts"
 
 /** Longer than any test file takes, also on a busy machine: a file that is not done by then hangs. */
 const HANGS_MS = 1_200_000
@@ -29,8 +30,12 @@ const SLOWEST = 20
 
 const flags = new Set(process.argv.slice(2).filter(word => word.startsWith("--")))
 const given = process.argv.slice(2).filter(word => !word.startsWith("--"))
-const files =
-  given.length > 0 ? given : await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
+
+const allFiles = async (): Promise<string[]> => {
+  const found = await Array.fromAsync(glob(["packages/*/src/**/*.test.ts", "tools/*.test.ts"]))
+  return found.filter(file => isEngineSuite(file) === flags.has("--engines"))
+}
+const files = given.length > 0 ? given : await allFiles()
 
 const folder = mkdtempSync(join(tmpdir(), "svc-ledger-"))
 const ledger = join(folder, "statuses")
@@ -93,7 +98,8 @@ const shown = (file: string): string => relative(resolve(import.meta.dirname, ".
 const inColumn = (seconds: number | undefined): string => (seconds?.toFixed(1) ?? "?").padStart(7)
 
 const printSlowest = ({ durations, costs }: Outcome): void => {
-  const slowest = [...durations].sort(([, a], [, b]) => b - a).slice(0, SLOWEST)
+  const shownMax = flags.has("--costs") ? durations.size : SLOWEST
+  const slowest = [...durations].sort(([, a], [, b]) => b - a).slice(0, shownMax)
   process.stdout.write("slowest files: seconds, and of the processors\n")
   for (const [file, ms] of slowest)
     process.stdout.write(`${inColumn(ms / 1000)} ${inColumn(costs.get(file))}  ${shown(file)}\n`)
@@ -116,7 +122,7 @@ const runAll = async (): Promise<boolean> => {
   await tryBundle(resolve(import.meta.dirname, ".."))
   await using server = await startTestServer()
   const outcome = await run(server.url, files)
-  if (files.length > SLOWEST) printSlowest(outcome)
+  if (given.length === 0 || flags.has("--costs")) printSlowest(outcome)
   const { isPassed, failed } = outcome
   if (isPassed || !flags.has("--again")) return isPassed
   if (failed.length === 0 || failed.length > AGAIN_MAX) return isPassed
@@ -131,7 +137,8 @@ const wholeSeconds = (performance.now() - startedMs) / 1000
 process.stdout.write(
   `${wholeSeconds.toFixed(0)} s on ${availableParallelism()} processors, ${processorSeconds().toFixed(0)} s of them used\n`,
 )
-const isWhole = given.length === 0 && (isPassed || process.env.LEDGER_WRITE === "1")
+const isWhole =
+  given.length === 0 && !flags.has("--engines") && (isPassed || process.env.LEDGER_WRITE === "1")
 const gaps = isWhole ? checkLedger(ledger) : []
 for (const path of [folder, templates]) rmSync(path, { recursive: true, force: true })
 for (const gap of gaps) process.stderr.write(`${gap}\n`)

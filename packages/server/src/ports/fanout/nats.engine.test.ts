@@ -1,11 +1,6 @@
 import assert from "node:assert/strict"
 import { after, before, type TestContext, test } from "node:test"
 import type { ServerSentEvent } from "@svc/sdk"
-import { listenForChanges } from "../../kernel/db/changes.ts"
-import { openDatabase } from "../../kernel/db/database.ts"
-import { createDatabaseFanout } from "../../kernel/db/fanout.ts"
-import { createLog } from "../../kernel/log.ts"
-import { cloneDatabase } from "../../testing/database.ts"
 import { platform } from "../../testing/platform.ts"
 import { until } from "../../testing/process.ts"
 import { PortError } from "../port-error.ts"
@@ -16,15 +11,12 @@ import type { FanoutPort } from "./port.ts"
 
 const skip = natsIsMissing()
 let server: NatsServer
-let database: Awaited<ReturnType<typeof cloneDatabase>>
 
 before(async () => {
-  database = await cloneDatabase()
   if (!skip) server = await startNats()
 })
 after(async () => {
   await server?.[Symbol.asyncDispose]()
-  await database[Symbol.asyncDispose]()
 })
 
 /** Connections are closed before the server they go to. */
@@ -49,15 +41,6 @@ const openNats = async (t: TestContext, { url } = server): Promise<FanoutPort> =
 }
 
 fanoutConformance("NATS", { open: openNats }, { skip })
-
-const openPostgres = async (t: TestContext) => {
-  const { url: connectionString } = database
-  const opened = openedBy(t)
-  const { db } = opened.use(openDatabase({ connectionString, connectionsMax: 2, onError: () => undefined }))
-  return createDatabaseFanout(db, opened.use(await listenForChanges(connectionString, createLog("silent"))))
-}
-
-fanoutConformance("PostgreSQL", { open: openPostgres }, {})
 
 test("a NATS that is killed delays nobody, and when it is back all are told to look", { skip }, async t => {
   const own = await ownServer(t)
