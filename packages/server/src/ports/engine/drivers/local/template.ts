@@ -70,9 +70,11 @@ const ourselves = (): Account => ({
 /** Earlier versions left templates to that user. */
 const reclaim = async (templatesDir: string): Promise<void> => {
   for (const name of await readdir(templatesDir)) {
+    // Other files may be another process's own, and gone by now.
+    if (!/^\d+(?:\.\d+)?$/.test(name)) continue
     const path = join(templatesDir, name)
     const { uid } = await stat(path)
-    if (/^\d+(?:\.\d+)?$/.test(name) && uid !== process.getuid?.()) giveTree(path, ourselves())
+    if (uid !== process.getuid?.()) giveTree(path, ourselves())
   }
 }
 
