@@ -22,6 +22,8 @@ import { bundleFolder, isFresh, stampFile } from "../packages/server/bin/bundle.
 const INSIDE = [
   ...["@svc/contract", "ajv", "ajv-formats", "croner", "fastify", "find-my-way", "ipaddr.js", "kysely"],
   ...["lru-cache", "pg", "pino", "typebox", "ws", "yaml"],
+  // Ours, and bundled like the server's own sources.
+  "@svc/text-to-sql",
 ]
 
 /** What the launcher starts. Workers are found by how the sources name them. */

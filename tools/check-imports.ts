@@ -27,6 +27,7 @@ const places: readonly Place[] = [
   { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
   { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/, /^fflate$/] },
+  { name: "text-to-sql", files: /^packages\/text-to-sql\//, may: [], packages: [/^pg$/] },
   {
     name: "platform",
     files: s(

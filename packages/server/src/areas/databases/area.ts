@@ -1,4 +1,5 @@
 import { areas } from "@svc/contract"
+import { createUpstream } from "@svc/text-to-sql"
 import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -6,9 +7,8 @@ import { implement } from "../../kernel/implement.ts"
 import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import { adviceHandlers } from "./advice/handlers.ts"
-import { nlToSqlHandler } from "./advice/language/handler.ts"
-import { createUpstream } from "./advice/language/openai-upstream.ts"
-import { createTranslator } from "./advice/language/translator.ts"
+import { nlToSqlHandler } from "./advice/nl-to-sql/handler.ts"
+import { createQuestions } from "./advice/nl-to-sql/questions.ts"
 import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
 import { type ComputeEvents, createCompute } from "./compute.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
@@ -65,7 +65,7 @@ const openStatements = (
   const guard = opened.use(createGuard())
   const types = createTypeCatalog()
   scheduleTargets.provide("sql", createScheduledStatements({ sessions, guard, types, directory }))
-  const translator = createTranslator({
+  const questions = createQuestions({
     guard,
     upstream: ai && createUpstream(ai),
     limitMs: postgres.textToSqlMs,
@@ -77,7 +77,7 @@ const openStatements = (
       ...{ targets, sessions },
       withThrowawayBranch: createThrowaway({ db, engine, clock, log }),
       facts: createFacts({ db, directory, now: clock.now }),
-      naturalLanguageToSql: nlToSqlHandler({ targets, sessions, translator }),
+      naturalLanguageToSql: nlToSqlHandler({ targets, sessions, questions }),
     }),
   ]
   return { operations, queryLog }

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { createGuard } from "../../sql/guard.ts"
-import { startCluster } from "../../testing/cluster.ts"
+import { startCluster } from "@svc/server/src/areas/databases/testing/cluster.ts"
 import {
   type Question,
   questionsOf,
@@ -11,6 +10,7 @@ import {
   setupOf,
   summaryOf,
 } from "./testing/questions.ts"
+import { openReadOnlyCheck } from "./testing/read-only.ts"
 import { createTranslator } from "./translator.ts"
 
 test("every expected statement of the question files finds rows, so that an empty answer cannot pass", async t => {
@@ -41,17 +41,16 @@ const plan: readonly (readonly [string, 16 | 17 | 18, readonly Question[], numbe
 for (const [name, version, questions, recallMin] of plan) {
   test(`of the answers to the ${name} questions at least ${PRECISION_MIN * 100} % are right, on PostgreSQL ${version}`, async t => {
     const cluster = await startCluster(t, version)
-    await using guard = createGuard()
-    const translator = createTranslator({ guard, limitMs: 60_000 })
+    await using readOnly = openReadOnlyCheck()
+    const translator = createTranslator({ checkReadOnly: readOnly.check, limitMs: 60_000 })
     const scored = await scoreQuestions(
       cluster.pool("owner"),
       cluster.pool("svc_reader"),
       questions,
-      (client, volumeId, question, now) =>
+      (client, question, now) =>
         translator.translate({
           question,
           now,
-          volumeId,
           signal: AbortSignal.timeout(60_000),
           withSession: work => work(client),
         }),

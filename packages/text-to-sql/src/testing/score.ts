@@ -2,10 +2,10 @@
  * Scores the answers to the question files:
  * `npm run score-questions -- tuning|held-out|older [--details]`
  */
-import { createGuard } from "../../../sql/guard.ts"
-import { startCluster } from "../../../testing/cluster.ts"
+import { startCluster } from "@svc/server/src/areas/databases/testing/cluster.ts"
 import { createTranslator } from "../translator.ts"
 import { type Half, questionsOf, readQuestions, scoreQuestions, summaryOf } from "./questions.ts"
+import { openReadOnlyCheck } from "./read-only.ts"
 
 const [half = "tuning", details] = process.argv.slice(2)
 const questions =
@@ -13,17 +13,16 @@ const questions =
 const cleanups: (() => unknown)[] = []
 const cluster = await startCluster({ after: (cleanup: () => unknown) => cleanups.push(cleanup) }, 18)
 try {
-  await using guard = createGuard()
-  const translator = createTranslator({ guard, limitMs: 60_000 })
+  await using readOnly = openReadOnlyCheck()
+  const translator = createTranslator({ checkReadOnly: readOnly.check, limitMs: 60_000 })
   const scored = await scoreQuestions(
     cluster.pool("owner"),
     cluster.pool("svc_reader"),
     questions,
-    (client, volumeId, question, now) =>
+    (client, question, now) =>
       translator.translate({
         question,
         now,
-        volumeId,
         signal: AbortSignal.timeout(60_000),
         withSession: work => work(client),
       }),

@@ -1,4 +1,4 @@
-import { PortError } from "../../../../ports/port-error.ts"
+import { ModelError } from "./errors.ts"
 import type { LanguageModel } from "./language-model.ts"
 
 export interface UpstreamSettings {
@@ -17,7 +17,7 @@ const readBounded = async (response: Response): Promise<string> => {
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength
-    if (bytes > REPLY_BYTES_MAX) throw new PortError("refused", "the model's reply is larger than 1 MiB")
+    if (bytes > REPLY_BYTES_MAX) throw new ModelError("refused", "the model's reply is larger than 1 MiB")
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")
@@ -31,10 +31,10 @@ const completionOf = (body: string, asked: string): { text: string; model: strin
   try {
     reply = JSON.parse(body)
   } catch (cause) {
-    throw new PortError("refused", "the model's reply is not JSON", cause)
+    throw new ModelError("refused", "the model's reply is not JSON", cause)
   }
   const text = field(field(field(field(reply, "choices"), 0), "message"), "content")
-  if (typeof text !== "string") throw new PortError("refused", "the model's reply has no message")
+  if (typeof text !== "string") throw new ModelError("refused", "the model's reply has no message")
   const model = field(reply, "model")
   return { text, model: typeof model === "string" ? model : asked }
 }
@@ -60,14 +60,14 @@ export const createUpstream = (settings: UpstreamSettings): LanguageModel => {
         const text = await readBounded(response)
         if (response.ok) return completionOf(text, settings.model)
         const later = response.status === 429 || response.status >= 500
-        throw new PortError(
+        throw new ModelError(
           later ? "unavailable" : "refused",
           `the model's server answered ${response.status}`,
         )
       } catch (error) {
-        if (error instanceof PortError) throw error
+        if (error instanceof ModelError) throw error
         if (signal.aborted) throw error
-        throw new PortError("unavailable", "the model's server cannot be reached in time", error)
+        throw new ModelError("unavailable", "the model's server cannot be reached in time", error)
       }
     },
   }

@@ -1,12 +1,9 @@
 /** Questions to statements: by rules over the catalog, and by a language model where one is configured. */
 import type pg from "pg"
-import { fault } from "../../../../kernel/fault.ts"
-import { PortError } from "../../../../ports/port-error.ts"
-import type { Guard } from "../../sql/guard.ts"
-import { createTypeCatalog } from "../../sql/pg-types.ts"
 import { inReadOnly } from "./asking.ts"
 import { asksToWrite, auditAnswer } from "./audit.ts"
 import { type Catalog, readCatalog } from "./catalog.ts"
+import { ModelError, TranslationError } from "./errors.ts"
 import { explain } from "./explain.ts"
 import { interpret } from "./interpret.ts"
 import type { LanguageModel } from "./language-model.ts"
@@ -14,7 +11,14 @@ import { createLexicon } from "./lexicon.ts"
 import { parseReply, repairPrompt, systemPrompt, userPrompt } from "./prompt.ts"
 import { Unreachable } from "./scope.ts"
 import { statementOf } from "./statement.ts"
-import { check, type Outcome, type QueryResult, RUN_TIMEOUT_MS } from "./validate.ts"
+import {
+  type CheckReadOnly,
+  check,
+  type Outcome,
+  type QueryResult,
+  type ResultTypes,
+  RUN_TIMEOUT_MS,
+} from "./validate.ts"
 import { readValues, type Values } from "./values.ts"
 import { type Token, tokenize } from "./words.ts"
 
@@ -37,10 +41,9 @@ export interface TranslateRequest {
   readonly question: string
   /** Only these tables, with or without schema; all when empty. */
   readonly tables?: readonly string[]
-  readonly execute?: boolean
+  /** Given where the statement is to be run too. */
+  readonly resultTypes?: ResultTypes | undefined
   readonly now: Date
-  /** What the database's own types are remembered by. */
-  readonly volumeId: string
   readonly withSession: WithSession
   readonly signal: AbortSignal
 }
@@ -49,11 +52,7 @@ export interface TranslateRequest {
 const ANSWER_LIMIT_MS = 200
 
 export interface Translator {
-  /**
-   * Throws `question_not_understood` when neither the rules nor a model can answer, `question_not_read_only` when the
-   * question asks to change data, `service_unavailable` when the model cannot be reached, `upstream_error` when its
-   * server misbehaves, and `query_timeout` when the statement was to be run and took too long.
-   */
+  /** Rejects with a TranslationError where there is no statement. */
   translate(request: TranslateRequest): Promise<Translation>
 }
 
@@ -186,7 +185,8 @@ const tablesIn = ({ tables }: Catalog, sql: string): string[] => {
 }
 
 const toTranslation = ({ catalog }: SchemaContext, { draft, outcome }: CheckedDraft): Translation => {
-  if (outcome.valid && outcome.timedOut) throw fault("query_timeout", { seconds: RUN_TIMEOUT_MS / 1000 })
+  if (outcome.valid && outcome.timedOut)
+    throw new TranslationError("run_timed_out", `the statement ran for more than ${RUN_TIMEOUT_MS / 1000} s`)
   const warnings = [...draft.warnings]
   if (catalog.truncated)
     warnings.push("the database has more tables than were looked at; name some in `tables`")
@@ -205,56 +205,52 @@ const toTranslation = ({ catalog }: SchemaContext, { draft, outcome }: CheckedDr
   }
 }
 
-const refuse = (code: "question_not_understood" | "question_not_read_only", reason?: string) =>
-  fault(code, reason === undefined ? {} : { reason }, { headers: { "x-should-retry": "false" } })
-
-const refusalOf = (reason: string, failure: PortError | undefined) => {
+const errorOf = (reason: string, failure: ModelError | undefined) => {
   if (failure?.kind === "unavailable")
-    return fault(
-      "service_unavailable",
-      { reason: "the language model cannot be reached" },
-      { internal: failure },
-    )
-  if (failure) return fault("upstream_error", { reason: failure.message }, { internal: failure })
-  return refuse("question_not_understood", reason)
+    return new TranslationError("model_unavailable", "the language model cannot be reached", failure)
+  if (failure) return new TranslationError("model_failed", failure.message, failure)
+  return new TranslationError("not_understood", reason)
 }
 
 export const createTranslator = (needs: {
-  guard: Guard
+  checkReadOnly: CheckReadOnly
   upstream?: LanguageModel | undefined
   limitMs?: number
 }): Translator => {
-  const { guard, upstream } = needs
+  const { checkReadOnly, upstream } = needs
   const limitMs = upstream ? MODEL_SCHEMA_TIMEOUT_MS : (needs.limitMs ?? ANSWER_LIMIT_MS)
   const tooSlow = () =>
-    refuse("question_not_understood", `it takes longer than ${limitMs} ms; name its tables in \`tables\``)
-  const types = createTypeCatalog()
+    new TranslationError(
+      "not_understood",
+      `it takes longer than ${limitMs} ms; name its tables in \`tables\``,
+    )
   return {
     async translate(request) {
-      const { withSession, volumeId, execute = false } = request
-      if (asksToWrite(tokenize(request.question))) throw refuse("question_not_read_only")
+      const { withSession, resultTypes } = request
+      if (asksToWrite(tokenize(request.question)))
+        throw new TranslationError("not_read_only", "the question asks to change data")
       const schema = await readSchema(request, limitMs)
       if (schema === null) throw tooSlow()
       const checkSql: CheckSql = sql => {
         const planTimeoutMs = upstream ? PLAN_TIMEOUT_MS : schema.remainingMs()
-        return withSession(client => check({ client, guard, types, volumeId, sql, execute, planTimeoutMs }))
+        return withSession(client => check({ client, checkReadOnly, sql, resultTypes, planTimeoutMs }))
       }
       const ruled = byRules(schema, request.now)
       const suffices = typeof ruled !== "string"
-      let failure: PortError | undefined
+      let failure: ModelError | undefined
       if (upstream) {
         try {
           const checked = await byModel(upstream, request, schema, checkSql)
           if (checked.outcome.valid || !suffices) return toTranslation(schema, checked)
         } catch (error) {
-          if (!(error instanceof PortError)) throw error
+          if (!(error instanceof ModelError)) throw error
           failure = error
         }
       }
-      if (!suffices) throw refusalOf(ruled, failure)
+      if (!suffices) throw errorOf(ruled, failure)
       if (schema.remainingMs() === 1) throw tooSlow()
       const outcome = await checkSql(ruled.sql)
-      if (!outcome.valid) throw refuse("question_not_understood", outcome.reason)
+      if (!outcome.valid) throw new TranslationError("not_understood", outcome.reason)
       return toTranslation(schema, { draft: ruled, outcome })
     },
   }

@@ -1,8 +1,5 @@
 /** Holds a statement against the database it was written for, and runs it within bounds. */
 import type pg from "pg"
-import { isFault } from "../../../../kernel/fault.ts"
-import type { Guard } from "../../sql/guard.ts"
-import { converterOf, type TypeCatalog } from "../../sql/pg-types.ts"
 import { inReadOnly } from "./asking.ts"
 
 export interface QueryResult {
@@ -20,6 +17,17 @@ export type Outcome =
       readonly timedOut?: true
     }
   | { readonly valid: false; readonly reason: string }
+
+/** Why a text is not one statement that only reads; undefined where it is one. */
+export type CheckReadOnly = (sql: string) => Promise<string | undefined>
+
+/** What the types of a result are called, and how their values, as PostgreSQL writes them, become JSON. */
+export interface ResultTypes {
+  read(
+    client: pg.ClientBase,
+    oids: readonly number[],
+  ): Promise<(oid: number) => { readonly name: string; toJson(text: string): unknown }>
+}
 
 export const RUN_TIMEOUT_MS = 10_000
 export const ROWS_MAX = 100
@@ -60,33 +68,23 @@ const uniqueNames = (fields: readonly pg.FieldDef[]): string[] => {
   })
 }
 
-const run = async (
-  client: pg.ClientBase,
-  sql: string,
-  types: TypeCatalog,
-  volumeId: string,
-): Promise<Outcome> => {
+const run = async (client: pg.ClientBase, sql: string, resultTypes: ResultTypes): Promise<Outcome> => {
   await client.query("SAVEPOINT planned")
   try {
     await client.query(`SET LOCAL statement_timeout = ${RUN_TIMEOUT_MS}`)
     const { fields, rows, truncated } = await fetchRows(client, sql)
-    await types.load(
-      volumeId,
+    const typeOf = await resultTypes.read(
       client,
       fields.map(({ dataTypeID }) => dataTypeID),
     )
-    const known = types.of(volumeId)
     const names = uniqueNames(fields)
-    const converters = fields.map(({ dataTypeID }) => converterOf(known, dataTypeID))
+    const types = fields.map(({ dataTypeID }) => typeOf(dataTypeID))
     const convert = (value: string | null, index: number) =>
-      value === null ? null : (converters[index]?.(value) ?? value)
+      value === null ? null : (types[index]?.toJson(value) ?? value)
     return {
       valid: true,
       result: {
-        columns: fields.map(({ dataTypeID }, index) => ({
-          name: names[index] ?? "",
-          type: known.get(dataTypeID).name,
-        })),
+        columns: types.map(({ name }, index) => ({ name: names[index] ?? "", type: name })),
         rows: rows.map(row =>
           Object.fromEntries(row.map((value, index) => [names[index] ?? "", convert(value, index)])),
         ),
@@ -103,31 +101,25 @@ const run = async (
 }
 
 /**
- * Judges the statement by PostgreSQL's grammar, then has the server plan it in a read-only transaction, and runs it
- * there when asked to. Give it a session of the reader role.
+ * Checks that the statement only reads, then has the server plan it in a read-only transaction, and runs it there when
+ * the types for its result are given. Give it a session of the reader role.
  */
 export const check = async (options: {
   client: pg.ClientBase
-  guard: Guard
-  types: TypeCatalog
-  volumeId: string
+  checkReadOnly: CheckReadOnly
   sql: string
-  execute: boolean
+  resultTypes: ResultTypes | undefined
   planTimeoutMs: number
 }): Promise<Outcome> => {
-  const { client, guard, types, volumeId, sql, execute, planTimeoutMs } = options
-  try {
-    await guard.check(sql, "request")
-  } catch (error) {
-    if (!isFault(error, "invalid_sql")) throw error
-    return { valid: false, reason: error.message }
-  }
+  const { client, checkReadOnly, sql, resultTypes, planTimeoutMs } = options
+  const reason = await checkReadOnly(sql)
+  if (reason !== undefined) return { valid: false, reason }
   return await inReadOnly(client, planTimeoutMs, async () => {
     try {
       await client.query(`EXPLAIN ${sql}`)
     } catch (error) {
       return { valid: false, reason: messageOf(error) }
     }
-    return execute ? await run(client, sql, types, volumeId) : { valid: true }
+    return resultTypes ? await run(client, sql, resultTypes) : { valid: true }
   })
 }

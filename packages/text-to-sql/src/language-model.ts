@@ -1,6 +1,6 @@
 /** A model that completes text. All it writes is judged before anything is done with it. */
 export interface LanguageModel {
-  /** Rejects with a PortError: `unavailable` when it may answer later, `refused` when it never will. */
+  /** Rejects with a ModelError. */
   complete(request: {
     readonly system: string
     readonly user: string

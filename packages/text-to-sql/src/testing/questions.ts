@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { performance } from "node:perf_hooks"
 import type pg from "pg"
-import { isFault } from "../../../../../kernel/fault.ts"
+import { TranslationError } from "../errors.ts"
 import { ASKED_AT } from "./evaluation.ts"
 import { hr } from "./hr.ts"
 import { library } from "./library.ts"
@@ -63,7 +63,6 @@ export interface Scored {
 
 export type Answer = (
   client: pg.PoolClient,
-  schema: string,
   question: string,
   now: Date,
 ) => Promise<{ sql: string; confidence: number }>
@@ -89,12 +88,12 @@ const isRight = async (client: pg.PoolClient, answer: string, expected: string |
 const score = async (client: pg.PoolClient, question: Question, answer: Answer): Promise<Scored> => {
   const started = performance.now()
   try {
-    const { sql, confidence } = await answer(client, question.schema, question.text, ASKED_AT)
+    const { sql, confidence } = await answer(client, question.text, ASKED_AT)
     const milliseconds = performance.now() - started
     const right = await isRight(client, sql, question.sql)
     return { question, outcome: right ? "right" : "wrong", confidence, milliseconds, detail: sql }
   } catch (error) {
-    if (!isFault(error)) throw error
+    if (!(error instanceof TranslationError)) throw error
     const milliseconds = performance.now() - started
     return { question, outcome: "refused", confidence: 0, milliseconds, detail: error.message }
   }

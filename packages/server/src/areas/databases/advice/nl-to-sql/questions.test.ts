@@ -3,11 +3,11 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { type TestContext, test } from "node:test"
+import { createUpstream, type Translation } from "@svc/text-to-sql"
 import { isFault } from "../../../../kernel/fault.ts"
 import { createGuard, type Guard } from "../../sql/guard.ts"
 import { startCluster } from "../../testing/cluster.ts"
-import { createUpstream } from "./openai-upstream.ts"
-import { createTranslator, type Translation } from "./translator.ts"
+import { createQuestions } from "./questions.ts"
 
 const SETUP = `
   CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, city text);
@@ -59,7 +59,7 @@ test("translation", async t => {
     options: { upstream?: ReturnType<typeof createUpstream>; execute?: boolean; tables?: string[] } = {},
   ): Promise<Translation> => {
     const { upstream, ...rest } = options
-    return await createTranslator({ guard, upstream, limitMs: 60_000 }).translate({
+    return await createQuestions({ guard, upstream, limitMs: 60_000 }).translate({
       question,
       now: new Date("2024-06-15T12:00:00Z"),
       volumeId: "v",
@@ -149,11 +149,11 @@ test("translation", async t => {
   })
 
   await t.test("what takes longer than the limit is refused", async () => {
-    const translator = createTranslator({ guard, limitMs: 1 })
+    const questions = createQuestions({ guard, limitMs: 1 })
     const client = await reader.connect()
     try {
       await assert.rejects(
-        translator.translate({
+        questions.translate({
           question: "how many customers are in Rome?",
           now: new Date(),
           volumeId: "v",
@@ -251,7 +251,7 @@ test("translation", async t => {
       const before = await single.query(
         "SELECT current_setting('search_path') AS path, current_setting('statement_timeout') AS timeout",
       )
-      await createTranslator({ guard, limitMs: 60_000 }).translate({
+      await createQuestions({ guard, limitMs: 60_000 }).translate({
         question: "show all customers",
         execute: true,
         now: new Date("2024-06-15T12:00:00Z"),

@@ -2,16 +2,16 @@ import type { areas, Input, Output } from "@svc/contract"
 import type { Call } from "../../../../kernel/call.ts"
 import type { Sessions } from "../../sessions.ts"
 import type { Targets } from "../../targets.ts"
-import type { Translator } from "./translator.ts"
+import type { Questions } from "./questions.ts"
 
 type Operation = (typeof areas.advice.specs)["naturalLanguageToSql"]
 
 /** The handler of `naturalLanguageToSql`. */
 export const nlToSqlHandler =
-  ({ targets, sessions, translator }: { targets: Targets; sessions: Sessions; translator: Translator }) =>
+  ({ targets, sessions, questions }: { targets: Targets; sessions: Sessions; questions: Questions }) =>
   async (input: Input<Operation>, call: Call): Promise<Output<Operation>> => {
     const target = await targets.of(call, input)
-    return await translator.translate({
+    return await questions.translate({
       question: input.question,
       tables: input.tables ?? [],
       execute: input.execute ?? false,
