@@ -49,7 +49,7 @@ const places: readonly Place[] = [
     // The local engine of tenant databases runs the same programs as the control database.
     may: [
       s("ports/"),
-      s("kernel/(aead|fault|call|clock|direct-body|exact-json|startup-error|turns)\\.ts$"),
+      s("kernel/(aead|fault|call|clock|direct-body|exact-json|startup-error|concurrency/.*)\\.ts$"),
       s("kernel/db/embedded/"),
     ],
     packages: [any],
@@ -65,7 +65,7 @@ const places: readonly Place[] = [
     name: "port",
     files: s("ports/"),
     // One list says what is not the public Internet.
-    may: [s("kernel/(fault|call|clock|turns|exact-json|outbound/addresses)\\.ts$")],
+    may: [s("kernel/(fault|call|clock|concurrency/.*|exact-json|outbound/addresses)\\.ts$")],
     packages: [],
   },
   {

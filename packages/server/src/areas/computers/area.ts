@@ -22,7 +22,7 @@ const watchComputers = (needs: Needs, fleet: Fleet<ComputerItem>, lifecycle: Lif
   changes.subscribe(DELETED_TOPIC, id => {
     if (id === undefined || !fleet.itemOf(id)) return
     fleet
-      .turn(id, () => fleet.destroy(id))
+      .withLock(id, () => fleet.destroy(id))
       .catch(error =>
         log.error({ err: error, computer: id }, "removing a deleted computer from its host failed"),
       )

@@ -86,7 +86,7 @@ const lifeHandlers = (
       const row = isUuid(id) ? await computerStore(call.db).delete(ownerOf(call), id) : undefined
       if (!row) throw fault("computer_not_found", { id })
       await platformEvents.emit(call.db, eventOf("computer.deleted", row))
-      if (row.host_id === hosts.id) call.committed(() => fleet.turn(id, () => fleet.destroy(id)))
+      if (row.host_id === hosts.id) call.committed(() => fleet.withLock(id, () => fleet.destroy(id)))
       else await changes.announce(call.db, DELETED_TOPIC, id)
       call.describe({ targets: [auditTarget(row)] })
     },
@@ -103,7 +103,7 @@ const lifeHandlers = (
       const row = await found(call, id)
       checkHost(row, hosts)
       call.describe({ targets: [auditTarget(row)] })
-      await fleet.turn(id, async () => {
+      await fleet.withLock(id, async () => {
         const live = fleet.find(id)
         await fleet.stop(id)
         await lifecycle.recordStop(row, null, live)

@@ -2,9 +2,9 @@ import { areas } from "@svc/contract"
 import { createUpstream } from "@svc/text-to-sql"
 import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
+import { createKeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
-import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import { adviceHandlers } from "./advice/handlers.ts"
 import { nlToSqlHandler } from "./advice/nl-to-sql/handler.ts"
@@ -127,7 +127,7 @@ export const start = async (services: Needs) => {
   const logins: LoginSessions = opened.use(createLoginSessions({ directory, compute, log, tenants }))
   const making = createMaking({ database, changes, engine, box, platformEvents })
   const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
-  const inTurn = createTurnsByKey()
+  const mutex = createKeyedMutex()
   const swap = createSwap({
     database,
     changes,
@@ -137,7 +137,7 @@ export const start = async (services: Needs) => {
     directory,
     making,
     namesEarlierHistory,
-    inTurn,
+    mutex,
     log,
   })
   const provision = createProvision({ database, making })
@@ -179,7 +179,7 @@ export const start = async (services: Needs) => {
       namesEarlierHistory,
       provision,
       swap,
-      inTurn,
+      mutex,
       sessions,
       payloads,
     },

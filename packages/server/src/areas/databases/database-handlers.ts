@@ -8,11 +8,11 @@ import {
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
+import type { KeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
-import type { TurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
@@ -39,7 +39,7 @@ export interface DatabaseHandlerNeeds {
   readonly provision: Provision
   readonly swap: Swap
   /** By database: what gives a branch a volume or its passwords. */
-  readonly inTurn: TurnsByKey
+  readonly mutex: KeyedMutex
   readonly payloads: Payloads
   readonly graceSeconds: number
   /** PEM; null where the operator's certificate is used. */
@@ -233,7 +233,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     resetPassword: async ({ id, branch_id }, call) => {
       const { databaseId, databaseName, branchId } = await readyBranch(call, id, branch_id)
       call.describe({ targets: [databaseTarget({ id, name: databaseName })] })
-      const password = await needs.inTurn(databaseId, () => newPassword(call, id, branchId))
+      const password = await needs.mutex.run(databaseId, () => newPassword(call, id, branchId))
       await announce(call, id)
       changes.applied(DATABASE_TOPIC, id)
       return { connection: payloads.connection(branchId), ...payloads.secrets(branchId, password) }

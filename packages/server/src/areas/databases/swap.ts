@@ -1,11 +1,11 @@
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
+import type { KeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { type Database, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { TurnsByKey } from "../../kernel/turns.ts"
 import type { EnginePort, RecoveryPoint } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
@@ -39,10 +39,10 @@ export const createSwap = (needs: {
   making: Making
   namesEarlierHistory: NamesEarlierHistory
   /** By database: what gives a branch a volume or its passwords. */
-  inTurn: TurnsByKey
+  mutex: KeyedMutex
   log: Logger
 }): Swap => {
-  const { database, changes, engine, box, compute, making, inTurn, log } = needs
+  const { database, changes, engine, box, compute, making, mutex, log } = needs
 
   /** The branch's old volume, as a branch of its own with a password of its own. */
   const keep = async (branch: ReadyBranch, name: string, now: Date) => {
@@ -123,5 +123,5 @@ export const createSwap = (needs: {
     await databaseStore(database.db).deleteVolume(organizationId, branch.volume.id)
   }
 
-  return { restore: (call, request) => inTurn(request.branch.databaseId, () => restore(call, request)) }
+  return { restore: (call, request) => mutex.run(request.branch.databaseId, () => restore(call, request)) }
 }

@@ -3,11 +3,11 @@ import { type IncomingMessage, request as openRequest } from "node:http"
 import { setTimeout as delay } from "node:timers/promises"
 import { FUNCTION_RESPONSE_BYTES_MAX } from "@svc/contract"
 import type { Image } from "../../core/images/images.ts"
+import { createSemaphore, type Semaphore } from "../../kernel/concurrency/semaphore.ts"
 import { parseJson } from "../../kernel/exact-json.ts"
 import { PortError } from "../../ports/port-error.ts"
 import type { Frame, FunctionError } from "./frames.ts"
 import { type Harness, type HarnessListener, slower } from "./harness.ts"
-import { createLatch } from "./latch.ts"
 import { WINDOW_BYTES } from "./reply-body.ts"
 import { type Room, startWorkload, type Workload, type WorkloadNeeds } from "./workload.ts"
 
@@ -137,17 +137,15 @@ const endOf = async ({ process, ended }: Workload): Promise<void> => {
 
 /** Speaks HTTP to the program, and of it to the platform as harnesses do. */
 const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
-  const callers = new Map<
-    string,
-    { readonly leave: AbortController; readonly room: ReturnType<typeof createLatch> }
-  >()
+  /** `credit`: how many bytes of the reply the caller has room for. */
+  const callers = new Map<string, { readonly leave: AbortController; readonly credit: Semaphore }>()
 
-  const stream = async (id: string, response: IncomingMessage, room: ReturnType<typeof createLatch>) => {
+  const stream = async (id: string, response: IncomingMessage, credit: Semaphore, signal: AbortSignal) => {
     const reply = { status: response.statusCode, headers: pairs(response.rawHeaders) }
     tell({ kind: "head", invocationId: id, reply })
     let bytes = 0
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      await room.take(chunk.length)
+      await credit.acquire(chunk.length, signal)
       bytes += chunk.length
       tell({ kind: "chunk", invocationId: id, bytes: chunk })
     }
@@ -156,11 +154,11 @@ const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
 
   const perform = async (sent: Extract<Sent, { t: "invoke" | "request" }>) => {
     const leave = new AbortController()
-    const room = createLatch(WINDOW_BYTES, leave.signal)
-    callers.set(sent.i, { leave, room })
+    const credit = createSemaphore(WINDOW_BYTES)
+    callers.set(sent.i, { leave, credit })
     const answer = async (): Promise<Answered> => {
       const response = await exchange(workload, exchangeOf(sent), leave.signal)
-      return sent.t === "invoke" ? invoked(response) : stream(sent.i, response, room)
+      return sent.t === "invoke" ? invoked(response) : stream(sent.i, response, credit, leave.signal)
     }
     const {
       error = null,
@@ -182,7 +180,7 @@ const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
 
   return {
     perform,
-    more: (id: string, bytes: number) => callers.get(id)?.room.give(bytes),
+    more: (id: string, bytes: number) => callers.get(id)?.credit.release(bytes),
     cancel: (id: string) => callers.get(id)?.leave.abort(),
   }
 }

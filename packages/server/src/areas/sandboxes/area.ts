@@ -32,7 +32,7 @@ const watchSandboxes = (needs: Needs, fleet: Fleet<SandboxItem>, lifecycle: Life
   changes.subscribe(DELETED_TOPIC, id => {
     if (id === undefined || !fleet.itemOf(id)) return
     fleet
-      .turn(id, () => fleet.destroy(id))
+      .withLock(id, () => fleet.destroy(id))
       .catch(error =>
         log.error({ err: error, sandbox: id }, "removing a deleted sandbox from its host failed"),
       )

@@ -123,7 +123,7 @@ const lifeHandlers = (
       const row = isUuid(id) ? await sandboxStore(call.db).delete(ownerOf(call), id) : undefined
       if (!row) throw fault("sandbox_not_found", { id })
       if (row.status === "RUNNING") await platformEvents.emit(call.db, eventOf("sandbox.stopped", row))
-      if (row.host_id === hosts.id) call.committed(() => fleet.turn(id, () => fleet.destroy(id)))
+      if (row.host_id === hosts.id) call.committed(() => fleet.withLock(id, () => fleet.destroy(id)))
       else await changes.announce(call.db, DELETED_TOPIC, id)
       call.describe({ targets: [auditTarget(row)] })
     },
@@ -142,7 +142,7 @@ const lifeHandlers = (
       const row = await found(call, id)
       checkHost(row, hosts)
       call.describe({ targets: [auditTarget(row)] })
-      await fleet.turn(id, async () => {
+      await fleet.withLock(id, async () => {
         const live = fleet.find(id)
         await (row.kind === "ephemeral" ? fleet.destroy(id) : fleet.stop(id))
         await lifecycle.recordStop(row, "stopped", live)

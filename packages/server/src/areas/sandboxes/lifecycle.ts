@@ -138,9 +138,9 @@ export const createLifecycle = (needs: LifecycleNeeds) => {
       const should = (await hosted.shouldRun(hosts.id)).filter(({ status }) => status === "STOPPED")
       const ended = ids.length === 0 ? [] : await hosted.ended(hosts.id, ids)
       const again = new Set(should.map(({ id }) => id))
-      for (const id of ended.filter(id => !again.has(id))) await fleet.turn(id, () => fleet.destroy(id))
+      for (const id of ended.filter(id => !again.has(id))) await fleet.withLock(id, () => fleet.destroy(id))
       for (const row of should) {
-        await fleet.turn(row.id, () => fleet.stop(row.id))
+        await fleet.withLock(row.id, () => fleet.stop(row.id))
         launchSoon(row, await envOf(box, row))
       }
     },

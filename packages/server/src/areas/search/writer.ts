@@ -1,5 +1,5 @@
+import { createSemaphore } from "../../kernel/concurrency/semaphore.ts"
 import type { Database } from "../../kernel/db/database.ts"
-import { createTurns } from "../../kernel/turns.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
 import { type Item, prepare, type Unreadable } from "./documents.ts"
 import { entryStore } from "./entries.ts"
@@ -34,12 +34,12 @@ export const createWriter = (needs: {
   freshness: Freshness
 }): Writer => {
   const { database, index, now, freshness } = needs
-  const inTurn = createTurns(WRITES_MAX)
+  const semaphore = createSemaphore(WRITES_MAX)
 
   return {
     put: ({ projectId, sourceId }, items, runId) => {
       const readAt = now()
-      return inTurn(() =>
+      return semaphore.run(() =>
         database.transaction(async tx => {
           const source = await sourceStore(tx).lock(projectId, sourceId)
           if (!source) return undefined
@@ -78,7 +78,7 @@ export const createWriter = (needs: {
     },
 
     remove: ({ projectId, sourceId }, ids) =>
-      inTurn(() =>
+      semaphore.run(() =>
         database.transaction(async tx => {
           if (!(await sourceStore(tx).lock(projectId, sourceId))) return undefined
           await index.remove(projectId, sourceId, ids)

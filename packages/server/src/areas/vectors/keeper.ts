@@ -3,9 +3,9 @@
  * position; an index that is gone is told everything.
  */
 import { sql } from "kysely"
+import { createSemaphore } from "../../kernel/concurrency/semaphore.ts"
 import type { Database, Tx } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
-import { createTurns } from "../../kernel/turns.ts"
 import { PortError } from "../../ports/port-error.ts"
 import type { CollectionShape, VectorIndexPort } from "../../ports/vectors/port.ts"
 import { type After, type ChangedVector, type CollectionRow, type Owner, vectorStore } from "./store.ts"
@@ -93,7 +93,7 @@ export interface KeeperNeeds {
 }
 
 export const createKeeper = ({ index, database, log }: KeeperNeeds): Keeper => {
-  const inTurn = createTurns(FLIGHTS_MAX)
+  const semaphore = createSemaphore(FLIGHTS_MAX)
   const known = new Map<string, number>()
   const flights = new Map<string, Promise<void>>()
   const touched = new Map<string, CollectionRow>()
@@ -107,7 +107,7 @@ export const createKeeper = ({ index, database, log }: KeeperNeeds): Keeper => {
     })
 
   const fly = async (row: CollectionRow): Promise<void> => {
-    const position = await inTurn(() => follows(row))
+    const position = await semaphore.run(() => follows(row))
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(row.id, position)
   }

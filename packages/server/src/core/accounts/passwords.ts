@@ -1,4 +1,5 @@
 import { hash, type Options, verify } from "@node-rs/argon2"
+import { createSemaphore } from "../../kernel/concurrency/semaphore.ts"
 import { fault } from "../../kernel/fault.ts"
 
 /** The minimum that OWASP's password storage cheat sheet gives for Argon2id, which is the library's algorithm. */
@@ -27,36 +28,20 @@ export interface Passwords {
  * also use, so without a bound a wave of sign-ins would starve everything else.
  */
 export const createPasswords = (runningMax: number, waitingMax = WAITING_MAX): Passwords => {
-  const waiting: (() => void)[] = []
-  let running = 0
-
-  const enter = async () => {
-    if (running < runningMax) return void running++
-    if (waiting.length >= waitingMax) {
-      const reason = "too many people are signing in"
-      throw fault("service_unavailable", { reason }, { headers: { "retry-after": "2" } })
-    }
-    // Whoever leaves hands over its place, so the count stays.
-    await new Promise<void>(resolve => waiting.push(resolve))
-  }
-  const leave = () => {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
-  }
-  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    await enter()
-    try {
-      return await work()
-    } finally {
-      leave()
-    }
-  }
+  const semaphore = createSemaphore(runningMax, {
+    waitingMax,
+    full: () =>
+      fault(
+        "service_unavailable",
+        { reason: "too many people are signing in" },
+        { headers: { "retry-after": "2" } },
+      ),
+  })
 
   return {
-    hash: password => inTurn(() => hash(normalized(password), parameters)),
+    hash: password => semaphore.run(() => hash(normalized(password), parameters)),
     verify: async (password, stored) => {
-      const matches = await inTurn(() => verify(stored ?? DECOY, normalized(password)))
+      const matches = await semaphore.run(() => verify(stored ?? DECOY, normalized(password)))
       return matches && stored !== undefined
     },
   }

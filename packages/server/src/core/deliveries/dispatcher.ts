@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto"
 import type { Clock } from "../../kernel/clock.ts"
+import { createFairScheduler } from "../../kernel/concurrency/fair-scheduler.ts"
+import { createMutex } from "../../kernel/concurrency/semaphore.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { Fanout } from "../../kernel/fanout.ts"
@@ -11,14 +13,12 @@ import { CHANGED_TOPIC, createClaims, WORK_TOPIC } from "./claims.ts"
 import type { DeliveryKind } from "./deliveries.ts"
 import { type ClaimedLane, dispatchStore, type Owed } from "./dispatch-store.ts"
 import { createFlights } from "./flights.ts"
-import { createGate } from "./gate.ts"
 import { createLane, type Lane, refreshLane, roomOf } from "./lane.ts"
 import { createLoader } from "./loader.ts"
 import { createNotices } from "./notices.ts"
 import { createRounds } from "./rounds.ts"
 import { createSender } from "./sender.ts"
 import type { Fresh } from "./store.ts"
-import { createTurns } from "./turns.ts"
 import { createWriter, type Ended } from "./writer.ts"
 
 /** Outcomes that wait to be written; a kill repeats them. */
@@ -42,9 +42,13 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   const { database, changes, fanout, clock, log } = needs
   const worker = randomUUID()
   const store = dispatchStore(database.db, worker, needs.atRest)
-  const gate = createGate()
+  /** Ordered deliveries are not loaded while others of them are settled. */
+  const orderMutex = createMutex()
   const lanes = new Map<string, Lane>()
-  const turns = createTurns()
+  const turns = createFairScheduler<Lane>(
+    ({ of }) => of.tenantId,
+    ({ of }) => of.endpointId,
+  )
   const flights = createFlights()
   /** Have something to send, and their share is used up. */
   const aside = new Set<Lane>()
@@ -132,13 +136,13 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   }
 
   const loader = createLoader({
-    ...{ store, clock, log, gate },
+    ...{ store, clock, log, orderMutex },
     loaded(lane) {
       mayTurn(lane)
       pump()
     },
   })
-  const writer = createWriter({ ...needs, store, gate, written })
+  const writer = createWriter({ ...needs, store, orderMutex, written })
   const claims = createClaims({
     ...{ store, fanout, clock, log, claimed },
     refused: endpointIds => endpointIds.flatMap(id => lanes.get(id) ?? []).forEach(forget),

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts"
+import type { Mutex } from "../../kernel/concurrency/semaphore.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { DispatchStore, Owed } from "./dispatch-store.ts"
-import type { Gate } from "./gate.ts"
 import { isCutOff, type Lane, readyMaxOf } from "./lane.ts"
 
 /** Deliveries of one endpoint that are read at once, and about how many bytes. */
@@ -15,12 +15,12 @@ interface LoaderNeeds {
   readonly store: DispatchStore
   readonly clock: Clock
   readonly log: Logger
-  readonly gate: Gate
+  readonly orderMutex: Mutex
   readonly loaded: (lane: Lane) => void
 }
 
 /** Reads what is due from the database into lanes that have nothing left in memory. */
-export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) => {
+export const createLoader = ({ store, clock, log, orderMutex, loaded }: LoaderNeeds) => {
   const wanted = new Set<Lane>()
   let isLoading = false
   let readyBytes = 0
@@ -40,7 +40,7 @@ export const createLoader = ({ store, clock, log, gate, loaded }: LoaderNeeds) =
     // What is known already is due as well, until it is written.
     const limit = LOADED_MAX + Math.max(...lanes.map(({ known }) => known.size))
     try {
-      const owed = await gate(() => store.load(new Date(clock.now()), ids, limit, LOADED_BYTES_MAX))
+      const owed = await orderMutex.run(() => store.load(new Date(clock.now()), ids, limit, LOADED_BYTES_MAX))
       const byLane = Map.groupBy(owed, ({ endpointId }) => endpointId)
       for (const lane of lanes) {
         const found = byLane.get(lane.of.endpointId) ?? []

@@ -1,9 +1,9 @@
 import { type BatchWriter, createBatchWriter } from "../../kernel/batch-writer.ts"
 import type { Clock } from "../../kernel/clock.ts"
+import type { Mutex } from "../../kernel/concurrency/semaphore.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
 import type { DispatchStore, Owed, Settlement } from "./dispatch-store.ts"
-import type { Gate } from "./gate.ts"
 import { type Lane, stateOf } from "./lane.ts"
 
 const STATEMENT_MAX = 500
@@ -25,12 +25,12 @@ interface WriterNeeds {
   readonly log: Logger
   readonly meters: BackgroundMeters
   /** Ordered deliveries are not loaded while others of them are settled. */
-  readonly gate: Gate
+  readonly orderMutex: Mutex
   readonly written: (ended: readonly Ended[]) => void
 }
 
 /** Writes outcomes. What failed was written or not: what was is not owed as it was, and then nothing is written twice. */
-export const createWriter = ({ store, clock, log, meters, gate, written }: WriterNeeds): Writer => {
+export const createWriter = ({ store, clock, log, meters, orderMutex, written }: WriterNeeds): Writer => {
   const count = (ended: readonly Ended[], at: Date) => {
     for (const { lane, owed, settlement } of ended) {
       const projectId = owed.message?.projectId ?? null
@@ -60,7 +60,7 @@ export const createWriter = ({ store, clock, log, meters, gate, written }: Write
     batchMax: STATEMENT_MAX,
     async write(ended) {
       const isOrdered = ended.some(({ owed }) => owed.orderingKey !== null)
-      await (isOrdered ? gate(() => settle(ended)) : settle(ended))
+      await (isOrdered ? orderMutex.run(() => settle(ended)) : settle(ended))
       return () => {
         written(ended)
         for (const { afterwards } of ended) afterwards?.()

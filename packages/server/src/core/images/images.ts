@@ -5,6 +5,7 @@
 import { readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import type { Clock } from "../../kernel/clock.ts"
+import { createMutex } from "../../kernel/concurrency/semaphore.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
@@ -66,7 +67,7 @@ const openKnown = async (file: string) => {
   const read = async (): Promise<readonly Entry[]> =>
     JSON.parse(await readFile(file, "utf8")) as readonly Entry[]
   const known = new Map(await read().catch(() => []))
-  let writing = Promise.resolve()
+  const writes = createMutex()
   const write = async () => {
     await writeFile(`${file}.new`, JSON.stringify([...known]), { mode: 0o600 })
     await rename(`${file}.new`, file)
@@ -80,8 +81,7 @@ const openKnown = async (file: string) => {
         if (known.size <= KNOWN_MAX) break
         known.delete(oldest)
       }
-      writing = writing.then(write, write)
-      return writing
+      return writes.run(write)
     },
   }
 }

@@ -1,6 +1,6 @@
 /** From names to unpacked images. */
 import { join } from "node:path"
-import { createTurns } from "../../kernel/turns.ts"
+import { createSemaphore } from "../../kernel/concurrency/semaphore.ts"
 import { openArchive } from "./archive.ts"
 import { ImageError } from "./image-error.ts"
 import { configOf, type Descriptor, type ImageConfig, parseJson } from "./manifest.ts"
@@ -28,7 +28,7 @@ export const createPuller = (needs: {
   signal: AbortSignal
 }): Puller => {
   const { store, registry, limits, signal } = needs
-  const inTurn = createTurns(PULLS_AT_ONCE)
+  const semaphore = createSemaphore(PULLS_AT_ONCE)
 
   const unpackInto = async (folder: string, files: readonly string[], config: ImageConfig) => {
     const root = join(folder, "root")
@@ -74,13 +74,13 @@ export const createPuller = (needs: {
 
   return {
     pull: reference =>
-      inTurn(async () => {
+      semaphore.run(async () => {
         const found = await registry.find(reference, signal)
         if (!store.find(found.digest)) await bring(reference, found)
         return found.digest
       }),
     unpack: file =>
-      inTurn(() =>
+      semaphore.run(() =>
         store.temporary(async folder => {
           const { digest, config, layers } = await openArchive(file, folder, limits, signal)
           if (!store.find(digest)) await store.add(digest, made => unpackInto(made, layers, config))

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts"
+import { createKeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import type { Logger } from "../../kernel/log.ts"
-import { createTurnsByKey } from "../../kernel/turns.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../hosts/hosts.ts"
 import type { BackgroundMeters } from "../meters/meters.ts"
@@ -21,10 +21,10 @@ export interface Fleet<Item extends Workload> extends AsyncDisposable {
   itemOf(id: string): Item | undefined
   isEnding(id: string): boolean
   ids(): readonly string[]
-  /** Runs `work` alone among all that is done to this workload. */
-  turn<Result>(id: string, work: () => Promise<Result>): Promise<Result>
+  /** Runs `work` while nothing else is done to this workload. */
+  withLock<Result>(id: string, work: () => Promise<Result>): Promise<Result>
   /**
-   * Starts it in its turn, then `settle` puts that on record in the same turn. Calls that use it wait until then.
+   * Starts it under its lock, then `settle` puts that on record under the same lock. Calls that use it wait until then.
    * Resolves to undefined, after `fail`, when it does not start.
    */
   launch(item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined>
@@ -32,9 +32,9 @@ export interface Fleet<Item extends Workload> extends AsyncDisposable {
   adopt(item: Item, started: Started, expiresAtMs: number | null): Live<Item>
   /** Keeps it from being idle until disposed of. */
   hold(live: Live<Item>): Disposable
-  /** In a turn: ends it, without telling `onEnd`. */
+  /** Under the lock: ends it, without telling `onEnd`. */
   stop(id: string): Promise<void>
-  /** In a turn: ends it and removes its disk, without telling `onEnd`. */
+  /** Under the lock: ends it and removes its disk, without telling `onEnd`. */
   destroy(id: string): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export interface FleetNeeds<Item extends Workload> {
   readonly clock: Clock
   readonly log: Logger
   readonly meters: BackgroundMeters
-  /** In its turn, when it has ended without being asked to; its processes are gone. Repeated until it succeeds. */
+  /** Under the lock, when it has ended without being asked to; its processes are gone. Repeated until it succeeds. */
   readonly onEnd: (live: Live<Item>, reason: EndReason) => Promise<void>
 }
 
@@ -68,7 +68,7 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
   const { runtime, hosts, clock, log, meters } = needs
   const running = new Map<string, { readonly live: Live<Item>; readonly room: Disposable }>()
   const ending = new Map<string, { readonly live: Live<Item>; readonly reason: EndReason }>()
-  const turn = createTurnsByKey()
+  const mutex = createKeyedMutex()
   let closing = false
 
   const meter = (live: Live<Item>) => {
@@ -89,15 +89,20 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
   const end = (live: Live<Item>, reason: EndReason): Promise<void> => {
     const { id } = live.item.spec
     ending.set(id, { live, reason })
-    return turn(id, async () => {
-      if (ending.get(id)?.live !== live) return
-      await runtime.stop(id, graceOf(live.item))
-      forget(id)
-      await needs.onEnd(live, reason)
-      ending.delete(id)
-    }).catch(error =>
-      log.error({ err: error, workload: id }, "stopping a workload or recording its end failed; will retry"),
-    )
+    return mutex
+      .run(id, async () => {
+        if (ending.get(id)?.live !== live) return
+        await runtime.stop(id, graceOf(live.item))
+        forget(id)
+        await needs.onEnd(live, reason)
+        ending.delete(id)
+      })
+      .catch(error =>
+        log.error(
+          { err: error, workload: id },
+          "stopping a workload or recording its end failed; will retry",
+        ),
+      )
   }
 
   const adopt = (item: Item, { guest, room }: Started, expiresAtMs: number | null): Live<Item> => {
@@ -118,7 +123,7 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
     hosts,
     clock,
     log,
-    turn,
+    mutex,
     adopt,
     forget,
     find: id => running.get(id)?.live,
@@ -149,7 +154,7 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
     itemOf: id => running.get(id)?.live.item ?? launcher.itemOf(id),
     isEnding: id => ending.has(id),
     ids: () => [...running.keys()],
-    turn,
+    withLock: mutex.run,
     launch: launcher.launch,
     adopt,
     hold(live) {

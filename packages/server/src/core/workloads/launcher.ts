@@ -1,4 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts"
+import type { KeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
+import { createSemaphore } from "../../kernel/concurrency/semaphore.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../hosts/hosts.ts"
@@ -9,7 +11,7 @@ interface LauncherNeeds<Item extends Workload> {
   readonly hosts: Hosts
   readonly clock: Clock
   readonly log: Logger
-  readonly turn: <Result>(id: string, work: () => Promise<Result>) => Promise<Result>
+  readonly mutex: KeyedMutex
   readonly adopt: (item: Item, started: Started, expiresAtMs: number | null) => Live<Item>
   readonly forget: (id: string) => void
   readonly find: (id: string) => Live<Item> | undefined
@@ -18,33 +20,17 @@ interface LauncherNeeds<Item extends Workload> {
 /** More at once would only make each slower. */
 const STARTS_MAX = 8
 
-const createGate = (most: number) => {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (running >= most) await new Promise<void>(resolve => waiting.push(resolve))
-    else running += 1
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
-  }
-}
-
 /** Starts workloads, and lets callers wait for those that are on their way. */
 export const createLauncher = <Item extends Workload>(needs: LauncherNeeds<Item>) => {
-  const { runtime, hosts, clock, turn, adopt, forget } = needs
+  const { runtime, hosts, clock, mutex, adopt, forget } = needs
   const starting = new Map<string, { item: Item; promise: Promise<Live<Item> | undefined> }>()
-  const gate = createGate(STARTS_MAX)
+  const starts = createSemaphore(STARTS_MAX)
 
   const start = async (item: Item, { room, timeoutMs }: LaunchOptions<Item>): Promise<Live<Item>> => {
     const { spec } = item
     const place = room ?? hosts.reserve({ memoryBytes: spec.memoryBytes })
     try {
-      const guest = await gate(() => runtime.start(spec))
+      const guest = await starts.run(() => runtime.start(spec))
       return adopt(item, { guest, room: place }, timeoutMs === null ? null : clock.now() + timeoutMs)
     } catch (error) {
       place[Symbol.dispose]()
@@ -76,13 +62,13 @@ export const createLauncher = <Item extends Workload>(needs: LauncherNeeds<Item>
   const launch = async (item: Item, options: LaunchOptions<Item>): Promise<Live<Item> | undefined> => {
     const { id } = item.spec
     const { prepare } = options
-    if (!prepare) return await turn(id, () => perform(item, options))
+    if (!prepare) return await mutex.run(id, () => perform(item, options))
     try {
       const prepared = await prepare()
-      return await turn(id, () => perform(prepared, options))
+      return await mutex.run(id, () => perform(prepared, options))
     } catch (error) {
       options.room?.[Symbol.dispose]()
-      return await turn(id, () => giveUp(id, options, error))
+      return await mutex.run(id, () => giveUp(id, options, error))
     }
   }
 

@@ -42,7 +42,7 @@ export interface LaunchOptions<Item extends Workload> {
   readonly room?: Disposable
   readonly timeoutMs: number | null
   /**
-   * What is started in place of the item, when that takes long to find out: it is not this workload's turn meanwhile, so
+   * What is started in place of the item, when that takes long to find out: the workload is not locked meanwhile, so
    * that it can be stopped and deleted.
    */
   readonly prepare?: () => Promise<Item>

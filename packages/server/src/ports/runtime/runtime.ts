@@ -1,5 +1,5 @@
 /** The port, over whatever engine: one conversation with each workload's agent, one call at a time about its life. */
-import { createTurnsByKey } from "../../kernel/turns.ts"
+import { createKeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import { PortError } from "../port-error.ts"
 import type { Booted, Engine } from "./engine.ts"
 import { createGuestClient, type GuestClient, type GuestUsage } from "./guest/client.ts"
@@ -51,7 +51,7 @@ const missing = (id: string) => new PortError("missing", `no workload ${id} runs
 export const createRuntime = (engine: Engine): RuntimePort => {
   const workloads = new Map<string, Workload>()
   /** Calls about one workload wait for each other. */
-  const inTurn = createTurnsByKey()
+  const mutex = createKeyedMutex()
   let isClosed = false
 
   const boot = async (spec: WorkloadSpec): Promise<Guest> => {
@@ -111,12 +111,12 @@ export const createRuntime = (engine: Engine): RuntimePort => {
     async create(spec) {
       demandOpen()
       check(engine, spec)
-      await inTurn(spec.id, () => engine.prepare(spec))
+      await mutex.run(spec.id, () => engine.prepare(spec))
     },
     async start(spec) {
       demandOpen()
       check(engine, spec)
-      return inTurn(spec.id, async () => {
+      return mutex.run(spec.id, async () => {
         demandOpen()
         return workloads.get(spec.id)?.guest ?? (await boot(spec))
       })
@@ -125,9 +125,9 @@ export const createRuntime = (engine: Engine): RuntimePort => {
       const workload = workloads.get(id)
       return workload && !workload.isStopping ? workload.guest : undefined
     },
-    stop: (id, graceMs) => inTurn(id, () => stop(id, graceMs)),
+    stop: (id, graceMs) => mutex.run(id, () => stop(id, graceMs)),
     destroy: id =>
-      inTurn(id, async () => {
+      mutex.run(id, async () => {
         await stop(id, 0)
         await engine.erase(id)
       }),
@@ -143,7 +143,7 @@ export const createRuntime = (engine: Engine): RuntimePort => {
     },
     async [Symbol.asyncDispose]() {
       isClosed = true
-      await Promise.allSettled([...workloads.keys()].map(id => inTurn(id, () => stop(id, 0))))
+      await Promise.allSettled([...workloads.keys()].map(id => mutex.run(id, () => stop(id, 0))))
       await engine[Symbol.asyncDispose]()
     },
   }

@@ -1,6 +1,6 @@
+import { createMutex } from "../../../kernel/concurrency/semaphore.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Logger } from "../../../kernel/log.ts"
-import { createTurns } from "../../../kernel/turns.ts"
 import type { EnginePort } from "../../../ports/engine/port.ts"
 import type { Compute } from "../compute.ts"
 import type { Directory, ReadyBranch } from "../directory.ts"
@@ -106,11 +106,12 @@ export const createFreeing = (needs: {
   }
 
   /** One statement at a time: the next one must know what the one before has done. */
-  const inTurn = createTurns(1)
+  const mutex = createMutex()
 
   return {
     sessionsFor: frees => ({
-      use: (target, _role, work, { cleaned = false } = {}) => inTurn(() => use(target, frees, work, cleaned)),
+      use: (target, _role, work, { cleaned = false } = {}) =>
+        mutex.run(() => use(target, frees, work, cleaned)),
     }),
   }
 }

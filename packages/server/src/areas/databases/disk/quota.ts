@@ -1,5 +1,6 @@
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
 import type { Clock } from "../../../kernel/clock.ts"
+import { createMutex } from "../../../kernel/concurrency/semaphore.ts"
 import type { Changes } from "../../../kernel/db/changes.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Logger } from "../../../kernel/log.ts"
@@ -136,12 +137,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
   }
 
   /** One project at a time: two who judge it at once would undo each other. */
-  let last: Promise<unknown> = Promise.resolve()
-  const inTurn = (organizationId: string, projectId: string): Promise<void> => {
-    const turn = last.then(() => judge(organizationId, projectId))
-    last = turn.catch(() => undefined)
-    return turn
-  }
+  const mutex = createMutex()
 
   const measure = async ({ organizationId, projectId, volume }: ReadyBranch) => {
     const size = await engine.size(volume)
@@ -155,7 +151,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
     }
     const isNew = (Object.keys(found) as (keyof typeof found)[]).some(name => found[name] !== known?.[name])
     if (isNew) await store.updateVolume(organizationId, volume.id, found)
-    await inTurn(organizationId, projectId)
+    await mutex.run(() => judge(organizationId, projectId))
   }
 
   const schedule = createSchedule({ engine, compute, clock })
@@ -179,7 +175,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
 
   const judgeAgain = async () => {
     for (const { organization_id, project_id } of await disk.projectsNearLimit(PROJECTS_MAX))
-      await inTurn(organization_id, project_id)
+      await mutex.run(() => judge(organization_id, project_id))
   }
 
   const timers = [
@@ -194,7 +190,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
     measure,
     async [Symbol.asyncDispose]() {
       for (const timer of timers) timer[Symbol.dispose]()
-      await last
+      await mutex.run(async () => undefined)
     },
   }
 }

@@ -19,7 +19,7 @@
  */
 
 import { type Clock, systemClock } from "../../../../kernel/clock.ts"
-import { createTurnsByKey } from "../../../../kernel/turns.ts"
+import { createKeyedMutex } from "../../../../kernel/concurrency/keyed-mutex.ts"
 import { type ApiOptions, createKubernetesApi } from "../../../kubernetes/api.ts"
 import type { ClusterResource } from "../../../kubernetes/resources.ts"
 import { PortError } from "../../../port-error.ts"
@@ -215,7 +215,7 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
   const subscriptions = createSubscriptions()
   const site = createSite(options, subscriptions.changed)
   const { api, observed } = site
-  const inTurn = createTurnsByKey()
+  const mutex = createKeyedMutex()
   const waking = new Map<string, Promise<void>>()
   const power = createPower(site, volume => sessions.admits(volume))
   const sessions = createSessions(site, volume => power.endpoint(volume, 0))
@@ -226,7 +226,7 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
     const { id } = volume
     const known = waking.get(id)
     if (known) return known
-    const started = inTurn(id, () => power.start(volume)).finally(() => waking.delete(id))
+    const started = mutex.run(id, () => power.start(volume)).finally(() => waking.delete(id))
     waking.set(id, started)
     return started
   }
@@ -240,7 +240,7 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
     health: healthOf(api),
 
     create: async (volume, credentials) =>
-      inTurn(checked(volume).id, () => provisioning.create(volume, credentials)),
+      mutex.run(checked(volume).id, () => provisioning.create(volume, credentials)),
 
     async wake(volume, signal) {
       const { id } = checked(volume)
@@ -251,17 +251,19 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
       return power.endpoint(volume, Math.ceil(performance.now() - startedAt))
     },
 
-    suspend: async volume => inTurn(checked(volume).id, () => power.stop(volume)),
+    suspend: async volume => mutex.run(checked(volume).id, () => power.stop(volume)),
 
     branch: async (source, target, point, credentials, roles = { others: "cleared" }) =>
-      inTurn(checked(target).id, () => branching.branch(checked(source), target, point, credentials, roles)),
+      mutex.run(checked(target).id, () =>
+        branching.branch(checked(source), target, point, credentials, roles),
+      ),
 
     setCredentials: async (volume, credentials) =>
-      inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
+      mutex.run(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
 
     // The operator gives the roles that it manages their login, limits and passwords back by itself.
     restoreAccess: async (volume, credentials) =>
-      inTurn(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
+      mutex.run(checked(volume).id, () => provisioning.setCredentials(volume, credentials)),
 
     async verifierOf() {
       throw new PortError("refused", "this engine does not read what a server keeps of passwords")
@@ -276,7 +278,7 @@ export const openCnpgEngine = async (options: CnpgOptions): Promise<EnginePort> 
     },
     setReadOnly: async () => refuseReadOnly(),
     whileWritable: async () => refuseReadOnly(),
-    destroy: async volume => inTurn(checked(volume).id, () => provisioning.raze(volume)),
+    destroy: async volume => mutex.run(checked(volume).id, () => provisioning.raze(volume)),
     running: () => runningOf(observed),
 
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs"
 import { chown, mkdir, rm } from "node:fs/promises"
-import { availableParallelism } from "node:os"
 import { dirname, join } from "node:path"
 import { chooseAccount } from "../../../../kernel/db/embedded/account.ts"
 import { PortError } from "../../../port-error.ts"
@@ -33,10 +32,9 @@ import { removeLeftovers } from "./leftovers.ts"
 import { openRecords, type VolumeRecord } from "./records.ts"
 import { createRoles } from "./roles.ts"
 import { SOCKET_PORT } from "./settings.ts"
-import { createStartQueue } from "./start-queue.ts"
 import { createTemplates, TEMPLATE_IMAGE } from "./template.ts"
 import { createVersions, type ProgramFolders } from "./versions.ts"
-import { createVolume, type Host, type Volume } from "./volume.ts"
+import { createStarts, createVolume, type Host, type Volume } from "./volume.ts"
 import { createArchiver } from "./wal/archiver.ts"
 
 export interface LocalEngineOptions {
@@ -77,9 +75,6 @@ const openGroups = async ({ dedicated, log }: LocalEngineOptions): Promise<Host[
 /** How long an image may wait for its log, which is behind by milliseconds. */
 const ARCHIVED_WITHIN_MS = 15_000
 
-/** Starting is work for a processor; more at once only make each slower. */
-const STARTS_AT_ONCE = Math.max(2, availableParallelism() * 2)
-
 /** PostgreSQL on this machine: a server for each volume that is awake. */
 export const openLocalEngine = async (options: LocalEngineOptions): Promise<EnginePort> => {
   const { dataDir, systemDir = "/var/lib/svc", log } = options
@@ -100,7 +95,7 @@ export const openLocalEngine = async (options: LocalEngineOptions): Promise<Engi
   let isClosing = false
   const host: Host = {
     ...{ layout, versions, confinement, archiver, adminPassword: templates.adminPassword, log },
-    starts: createStartQueue(STARTS_AT_ONCE),
+    starts: createStarts(),
     dedicated: await openGroups(options),
     memory: opened.use(
       createVolumeMemory({

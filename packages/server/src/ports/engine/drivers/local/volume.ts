@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
 import { chown, mkdir, readFile, rm } from "node:fs/promises"
+import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { createMutex, createSemaphore, type Semaphore } from "../../../../kernel/concurrency/semaphore.ts"
 import { type Account, spawnAs } from "../../../../kernel/db/embedded/account.ts"
 import { programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { clearLeftovers } from "../../../../kernel/db/embedded/leftovers.ts"
@@ -18,7 +20,6 @@ import type { Layout } from "./layout.ts"
 import type { VolumeRecord } from "./records.ts"
 import { type ServerProcess, startServerProcess } from "./server-process.ts"
 import { ARCHIVER_NAME, instanceSettings, SOCKET_PORT } from "./settings.ts"
-import type { StartQueue } from "./start-queue.ts"
 import type { Versions } from "./versions.ts"
 import type { Archiver, WalFollower } from "./wal/archiver.ts"
 
@@ -28,7 +29,7 @@ export interface Host {
   readonly versions: Versions
   readonly confinement: Confinement
   readonly archiver: Archiver
-  readonly starts: StartQueue
+  readonly starts: Semaphore
   /** What volumes of tier `dedicated` have for themselves; undefined where there is no such tier. */
   readonly dedicated: { readonly groups: ResourceGroups; readonly limits: Limits } | undefined
   readonly memory: VolumeMemory
@@ -39,6 +40,16 @@ export interface Host {
   /** A server ended by itself. */
   stopped(volumeId: string): void
 }
+
+/** Starting is work for a processor; more at once only make each slower. */
+const STARTS_AT_ONCE = Math.max(2, availableParallelism() * 2)
+const STARTS_WAITING_MAX = 1000
+
+export const createStarts = (): Semaphore =>
+  createSemaphore(STARTS_AT_ONCE, {
+    waitingMax: STARTS_WAITING_MAX,
+    full: () => new PortError("unavailable", "too many databases are waiting to start"),
+  })
 
 /** How long commits wait for an archiver that is gone, before they go on without it. */
 const ASYNCHRONOUS_AFTER_MS = 5_000
@@ -89,16 +100,6 @@ export interface Volume {
   alone<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** Lets one task at a time through, in the order of their coming. */
-const createTurns = () => {
-  let last: Promise<unknown> = Promise.resolve()
-  return <Result>(task: () => Promise<Result>): Promise<Result> => {
-    const turn = last.then(task, task)
-    last = turn.catch(() => undefined)
-    return turn
-  }
-}
-
 /** Whether the server was last told that commits wait for the archive. */
 const wasSynchronous = async (dataDir: string): Promise<boolean> => {
   const settings = await readFile(join(dataDir, "postgresql.auto.conf"), "utf8").catch(() => "")
@@ -124,7 +125,7 @@ export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRec
   const dataDir = layout.dataDir(id)
   const socketDir = layout.socketDir(record.slot)
   const owner = ownerOf(host, record)
-  const inTurn = createTurns()
+  const mutex = createMutex()
   let state: VolumeState = "idle"
   let running: Running | undefined
   let starting: Promise<void> | undefined
@@ -146,7 +147,7 @@ export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRec
   const watchArchiver = (server: ServerProcess, follower: WalFollower) => {
     let later: NodeJS.Timeout | undefined
     let wanted = synchronous
-    const inOrder = createTurns()
+    const switches = createMutex()
     const apply = async () => {
       const next = wanted
       if (synchronous === next || running?.server !== server) return
@@ -162,7 +163,7 @@ export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRec
     }
     const switchTo = (next: boolean) => {
       wanted = next
-      void inOrder(apply)
+      void switches.run(apply)
     }
     const switchLater = (next: boolean) => {
       clearTimeout(later)
@@ -267,13 +268,15 @@ export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRec
         : "asynchronous"
 
   const startShared = (recovery: Recovery, signal: AbortSignal | undefined) => {
-    starting ??= inTurn(async () => {
-      if (running !== undefined) return
-      host.demandOpen()
-      await host.starts.run(() => start(recovery, !readOnly || recovery !== ORDINARY))
-    }).finally(() => {
-      starting = undefined
-    })
+    starting ??= mutex
+      .run(async () => {
+        if (running !== undefined) return
+        host.demandOpen()
+        await host.starts.run(() => start(recovery, !readOnly || recovery !== ORDINARY))
+      })
+      .finally(() => {
+        starting = undefined
+      })
     return abandonable(starting, signal)
   }
 
@@ -298,15 +301,15 @@ export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRec
       if (isPrivate || state !== "active") await startShared(ORDINARY, signal)
     },
     recover: recovery => startShared(recovery, undefined),
-    suspend: () => inTurn(stop),
+    suspend: () => mutex.run(stop),
     setReadOnly: (wanted, save) =>
-      inTurn(async () => {
+      mutex.run(async () => {
         await stop()
         await save()
         readOnly = wanted
       }),
     whileWritable: work =>
-      inTurn(async () => {
+      mutex.run(async () => {
         await stop()
         host.demandOpen()
         isPrivate = true
@@ -319,11 +322,11 @@ export const createVolume = (host: Host, record: VolumeIdentity & Pick<VolumeRec
         }
       }),
     end: work =>
-      inTurn(async () => {
+      mutex.run(async () => {
         await stop()
         await work()
       }),
-    alone: inTurn,
+    alone: mutex.run,
   }
 }
 
