@@ -10,16 +10,7 @@ import {
 import type { Place } from "../../core/hosts/peers.ts"
 import { HOST } from "../../core/images/images.ts"
 import type { ImageConfig } from "../../core/images/manifest.ts"
-import {
-  checkEnv,
-  checkIsolation,
-  checkLabels,
-  checkRoot,
-  checkRuns,
-  checkShape,
-  GB,
-  MB,
-} from "../../core/workloads/shape.ts"
+import { checkRequest, GB, MB } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
 import { SPECIAL_IPV4 } from "../../kernel/outbound/addresses.ts"
 import type {
@@ -145,19 +136,25 @@ export const placeOf = ({ kind = "ephemeral", isolation, ...input }: CreateInput
 
 /** Throws the refusal that fits when this installation or plan does not have what is asked for. */
 export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): Plan => {
-  checkRuns(capabilities)
   const { kind = "ephemeral", template = HOST, name = null, labels = {} } = input
   const otherwise = defaults[kind]
   const { vcpus = otherwise.vcpus, memory_mb = otherwise.memory_mb, disk_gb = otherwise.disk_gb } = input
-  checkShape({ vcpus, memory_mb, disk_gb }, boundsOf(kind), ({ max, unit }) =>
-    fault("plan_limit_reached", { limit: max, resources: `${unit} in an ${kind} sandbox` }),
+  checkRequest(
+    {
+      vcpus,
+      memory_mb,
+      disk_gb,
+      image: template,
+      isPersistent: kind === "persistent",
+      isolation: input.isolation,
+      env: input.env,
+      labels,
+    },
+    capabilities,
+    boundsOf(kind),
+    ({ max, unit }) =>
+      fault("plan_limit_reached", { limit: max, resources: `${unit} in an ${kind} sandbox` }),
   )
-  checkIsolation(input.isolation, capabilities)
-  checkRoot(template, capabilities)
-  if (kind === "persistent" && !capabilities.persistentDisks)
-    throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
-  checkEnv(input.env)
-  checkLabels(labels)
   return {
     ...{ kind, name, template, vcpus, memory_mb, disk_gb, labels },
     timeout_seconds: timeoutOf(kind, input.timeout_seconds ?? otherwise.timeout_seconds),

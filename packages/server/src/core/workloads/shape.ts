@@ -70,3 +70,29 @@ export const checkLabels = (labels: Readonly<Record<string, string>> = {}): void
   if (names.some(name => name.length === 0 || name.length > LABEL_LENGTH_MAX))
     throw fault("invalid_parameter", { reason: `a label's name has 1 to ${LABEL_LENGTH_MAX} characters` })
 }
+
+/** What every kind of workload is asked for by. */
+export interface WorkloadRequest extends Shape {
+  readonly image: string
+  readonly isPersistent: boolean
+  readonly isolation: Isolation | undefined
+  readonly env: Readonly<Record<string, string>> | undefined
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** Throws the fault that fits when this installation, or the bounds of the kind, do not have what is asked for. */
+export const checkRequest = (
+  { vcpus, memory_mb, disk_gb, image, isPersistent, isolation, env, labels }: WorkloadRequest,
+  capabilities: RuntimeCapabilities,
+  bounds: Readonly<Record<keyof Shape, Bounds>>,
+  tooMuch: Parameters<typeof checkShape>[2],
+): void => {
+  checkRuns(capabilities)
+  checkShape({ vcpus, memory_mb, disk_gb }, bounds, tooMuch)
+  checkIsolation(isolation, capabilities)
+  checkRoot(image, capabilities)
+  if (isPersistent && !capabilities.persistentDisks)
+    throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
+  checkEnv(env)
+  checkLabels(labels)
+}

@@ -9,7 +9,7 @@ import type { Live } from "../../../core/workloads/workload.ts"
 import type { HostGate } from "../../../kernel/edges/host-gate.ts"
 import type { Relay, Upgrade } from "../../../kernel/edges/relay.ts"
 import { openTunnel } from "../../../kernel/edges/tunnel.ts"
-import type { SandboxItem } from "../items.ts"
+import type { SandboxItem } from "../policy.ts"
 import { requestHeaders, responseHeaders } from "./headers.ts"
 
 export interface GateNeeds {

@@ -1,0 +1,113 @@
+/** Brings what runs on this host in line with the rows: after a start of the process, and when hosts were lost. */
+import type { Clock } from "../../kernel/clock.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Database } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { Hosts } from "../hosts/hosts.ts"
+import type { Images } from "../images/images.ts"
+import type { BackgroundMeters } from "../meters/meters.ts"
+import type { Fleet } from "./fleet.ts"
+import type { Lifecycle } from "./lifecycle.ts"
+import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
+import type { Records } from "./records.ts"
+import { hostedWorkloads } from "./store.ts"
+import { meterDisks } from "./usage.ts"
+
+export interface ReconcileNeeds<Row extends WorkloadRow, Item extends CommandWorkload> {
+  readonly database: Database
+  readonly changes: Changes
+  readonly clock: Clock
+  readonly log: Logger
+  readonly hosts: Hosts
+  readonly images: Images
+  readonly meters: BackgroundMeters
+  readonly fleet: Fleet<Item>
+  readonly records: Records<Row, Item>
+  readonly lifecycle: Lifecycle<Row, Item>
+}
+
+const LOSS_EVERY_MS = 5_000
+
+/** Of a workload that is deleted through another process than its host's. */
+export const deletedTopic = (resource: string): string => `${resource}_deleted`
+
+export const createReconciler = <Row extends WorkloadRow, Item extends CommandWorkload>(
+  policy: WorkloadPolicy<Row, Item>,
+  { database, hosts, fleet, records, lifecycle }: ReconcileNeeds<Row, Item>,
+) => {
+  const hosted = hostedWorkloads<Row>(database.db, policy)
+
+  /** Ends what a row does not want to run any more; records again what ran on while its host was taken for lost. */
+  const reconcileRunning = (id: string): Promise<void> =>
+    fleet.withLock(id, async () => {
+      const live = fleet.find(id)
+      if (!live) return
+      const found = await hosted.find(hosts.id, id)
+      if (!found || (!found.isActive && live.item.spec.disk.kind !== "persistent"))
+        return await fleet.destroy(id)
+      if (found.isActive) return
+      const { row, isHostLost } = found
+      if (!isHostLost) return await fleet.stop(id)
+      await records.recordStart(row, live, { image_digest: row.image_digest, provisionMs: undefined })
+    })
+
+  const startMissing = async (): Promise<void> => {
+    for (const row of await hosted.shouldRun(hosts.id)) {
+      // One that is ending is left alone: its end is recorded soon.
+      if (!fleet.itemOf(row.id) && !fleet.isEnding(row.id)) lifecycle.launchSoon(row)
+    }
+  }
+
+  return {
+    /** After a start of this process: nothing runs yet, whatever the rows say. */
+    async recover(): Promise<void> {
+      await records.recordLoss([hosts.id], "ephemeral")
+      await startMissing()
+    },
+
+    /** When other hosts had taken this one for lost. */
+    async rejoin(): Promise<void> {
+      for (const id of fleet.ids()) await reconcileRunning(id)
+      await startMissing()
+    },
+  }
+}
+
+/** What happens to workloads beside calls. */
+export const watchWorkloads = <Row extends WorkloadRow, Item extends CommandWorkload>(
+  policy: WorkloadPolicy<Row, Item>,
+  needs: ReconcileNeeds<Row, Item> & { readonly rejoin: () => Promise<void> },
+): Disposable => {
+  const { database, changes, clock, log, hosts, images, meters, fleet, records } = needs
+  const { resource } = policy
+  const hosted = hostedWorkloads<Row>(database.db, policy)
+  hosts.keep(() => hosted.persistentIds(hosts.id))
+  images.keep(() => hosted.imageDigests(hosts.id))
+  hosts.onLapse(needs.rejoin)
+  changes.subscribe(deletedTopic(resource), id => {
+    if (id === undefined || !fleet.itemOf(id)) return
+    fleet
+      .withLock(id, () => fleet.destroy(id))
+      .catch(error =>
+        log.error({ err: error, [resource]: id }, `removing a deleted ${resource} from its host failed`),
+      )
+  })
+  const recordLosses = async () => {
+    try {
+      await records.recordLoss(await hosts.gone(), "all")
+    } catch (error) {
+      log.error({ err: error }, `marking ${resource}s of lost hosts as stopped failed; will retry`)
+    }
+  }
+  const opened = new DisposableStack()
+  opened.use(clock.every(LOSS_EVERY_MS, recordLosses))
+  opened.use(
+    meterDisks({
+      clock,
+      meters,
+      read: () => hosted.disks(hosts.id),
+      failed: error => log.error({ err: error }, `metering ${resource} disks failed; will retry`),
+    }),
+  )
+  return opened
+}

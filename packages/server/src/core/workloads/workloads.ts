@@ -1,0 +1,90 @@
+/** The workloads of one kind: records, placement, life, commands, files and terminals, by the kind's policy. */
+
+import type { Clock } from "../../kernel/clock.ts"
+import type { Changes } from "../../kernel/db/changes.ts"
+import type { Database, Db } from "../../kernel/db/database.ts"
+import type { Logger } from "../../kernel/log.ts"
+import type { RuntimePort } from "../../ports/runtime/port.ts"
+import type { Hosts } from "../hosts/hosts.ts"
+import type { Images } from "../images/images.ts"
+import type { BackgroundMeters } from "../meters/meters.ts"
+import type { PlatformEvents } from "../platform-events/platform-events.ts"
+import type { SecretBox } from "../secrets/secret-box.ts"
+import type { StandingNeeds } from "../standing.ts"
+import { createWorkloadCalls } from "./calls.ts"
+import { createFleet, type Fleet } from "./fleet.ts"
+import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
+import { createReconciler, watchWorkloads } from "./reconcile.ts"
+import { createRecords } from "./records.ts"
+import { workloadStore } from "./store.ts"
+import { createTerminals } from "./terminals.ts"
+import { createWorkloadUse } from "./use.ts"
+
+export interface WorkloadNeeds extends Pick<StandingNeeds, "keys"> {
+  readonly database: Database
+  readonly changes: Changes
+  readonly clock: Clock
+  readonly log: Logger
+  readonly box: SecretBox
+  readonly meters: BackgroundMeters
+  readonly platformEvents: PlatformEvents
+  readonly runtime: RuntimePort
+  readonly hosts: Hosts
+  readonly images: Images
+  readonly stopping: AbortSignal
+}
+
+export interface Workloads<Row extends WorkloadRow, Item extends CommandWorkload>
+  extends Pick<Lifecycle<Row, Item>, "launchSoon" | "adopt">,
+    AsyncDisposable {
+  readonly fleet: Fleet<Item>
+  readonly calls: ReturnType<typeof createWorkloadCalls<Row, Item>>
+  readonly use: ReturnType<typeof createWorkloadUse<Row, Item>>
+  store(db: Db): ReturnType<typeof workloadStore<Row>>
+}
+
+/** Resolves once what should run on this host is being started. */
+export const openWorkloads = async <Row extends WorkloadRow, Item extends CommandWorkload>(
+  policy: WorkloadPolicy<Row, Item>,
+  needs: WorkloadNeeds,
+): Promise<Workloads<Row, Item>> => {
+  await using opened = new AsyncDisposableStack()
+  const { hosts, log } = needs
+  const records = createRecords(policy, needs)
+  if (policy.persistent) {
+    // What keeps nothing ends with this process.
+    opened.defer(() =>
+      records
+        .recordLoss([hosts.id], "ephemeral")
+        .catch(error =>
+          log.warn(
+            { err: error },
+            `recording the end of ${policy.resource}s at shutdown failed; retried at the next start`,
+          ),
+        ),
+    )
+  }
+  const fleet: Fleet<Item> = opened.use(
+    createFleet<Item>({ ...needs, onEnd: (live, reason) => lifecycle.onEnd(live, reason) }),
+  )
+  const lifecycle: Lifecycle<Row, Item> = createLifecycle(policy, { ...needs, fleet, records })
+  const reconciling = { ...needs, fleet, records, lifecycle }
+  const { recover, rejoin } = createReconciler(policy, reconciling)
+  await recover()
+  opened.use(watchWorkloads(policy, { ...reconciling, rejoin }))
+  const terminals = opened.use(createTerminals({ ...needs, db: needs.database.db, fleet }))
+  const calls = createWorkloadCalls(policy, { ...needs, fleet, records, lifecycle })
+  const use = createWorkloadUse(policy, { ...needs, fleet, terminals, usable: calls.usable })
+
+  const resources = opened.move()
+  return {
+    fleet,
+    calls,
+    use,
+    launchSoon: lifecycle.launchSoon,
+    adopt: lifecycle.adopt,
+    store: db => workloadStore<Row>(db, policy),
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  }
+}
