@@ -2,16 +2,7 @@
 import { type areas, type Input, workloadLimits } from "@svc/contract"
 import type { Place } from "../../core/hosts/peers.ts"
 import { HOST } from "../../core/images/images.ts"
-import {
-  checkEnv,
-  checkIsolation,
-  checkLabels,
-  checkRoot,
-  checkRuns,
-  checkShape,
-  GB,
-  MB,
-} from "../../core/workloads/shape.ts"
+import { checkRequest, GB, MB } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Root, RuntimeCapabilities, WorkloadSpec } from "../../ports/runtime/port.ts"
 import { readPublicKeys } from "./ssh-keys.ts"
@@ -32,6 +23,7 @@ export interface Plan {
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const PROCESSES_MAX = 4_096
 const MEMORY_MB = 1024
+export const HOME = "/home/user"
 
 export const checkName = (name: string): string => {
   if (!DNS_LABEL.test(name))
@@ -48,20 +40,27 @@ export const placeOf = ({ memory_mb = MEMORY_MB, isolation }: CreateInput): Plac
 })
 
 export const planOf = (input: CreateInput, capabilities: RuntimeCapabilities): Plan => {
-  checkRuns(capabilities)
-  const { vcpus = 1, memory_mb = MEMORY_MB, disk_gb = 10, labels = {} } = input
-  checkShape({ vcpus, memory_mb, disk_gb }, workloadLimits.compute, ({ max, unit }) =>
-    fault("invalid_resource_shape", { reason: `at most ${max} ${unit} are allowed` }),
+  const { vcpus = 1, memory_mb = MEMORY_MB, disk_gb = 10, labels = {}, image = HOST } = input
+  checkRequest(
+    {
+      vcpus,
+      memory_mb,
+      disk_gb,
+      image,
+      isPersistent: true,
+      isolation: input.isolation,
+      env: input.env,
+      labels,
+    },
+    capabilities,
+    workloadLimits.compute,
+    ({ max, unit }) => fault("invalid_resource_shape", { reason: `at most ${max} ${unit} are allowed` }),
   )
-  checkIsolation(input.isolation, capabilities)
-  const { image = HOST } = input
-  checkRoot(image, capabilities)
-  if (!capabilities.persistentDisks)
-    throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
-  checkEnv(input.env)
-  checkLabels(labels)
   return {
-    ...{ vcpus, memory_mb, disk_gb, labels },
+    vcpus,
+    memory_mb,
+    disk_gb,
+    labels,
     image,
     ssh_keys: readPublicKeys(input.ssh_keys ?? []),
     auto_stop_seconds: input.auto_stop_seconds ?? 0,

@@ -16,7 +16,7 @@ export interface Shape {
 const units = { vcpus: "vCPUs", memory_mb: "MB of memory", disk_gb: "GB of disk" } as const
 
 /** Throws `invalid_resource_shape` for what is below its bounds, and for what is above them `tooMuch`. */
-export const checkShape = (
+const checkShape = (
   shape: Shape,
   bounds: Readonly<Record<keyof Shape, Bounds>>,
   tooMuch: (what: { readonly max: number; readonly unit: string; readonly field: keyof Shape }) => Error,
@@ -31,19 +31,19 @@ export const checkShape = (
 }
 
 /** Refuses where nothing runs workloads. */
-export const checkRuns = ({ driver, reasons }: RuntimeCapabilities): void => {
+const checkRuns = ({ driver, reasons }: RuntimeCapabilities): void => {
   if (driver === "none")
     throw fault("not_implemented", { reason: reasons[0] ?? "nothing runs workloads here" })
 }
 
 /** Refuses to be weaker than what is demanded. */
-export const checkIsolation = (demanded: Isolation | undefined, { isolation }: RuntimeCapabilities): void => {
+const checkIsolation = (demanded: Isolation | undefined, { isolation }: RuntimeCapabilities): void => {
   if (demanded !== undefined && !isAsStrong(isolation, demanded))
     throw fault("isolation_tier_unavailable", { isolation: demanded })
 }
 
 /** Refuses images where nothing starts them. */
-export const checkRoot = (name: string, { driver, roots }: RuntimeCapabilities): void => {
+const checkRoot = (name: string, { driver, roots }: RuntimeCapabilities): void => {
   if (name !== HOST && !roots.includes("image"))
     throw fault("not_implemented", { reason: `the driver ${driver} starts nothing but \`${HOST}\` here` })
 }
@@ -63,7 +63,7 @@ export const checkEnv = (env: Readonly<Record<string, string>> = {}): void => {
     throw fault("invalid_parameter", { reason: `env has more than ${WORKLOAD_ENV_BYTES_MAX} bytes` })
 }
 
-export const checkLabels = (labels: Readonly<Record<string, string>> = {}): void => {
+const checkLabels = (labels: Readonly<Record<string, string>> = {}): void => {
   const names = Object.keys(labels)
   if (names.length > WORKLOAD_LABELS_MAX)
     throw fault("invalid_parameter", { reason: `there are more than ${WORKLOAD_LABELS_MAX} labels` })

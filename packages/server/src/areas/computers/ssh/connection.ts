@@ -2,7 +2,7 @@
 import type { Socket } from "node:net"
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from "ssh2"
 import type { Live } from "../../../core/workloads/workload.ts"
-import type { ComputerItem } from "../items.ts"
+import type { ComputerItem } from "../policy.ts"
 import type { ComputerRow } from "../store.ts"
 import type { Admitted } from "./admission.ts"
 import { createTransport, type Transport } from "./channel-writer.ts"

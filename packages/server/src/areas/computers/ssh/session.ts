@@ -4,7 +4,7 @@ import type { ServerChannel, Session } from "ssh2"
 import { LOGIN_SHELL } from "../../../core/workloads/commands.ts"
 import type { Live } from "../../../core/workloads/workload.ts"
 import type { Command, Exit, GuestProcess, GuestUser, TerminalSize } from "../../../ports/runtime/port.ts"
-import type { ComputerItem } from "../items.ts"
+import type { ComputerItem } from "../policy.ts"
 import { createWriter, type Transport, type Write } from "./channel-writer.ts"
 import { receiveAll, sendAll } from "./streams.ts"
 
