@@ -72,7 +72,7 @@ const places: readonly Place[] = [
     name: "core",
     files: s("core/"),
     may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$"), s("config\\.ts$")],
-    packages: [contract, /^kysely$/, /^lru-cache$/, /^@node-rs\/argon2$/, /^tar$/],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^pg$/, /^@node-rs\/argon2$/, /^tar$/],
   },
   {
     name: "area",

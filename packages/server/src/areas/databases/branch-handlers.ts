@@ -1,4 +1,5 @@
 import { type areas, page, pageOf } from "@svc/contract"
+import type { Sessions } from "../../core/postgres/sessions.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
@@ -13,7 +14,6 @@ import type { Making } from "./making.ts"
 import type { Payloads } from "./payloads.ts"
 import { pointOf, rolesOf } from "./rules.ts"
 import { schemaOnly } from "./schema-only.ts"
-import type { Sessions } from "./sessions.ts"
 import { type BranchRecord, type DatabaseRecord, databaseStore } from "./store.ts"
 import type { Swap } from "./swap.ts"
 

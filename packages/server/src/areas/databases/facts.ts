@@ -1,8 +1,8 @@
+import type { Target } from "../../core/postgres/target.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Facts } from "./advice/scaling.ts"
 import type { Directory } from "./directory.ts"
 import { USABLE_CONNECTIONS } from "./limits.ts"
-import type { Target } from "./target.ts"
 
 const WEEK_MS = 7 * 86_400_000
 const MS_PER_HOUR = 3_600_000

@@ -1,6 +1,6 @@
 import pg from "pg"
-import type { Sessions } from "./sessions.ts"
-import type { Target } from "./target.ts"
+import type { Sessions } from "../../core/postgres/sessions.ts"
+import type { Target } from "../../core/postgres/target.ts"
 
 /** Tables of the tenant that hold rows of their own, extensions' configuration left alone. */
 const TABLES = `

@@ -1,13 +1,13 @@
 import pg from "pg"
+import { invalidSql } from "../../core/postgres/failures.ts"
+import { lend } from "../../core/postgres/lend.ts"
+import { type SessionRole, type Sessions, sessionConfig } from "../../core/postgres/sessions.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { DATABASE_NAME, type Endpoint, type EnginePort } from "../../ports/engine/port.ts"
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"
 import { served } from "./served.ts"
-import { type SessionRole, type Sessions, sessionConfig } from "./sessions.ts"
-import { invalidSql } from "./sql/failures.ts"
-import { lend } from "./sql/lend.ts"
 
 export interface SessionPools extends Sessions, AsyncDisposable {
   /** Lets go of every connection to the branch. */

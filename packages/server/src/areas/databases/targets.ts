@@ -1,3 +1,4 @@
+import type { Target, TargetInput } from "../../core/postgres/target.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { holds } from "../../kernel/scopes.ts"
@@ -5,7 +6,6 @@ import type { Directory } from "./directory.ts"
 import { projectOf } from "./lookup.ts"
 import type { Provision } from "./provision.ts"
 import type { databaseStore } from "./store.ts"
-import type { Target, TargetInput } from "./target.ts"
 
 export interface Targets {
   /** Throws `database_not_found`, `branch_not_found` or `database_not_provisioned`; another tenant's answers like none. */

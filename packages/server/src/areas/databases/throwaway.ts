@@ -1,4 +1,6 @@
 import pg from "pg"
+import { type Session, sessionConfig } from "../../core/postgres/sessions.ts"
+import type { Target } from "../../core/postgres/target.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
@@ -7,9 +9,7 @@ import { DATABASE_NAME, type Endpoint, type EnginePort, type PgVersion } from ".
 import { PortError } from "../../ports/port-error.ts"
 import { volumeRow } from "./making.ts"
 import { newCredentials } from "./passwords.ts"
-import { type Session, sessionConfig } from "./sessions.ts"
 import { databaseStore } from "./store.ts"
-import type { Target } from "./target.ts"
 
 /** A copy of a branch for trying something out, of which nothing stays. */
 export type WithThrowawayBranch = <Result>(

@@ -1,6 +1,6 @@
 import { sql } from "kysely"
+import type { Target } from "../../../core/postgres/target.ts"
 import type { Db } from "../../../kernel/db/database.ts"
-import type { Target } from "../target.ts"
 
 /** What the log says of one statement, in the window and before it. */
 export interface StatementHistory {

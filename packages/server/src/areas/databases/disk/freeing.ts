@@ -1,3 +1,7 @@
+import { databaseFull, invalidSql } from "../../../core/postgres/failures.ts"
+import { lend } from "../../../core/postgres/lend.ts"
+import type { Session, Sessions } from "../../../core/postgres/sessions.ts"
+import type { Target } from "../../../core/postgres/target.ts"
 import { createMutex } from "../../../kernel/concurrency/semaphore.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Logger } from "../../../kernel/log.ts"
@@ -5,13 +9,9 @@ import type { EnginePort } from "../../../ports/engine/port.ts"
 import type { Compute } from "../compute.ts"
 import type { Directory, ReadyBranch } from "../directory.ts"
 import { served } from "../served.ts"
-import type { Session, Sessions } from "../sessions.ts"
 import { openPool } from "../sessions-pool.ts"
-import { invalidSql } from "../sql/failures.ts"
 import type { Frees } from "../sql/frees.ts"
-import { lend } from "../sql/lend.ts"
 import { databaseStore } from "../store.ts"
-import type { Target } from "../target.ts"
 import { diskStore } from "./disk-store.ts"
 import type { DiskQuota } from "./quota.ts"
 
@@ -25,13 +25,6 @@ const READ_ONLY_TRANSACTION = "25006"
 const WATCH_EVERY_MS = 250
 /** Visibility maps and the like of a DELETE; more is the work of a trigger. */
 const GROWTH_BYTES_MAX = 16 * 1024 ** 2
-
-export const isFullFault = () =>
-  invalidSql(
-    "the database takes more disk than it may, and is read-only: over HTTP, DELETE, TRUNCATE, DROP and VACUUM " +
-      "free space, one statement at a time and each by itself",
-    { sqlstate: READ_ONLY_TRANSACTION },
-  )
 
 const onlyDrop = () =>
   invalidSql(
@@ -77,7 +70,7 @@ export const createFreeing = (needs: {
     cleaned: boolean,
   ): Promise<Result> => {
     const branch = await directory.find(target)
-    if (!branch) throw isFullFault()
+    if (!branch) throw databaseFull()
     if (frees === "rows" && (await disk.onlyDropFrees(branch.organizationId, branch.databaseId)))
       throw onlyDrop()
     await compute.suspend(branch)

@@ -1,11 +1,12 @@
 import type { Duplex } from "node:stream"
 import { areas, type Input, QUERY_LOG_LIMIT_DEFAULT, SQL_ROWS_MAX } from "@svc/contract"
+import { databaseFull } from "../../../core/postgres/failures.ts"
+import type { Target } from "../../../core/postgres/target.ts"
 import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault, isFault } from "../../../kernel/fault.ts"
 import { implement, type JudgeRisk, withRisk } from "../../../kernel/implement.ts"
 import { OWNER_ROLE, READER_ROLE } from "../../../ports/engine/port.ts"
-import { type Freeing, isFullFault } from "../disk/freeing.ts"
-import type { Target } from "../target.ts"
+import type { Freeing } from "../disk/freeing.ts"
 import type { Targets } from "../targets.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "./executor.ts"
 import { createJournal, type Journal } from "./journal.ts"
@@ -102,7 +103,7 @@ const withReason = (error: unknown, { target, execution }: Work): unknown => {
   const { details } = (error.details.body ?? {}) as { details?: { sqlstate?: string; severity?: string } }
   // Only what the server itself refused has a severity.
   const isServers = details?.severity !== undefined && details.sqlstate === READ_ONLY_TRANSACTION
-  return isServers ? isFullFault() : error
+  return isServers ? databaseFull() : error
 }
 
 const runOne = async (work: Work, statement: Statement): Promise<Executed> => {

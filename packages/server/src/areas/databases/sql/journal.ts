@@ -1,9 +1,10 @@
 /** What an HTTP call writes to the query log. */
+
+import type { ReadOnly } from "../../../core/postgres/failures.ts"
+import type { Target } from "../../../core/postgres/target.ts"
 import type { AccountCall } from "../../../kernel/call.ts"
 import { type Fault, isFault } from "../../../kernel/fault.ts"
-import type { Target } from "../target.ts"
 import type { Executed } from "./executor.ts"
-import type { ReadOnly } from "./failures.ts"
 import type { LoggedCall, QueryLog } from "./query-log.ts"
 
 const sqlstateOf = ({ details }: Fault): string | null => {

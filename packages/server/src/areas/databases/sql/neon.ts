@@ -2,11 +2,12 @@
  * The form of Neon's SQL over HTTP, as `@neondatabase/serverless` speaks it. A request is in that form when one of its
  * headers says so; the key in `Authorization` stays the proof, and the connection string only names the branch.
  */
+
+import { serverErrorOf } from "../../../core/postgres/failures.ts"
 import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
 import { isUuid } from "../../../kernel/id.ts"
 import { OWNER_ROLE } from "../../../ports/engine/port.ts"
 import type { Executed } from "./executor.ts"
-import { serverErrorOf } from "./failures.ts"
 import { commandOf } from "./normalize.ts"
 import type { Types } from "./pg-types.ts"
 import { createRowWriter } from "./results.ts"

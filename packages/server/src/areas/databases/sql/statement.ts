@@ -1,10 +1,6 @@
 /** Runs statements on a pooled session and leaves it as it was found. */
 import type pg from "pg"
-import { STATEMENT_TIMEOUT_MS } from "../sessions.ts"
-import { cancel } from "./cancel.ts"
-import { invalidSql } from "./failures.ts"
-import { needsType, toParameter } from "./parameters.ts"
-import type { TypeCatalog } from "./pg-types.ts"
+import { invalidSql } from "../../../core/postgres/failures.ts"
 import {
   ConnectionLost,
   type Field,
@@ -14,8 +10,12 @@ import {
   type ServerError,
   type Unit,
   type Wire,
-} from "./pipeline.ts"
-import { CLEAN, CLEAN_ALL, type Prepared, stateOf } from "./session-state.ts"
+} from "../../../core/postgres/pipeline.ts"
+import { CLEAN, discardAll, type Prepared, stateOf } from "../../../core/postgres/session-state.ts"
+import { STATEMENT_TIMEOUT_MS } from "../../../core/postgres/sessions.ts"
+import { cancel } from "./cancel.ts"
+import { needsType, toParameter } from "./parameters.ts"
+import type { TypeCatalog } from "./pg-types.ts"
 
 /** How much longer than its time limit a statement may take to end, before its connection is given up. */
 const GRACE_MS = 5_000
@@ -227,12 +227,6 @@ export const sendBegin = (wire: Wire, begin: string) => {
 const BEGIN_READ_ONLY = "BEGIN READ ONLY"
 
 const isForgetting = (tag: string | null): boolean => tag !== null && /^(?:DEALLOCATE|DISCARD)/.test(tag)
-
-/** Makes a session that ran more than plain statements as good as new. Rejects when it cannot be. */
-export const discardAll = async (client: pg.ClientBase): Promise<void> => {
-  for (const statement of CLEAN_ALL) await client.query(statement)
-  stateOf(client).forget()
-}
 
 export const openTransaction = () =>
   invalidSql("a transaction cannot stay open between requests; send its statements as one batch", {

@@ -1,15 +1,21 @@
 /** Rows as they come: one JSON text a line, no faster than the caller reads. */
 import { Readable } from "node:stream"
-import { STATEMENT_TIMEOUT_MS } from "../sessions.ts"
-import type { Target } from "../target.ts"
+import { toFault } from "../../../core/postgres/failures.ts"
+import {
+  ConnectionLost,
+  type Field,
+  internalsOf,
+  runUnits,
+  type ServerError,
+} from "../../../core/postgres/pipeline.ts"
+import { discardAll } from "../../../core/postgres/session-state.ts"
+import { STATEMENT_TIMEOUT_MS } from "../../../core/postgres/sessions.ts"
+import type { Target } from "../../../core/postgres/target.ts"
 import { type Executed, type Execution, type ExecutorNeeds, roleOf } from "./executor.ts"
-import { toFault } from "./failures.ts"
-import { ConnectionLost, type Field, internalsOf, runUnits, type ServerError } from "./pipeline.ts"
 import { columnsOf, createRowWriter, metaOf, toFailure } from "./results.ts"
 import {
   createWatch,
   describe,
-  discardAll,
   parametersOf,
   type Running,
   readTag,

@@ -1,11 +1,13 @@
 /** Several statements in one transaction. */
+
+import { invalidSql, toFault } from "../../../core/postgres/failures.ts"
+import { ConnectionLost, runUnits } from "../../../core/postgres/pipeline.ts"
+import { discardAll } from "../../../core/postgres/session-state.ts"
+import type { Target } from "../../../core/postgres/target.ts"
 import { type Fault, isFault } from "../../../kernel/fault.ts"
-import type { Target } from "../target.ts"
 import { type Executed, type Execution, type ExecutorNeeds, roleOf } from "./executor.ts"
-import { invalidSql, toFault } from "./failures.ts"
 import { controlsTransaction } from "./normalize.ts"
-import { ConnectionLost, runUnits } from "./pipeline.ts"
-import { createCollector, createWatch, discardAll, parametersOf, type Statement } from "./statement.ts"
+import { createCollector, createWatch, parametersOf, type Statement } from "./statement.ts"
 
 export interface TransactionOptions {
   readonly isolationLevel?: string | undefined

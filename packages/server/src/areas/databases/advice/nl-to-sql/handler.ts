@@ -1,6 +1,6 @@
 import type { areas, Input, Output } from "@svc/contract"
+import type { Sessions } from "../../../../core/postgres/sessions.ts"
 import type { Call } from "../../../../kernel/call.ts"
-import type { Sessions } from "../../sessions.ts"
 import type { Targets } from "../../targets.ts"
 import type { Questions } from "./questions.ts"
 

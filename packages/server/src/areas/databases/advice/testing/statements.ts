@@ -1,8 +1,8 @@
 /** A cluster with data enough that an index matters, and the optimizer over it. */
 import type { TestContext } from "node:test"
 import type pg from "pg"
+import type { Target } from "../../../../core/postgres/target.ts"
 import type { PgVersion } from "../../../../ports/engine/port.ts"
-import type { Target } from "../../target.ts"
 import { createOptimizer, type Request, type WithThrowawayBranch } from "../optimize/optimize.ts"
 import { startInstance } from "./instance.ts"
 

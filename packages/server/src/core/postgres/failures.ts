@@ -1,5 +1,5 @@
 /** From what went wrong in a database to what its caller is told. */
-import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
+import { type Fault, fault, isFault } from "../../kernel/fault.ts"
 import { ConnectionLost, CopyRefused, isServerError, type ServerError } from "./pipeline.ts"
 
 /** Why a session may only read, if so: its key, or the request's own wish. */
@@ -57,6 +57,14 @@ export const invalidSql = (
   details: Record<string, unknown> = {},
   internal?: unknown,
 ): Fault => fault("invalid_sql", { reason }, { body: { details }, internal })
+
+/** A write to a database that is read-only for its size. */
+export const databaseFull = (): Fault =>
+  invalidSql(
+    "the database takes more disk than it may, and is read-only: over HTTP, DELETE, TRUNCATE, DROP and VACUUM " +
+      "free space, one statement at a time and each by itself",
+    { sqlstate: READ_ONLY_TRANSACTION },
+  )
 
 const ofServer = (error: ServerError, { readOnly, timeoutMs }: FailureContext): Fault => {
   const { code, routine } = error

@@ -115,4 +115,10 @@ export const CLEAN = [
 ].join(";")
 
 /** One after the other: the first may not be in a transaction, and text with two statements is one. */
-export const CLEAN_ALL = ["DISCARD ALL", "RESET ROLE"]
+const CLEAN_ALL = ["DISCARD ALL", "RESET ROLE"]
+
+/** Makes a session that ran more than plain statements as good as new. Rejects when it cannot be. */
+export const discardAll = async (client: pg.ClientBase): Promise<void> => {
+  for (const statement of CLEAN_ALL) await client.query(statement)
+  stateOf(client).forget()
+}

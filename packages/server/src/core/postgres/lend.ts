@@ -1,5 +1,5 @@
-import type { Session } from "../sessions.ts"
-import { discardAll } from "./statement.ts"
+import { discardAll } from "./session-state.ts"
+import type { Session } from "./sessions.ts"
 
 /**
  * Lends a connection of a pool for the length of `work`, and gives it back clean; `cleaned` says that `work` does the
