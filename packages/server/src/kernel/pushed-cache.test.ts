@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test"
 import pg from "pg"
 import { cloneDatabase } from "../testing/database.ts"
 import { listenForChanges } from "./db/changes.ts"
+import { openDatabase } from "./db/database.ts"
 import { createLog } from "./log.ts"
 import { createPushedCache } from "./pushed-cache.ts"
 
@@ -17,8 +18,14 @@ const world = async (t: TestContext) => {
   const changes = await listenForChanges(database.url, createLog("silent"))
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
+  const control = openDatabase({
+    connectionString: database.url,
+    connectionsMax: 1,
+    onError: () => undefined,
+  })
   t.after(async () => {
     await client.end()
+    await control[Symbol.asyncDispose]()
     await changes[Symbol.asyncDispose]()
     await database[Symbol.asyncDispose]()
   })
@@ -44,6 +51,7 @@ const world = async (t: TestContext) => {
   return {
     changes,
     client,
+    invalidate: (topic: string, id: string) => changes.invalidate(control.db, topic, id),
     versionOf: async (key: string) => (await cache.find(key)).version,
     isKept: (key: string) => !(cache.find(key) instanceof Promise),
     reads: () => reads,
@@ -72,24 +80,24 @@ test("what is known is not read again, and callers at once share one read", asyn
 })
 
 test("news of a thing make it forgotten at once, and nothing else", async t => {
-  const { changes, versionOf, isKept, change } = await world(t)
+  const { invalidate, versionOf, isKept, change } = await world(t)
   await Promise.all([versionOf("a"), versionOf("b")])
 
   change()
-  changes.applied("thing", "id of a")
+  await invalidate("thing", "id of a")
 
   assert.deepEqual([isKept("b"), await versionOf("a"), await versionOf("b")], [true, 1, 0])
-  changes.applied("world", "whatever")
+  await invalidate("world", "whatever")
   assert.deepEqual([isKept("a"), isKept("b")], [false, false])
 })
 
 test("what was read before the news and arrives after them is not kept, nor told to whoever asks after", async t => {
-  const { changes, versionOf, change, hold } = await world(t)
+  const { invalidate, versionOf, change, hold } = await world(t)
   const letGo = hold()
   const early = versionOf("a")
 
   change()
-  changes.applied("thing", "id of a")
+  await invalidate("thing", "id of a")
   assert.equal(await versionOf("a"), 1)
   letGo()
 

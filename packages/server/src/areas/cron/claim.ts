@@ -122,7 +122,7 @@ const cancelOthers = async (tx: Tx, changes: Changes, claimed: readonly Claimed[
     .where("status", "in", ["queued", "running"])
     .returning("id")
     .execute()
-  for (const { id } of cancelled) await changes.announce(tx, CANCELLED_TOPIC, id)
+  for (const { id } of cancelled) await changes.notify(tx, CANCELLED_TOPIC, id)
 }
 
 const FINISHED: ReadonlySet<CronExecutionStatus> = new Set(["skipped", "missed", "cancelled"])

@@ -136,7 +136,7 @@ const cancelWith =
   ({ changes }: CronHandlerNeeds) =>
   async (row: ScheduleRow, call: Call, executionId?: string) => {
     const cancelled = await cronStore(call.db).cancel(row, call.now, executionId)
-    for (const { id } of cancelled) await changes.announce(call.db, CANCELLED_TOPIC, id)
+    for (const { id } of cancelled) await changes.notify(call.db, CANCELLED_TOPIC, id)
     return cancelled
   }
 

@@ -44,11 +44,6 @@ const inUse = (reason: string) => fault("branch_in_use", { reason })
 export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperations> => {
   const { changes, compute, directory, making, payloads } = needs
 
-  const announce = async (call: Call, databaseId: string) => {
-    await changes.announce(call.db, DATABASE_TOPIC, databaseId)
-    call.committed(() => changes.applied(DATABASE_TOPIC, databaseId))
-  }
-
   const ready = async (call: Call, databaseId: string, branchId: string): Promise<ReadyBranch> => {
     const organizationId = call.organization.id
     const found = await directory.find({ organizationId, projectId: projectOf(call), databaseId, branchId })
@@ -137,7 +132,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
           updated_at: now,
         })
       }
-      await announce(call, id)
+      await changes.invalidate(call.db, DATABASE_TOPIC, id)
       return shown(call, await getActive(call, id), branch_id)
     },
 
@@ -150,7 +145,7 @@ export const branchHandlers = (needs: BranchHandlerNeeds): Handlers<BranchOperat
       const target = await ready(call, id, branch_id)
       await databaseStore(db).deleteBranch(organization.id, branch_id)
       await databaseStore(db).updateVolume(organization.id, target.volume.id, { state: "doomed" })
-      await announce(call, id)
+      await changes.invalidate(call.db, DATABASE_TOPIC, id)
       // The sweeper frees the disk, and ends the sessions that are left.
       call.committed(() => compute.suspend(target))
     },

@@ -80,11 +80,6 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     })
   }
 
-  const announce = async (call: Call, id: string) => {
-    await changes.announce(call.db, DATABASE_TOPIC, id)
-    call.committed(() => changes.applied(DATABASE_TOPIC, id))
-  }
-
   /** The branch of an active database that a request means: the one it names, or the default one. */
   const readyBranch = async (call: Call, id: string, branchId?: string): Promise<ReadyBranch> => {
     const database = await getActive(call, id)
@@ -168,7 +163,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         if (!isUniqueViolation(error, "databases_name")) throw error
         throw fault("name_taken", { resource: "database", name: changed.name ?? "" })
       }
-      await announce(call, id)
+      await changes.invalidate(call.db, DATABASE_TOPIC, id)
       const database = await shown(call, id)
       call.describe({ targets: [databaseTarget(database)] })
       return database
@@ -187,7 +182,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         // What was the default is that again when it comes back, so `is_default` stays.
         ...{ state: "deleted", deleted_at: now, updated_at: now, purge_at },
       })
-      await announce(call, id)
+      await changes.invalidate(call.db, DATABASE_TOPIC, id)
       await emit(call, "database.deleted", database)
       // Nobody new gets in from here on; whoever is connected is put out.
       call.committed(async () => {
@@ -208,7 +203,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
         ...{ state: "active", deleted_at: null, purge_at: null, updated_at: now },
         is_default: isDefault,
       })
-      await announce(call, id)
+      await changes.invalidate(call.db, DATABASE_TOPIC, id)
       await emit(call, "database.restored", database)
       return shown(call, id)
     },
@@ -234,8 +229,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       const { databaseId, databaseName, branchId } = await readyBranch(call, id, branch_id)
       call.describe({ targets: [databaseTarget({ id, name: databaseName })] })
       const password = await needs.mutex.run(databaseId, () => newPassword(call, id, branchId))
-      await announce(call, id)
-      changes.applied(DATABASE_TOPIC, id)
+      await changes.invalidate(call.db, DATABASE_TOPIC, id)
       return { connection: payloads.connection(branchId), ...payloads.secrets(branchId, password) }
     },
 

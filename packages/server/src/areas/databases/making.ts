@@ -88,11 +88,6 @@ export const createMaking = (needs: {
   const seal = (organizationId: string, branchId: string, credentials: VolumeCredentials): Promise<string> =>
     box.seal(organizationId, sealedFor(branchId), JSON.stringify(credentials))
 
-  const announce = async (id: string) => {
-    await changes.announce(database.db, DATABASE_TOPIC, id)
-    changes.applied(DATABASE_TOPIC, id)
-  }
-
   /** Frees what a failed attempt left; what cannot be freed now is freed by the sweeper. */
   const giveUp = async (organizationId: string, volume: VolumeRef) => {
     await store.updateVolume(organizationId, volume.id, { state: "doomed" })
@@ -157,7 +152,7 @@ export const createMaking = (needs: {
         await giveUp(organizationId, volume)
         throw error
       }
-      await announce(id)
+      await changes.invalidate(database.db, DATABASE_TOPIC, id)
       return { id, branchId, volume, credentials }
     },
 
@@ -193,7 +188,7 @@ export const createMaking = (needs: {
         await giveUp(organizationId, volume)
         throw error
       }
-      await announce(databaseId)
+      await changes.invalidate(database.db, DATABASE_TOPIC, databaseId)
       return { id: databaseId, branchId: id, volume, credentials }
     },
 

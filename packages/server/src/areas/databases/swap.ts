@@ -99,14 +99,13 @@ export const createSwap = (needs: {
           updated_at: now,
           ...(!isOwn && { parent_lsn: volume.lsn, parent_timestamp: volume.time }),
         })
-        await changes.announce(tx, DATABASE_TOPIC, databaseId)
+        await changes.invalidate(tx, DATABASE_TOPIC, databaseId)
       })
       .catch(async error => {
         await databaseStore(database.db).updateVolume(organizationId, volume.id, { state: "doomed" })
         if (!isUniqueViolation(error, "branches_name")) throw error
         throw fault("name_taken", { resource: "branch", name: name ?? "" })
       })
-    changes.applied(DATABASE_TOPIC, databaseId)
     // Sessions of the old state end now; the next ones find the new. What is kept goes to rest in its own time.
     const ended = compute.suspend(branch)
     if (kept) {

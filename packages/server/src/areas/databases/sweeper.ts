@@ -37,11 +37,6 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
   const sweeps = sweepStore(database.db)
   const now = () => new Date(clock.now())
 
-  const announce = async (id: string) => {
-    await changes.announce(database.db, DATABASE_TOPIC, id)
-    changes.applied(DATABASE_TOPIC, id)
-  }
-
   const doomVolumes = async ({ organization_id, id }: DatabaseRow) => {
     const branches = await store.branchesOf(organization_id, id)
     await database.transaction(async tx => {
@@ -51,7 +46,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
       }
       await rows.deleteDatabase(organization_id, id)
     })
-    await announce(id)
+    await changes.invalidate(database.db, DATABASE_TOPIC, id)
   }
 
   const free = async (before: Date) => {
@@ -85,7 +80,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
         ...{ state: "deleted", deleted_at: at, updated_at: at },
         purge_at: new Date(at.getTime() + graceSeconds * 1000),
       })
-      await announce(id)
+      await changes.invalidate(database.db, DATABASE_TOPIC, id)
     }
   }
 
@@ -98,7 +93,7 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
         await rows.deleteBranch(organization_id, id)
         await rows.updateVolume(organization_id, branch.volume_id, { state: "doomed" })
       })
-      await announce(database_id)
+      await changes.invalidate(database.db, DATABASE_TOPIC, database_id)
     }
   }
 

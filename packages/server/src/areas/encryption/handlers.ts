@@ -140,7 +140,6 @@ export const encryptionHandlers = implement(
       async rotateKey(_input, call) {
         const { id } = call.organization
         const made = await tenantKeys.rotate(call.db, id)
-        call.committed(() => tenantKeys.changed(id))
         call.describe({ targets: [keyTarget(id)], metadata: { key_version: made.version } })
         return {
           key_version: made.version,
@@ -164,7 +163,6 @@ export const encryptionHandlers = implement(
         const { id } = call.organization
         const ring = await tenantKeys.setMinDecryption(call.db, id, min_decryption_version)
         if (!ring) throw refused("min_decryption_version is newer than the key")
-        call.committed(() => tenantKeys.changed(id))
         call.describe({ targets: [keyTarget(id)], metadata: { min_decryption_version } })
         return { key_version: ring.current, min_decryption_version }
       },

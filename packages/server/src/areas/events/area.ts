@@ -36,8 +36,8 @@ export const start = (services: Needs) => {
     async disable(tx: Tx, { tenantId, endpointId }: EndpointOf, reason: DisabledReason) {
       const now = new Date(clock.now())
       const topicId = await subscriptionStore(tx).disable(tenantId, endpointId, reason, now)
-      await changes.announce(tx, SUBSCRIPTION_TOPIC, endpointId)
-      if (topicId !== undefined) await changes.announce(tx, TOPIC_TOPIC, topicId)
+      await changes.invalidate(tx, SUBSCRIPTION_TOPIC, endpointId)
+      if (topicId !== undefined) await changes.invalidate(tx, TOPIC_TOPIC, topicId)
     },
   })
   keepEvents(jobs, database, clock)

@@ -25,7 +25,7 @@ import type { FunctionCaller } from "../../services.ts"
 import { type Endpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import { toSubscription } from "./payloads.ts"
 import { type SubscriptionRow, subscriptionStore, topicStore } from "./store.ts"
-import { announce, findTopic, ownerOf, TOPIC_TOPIC } from "./topic-handlers.ts"
+import { findTopic, ownerOf, TOPIC_TOPIC } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
 type Given = Omit<Input<Specs["updateSubscription"]>, "sub_id" | "status">
@@ -161,7 +161,7 @@ const createWith =
       created_at: call.now,
     }
     await store.insert(row)
-    await announce(call, needs.changes, TOPIC_TOPIC, topic_id)
+    await needs.changes.invalidate(call.db, TOPIC_TOPIC, topic_id)
     call.describe({ targets: [targetOf(row)] })
     return { ...toSubscription(row, undefined), signing_secret: secret }
   }
@@ -183,8 +183,8 @@ const updateWith =
     else if (before.status === "disabled" || before.target !== row.target) {
       await deliveries.forgive(call.db, of)
     }
-    await announce(call, changes, SUBSCRIPTION_TOPIC, id)
-    await announce(call, changes, TOPIC_TOPIC, topic_id)
+    await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, id)
+    await changes.invalidate(call.db, TOPIC_TOPIC, topic_id)
     call.describe({ targets: [targetOf(row)] })
     const health = await deliveries.health(call.db, of.tenantId, [id])
     return toSubscription(row, health.get(id))
@@ -203,7 +203,7 @@ const rotateWith =
       updated_at: call.now,
     }
     await store.update(ownerOf(call), sub_id, changed)
-    await announce(call, changes, SUBSCRIPTION_TOPIC, sub_id)
+    await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)
     call.describe({ targets: [targetOf(row)] })
     const health = await deliveries.health(call.db, row.organization_id, [sub_id])
     return { ...toSubscription({ ...row, ...changed }, health.get(sub_id)), signing_secret: secret }
@@ -234,8 +234,8 @@ export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
       const row = await lockSubscription(call, sub_id)
       await deliveries.cancel(call.db, endpointOf(row))
       await subscriptionStore(call.db).delete(ownerOf(call), sub_id)
-      await announce(call, changes, SUBSCRIPTION_TOPIC, sub_id)
-      await announce(call, changes, TOPIC_TOPIC, row.topic_id)
+      await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)
+      await changes.invalidate(call.db, TOPIC_TOPIC, row.topic_id)
       call.describe({ targets: [targetOf(row)] })
     },
   }

@@ -28,12 +28,6 @@ export const findTopic = async (call: Call, id: string): Promise<TopicRow> => {
   return row
 }
 
-/** Tells every process that what it knows is old. */
-export const announce = async (call: Call, changes: Changes, topic: string, id: string): Promise<void> => {
-  await changes.announce(call.db, topic, id)
-  call.committed(() => changes.applied(topic, id))
-}
-
 export interface TopicHandlerNeeds {
   readonly counts: EventCounts
   readonly deliveries: Deliveries
@@ -78,10 +72,10 @@ export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandle
     const subscriptions = await subscriptionStore(call.db).list(owner, topic_id, { limit: 1_000, offset: 0 })
     for (const { id } of subscriptions.rows) {
       await deliveries.cancel(call.db, { tenantId: owner.organizationId, endpointId: id })
-      await announce(call, changes, SUBSCRIPTION_TOPIC, id)
+      await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, id)
     }
     await topicStore(call.db).delete(owner, topic_id)
-    await announce(call, changes, TOPIC_TOPIC, topic_id)
+    await changes.invalidate(call.db, TOPIC_TOPIC, topic_id)
     const payload = { topicId: topic_id }
     await jobs.enqueue(call.db, { queue: FORGET_QUEUE, tenantId: owner.organizationId, payload })
     call.describe({ targets: [{ type: "topic", id: topic_id, name: topic.name }] })

@@ -79,12 +79,9 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
 
   const announce = async (call: Call, event: ReturnType<typeof eventOf>) => {
     const id = event.data.function_id
-    await changes.announce(call.db, FUNCTION_TOPIC, id)
+    await changes.invalidate(call.db, FUNCTION_TOPIC, id)
     await platformEvents.emit(call.db, event)
-    call.committed(() => {
-      changes.applied(FUNCTION_TOPIC, id)
-      return deployed()
-    })
+    call.committed(deployed)
   }
 
   const create = async ({ name, ...input }: DeployInput & { name: string }, call: Call) => {

@@ -61,9 +61,6 @@ export const removeOrphans = async (db: Db, changes: Changes): Promise<void> => 
     const ids = await functionStore(db).listOrphans(ORPHANS_STEP_MAX)
     if (ids.length === 0) return
     await functionStore(db).deleteOrphans(ids)
-    for (const id of ids) {
-      await changes.announce(db, FUNCTION_TOPIC, id)
-      changes.applied(FUNCTION_TOPIC, id)
-    }
+    for (const id of ids) await changes.invalidate(db, FUNCTION_TOPIC, id)
   }
 }

@@ -140,12 +140,6 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
   const { deliveries, changes, urlProblem } = needs
   const secrets = createSecrets(needs)
 
-  /** Tells every process that what it knows of this webhook is old. */
-  const announce = async (call: Call, id: string) => {
-    await changes.announce(call.db, WEBHOOK_TOPIC, id)
-    call.committed(() => changes.applied(WEBHOOK_TOPIC, id))
-  }
-
   const shown = async ({ db }: Call, row: WebhookRow) =>
     toWebhook(row, (await deliveries.health(db, row.organization_id, [row.id])).get(row.id))
 
@@ -184,7 +178,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
         ...{ disabled_at: null, disabled_reason: null, created_at: now, updated_at: now },
       }
       await store.insert(row)
-      await announce(call, row.id)
+      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
       call.describe({ targets: [target(row)] })
       return { ...toWebhook(row, undefined), secret }
     },
@@ -209,7 +203,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       if (before.active && !row.active) await deliveries.cancel(call.db, endpointOf(row))
       if (before.url !== row.url || (!before.active && row.active))
         await deliveries.forgive(call.db, endpointOf(row))
-      await announce(call, row.id)
+      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
       call.describe({ targets: [target(row)] })
       return { ...(await shown(call, row)), ...(isNew && { secret }) }
     }),
@@ -218,7 +212,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       const row = await lockWebhook(call, id)
       await webhookStore(call.db).delete(row.organization_id, row.id)
       await deliveries.cancel(call.db, endpointOf(row))
-      await announce(call, row.id)
+      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
       call.describe({ targets: [target(row)] })
     },
 
@@ -232,7 +226,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
         updated_at: call.now,
       }
       await webhookStore(call.db).update(row.organization_id, row.id, row)
-      await announce(call, row.id)
+      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
       call.describe({ targets: [target(row)], metadata: { grace_period_seconds: graceSeconds } })
       return { ...(await shown(call, row)), secret }
     },

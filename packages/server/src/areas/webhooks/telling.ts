@@ -5,7 +5,7 @@ import type {
   PlatformEvents,
 } from "../../core/platform-events/platform-events.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
-import { afterCommit, type Tx } from "../../kernel/db/database.ts"
+import type { Tx } from "../../kernel/db/database.ts"
 import type { Endpoints, Listening } from "./endpoints.ts"
 import { WEBHOOK_TOPIC } from "./endpoints.ts"
 import { choosesType, hearsProject } from "./rules.ts"
@@ -91,8 +91,7 @@ export const webhookKind = (needs: {
       await webhookStore(tx).update(webhook.organization_id, webhook.id, {
         ...{ active: false, disabled_at: at, disabled_reason: reason, updated_at: at },
       })
-      await changes.announce(tx, WEBHOOK_TOPIC, webhook.id)
-      afterCommit(tx, () => changes.applied(WEBHOOK_TOPIC, webhook.id))
+      await changes.invalidate(tx, WEBHOOK_TOPIC, webhook.id)
       const data = { webhook_id: webhook.id, url: webhook.url, reason }
       await platformEvents.emit(tx, { ...about(webhook), type: "webhook.disabled", data })
     },

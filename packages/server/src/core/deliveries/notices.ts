@@ -28,10 +28,9 @@ export const createNotices = ({ database, changes, clock, log, kinds }: NoticesN
       await kinds.get(of.kind)?.disable(tx, of, reason)
       await buryAll(tx, new Date(clock.now()), of, "dead_lettered")
       await forgetFailures(tx, of)
-      await changes.announce(tx, CHANGED_TOPIC, of.endpointId)
+      await changes.invalidate(tx, CHANGED_TOPIC, of.endpointId)
     })
     lane.isDisabling = false
-    changes.applied(CHANGED_TOPIC, of.endpointId)
   }
 
   const warn = ({ of }: Lane, { id }: Owed) =>

@@ -99,11 +99,8 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
 
   /** The process that sends to the endpoint must read it anew. */
   const tellChanged = async (db: Db, { endpointId }: EndpointOf) => {
-    await changes.announce(db, CHANGED_TOPIC, endpointId)
-    afterCommit(db, () => {
-      changes.applied(CHANGED_TOPIC, endpointId)
-      void dispatcher.look()
-    })
+    await changes.invalidate(db, CHANGED_TOPIC, endpointId)
+    afterCommit(db, () => void dispatcher.look())
   }
   const now = () => new Date(clock.now())
 

@@ -31,8 +31,7 @@ export const emitKeyEvents = (
 export const announceEndOfKeys = async (call: Call, news: KeyNews, keys: readonly KeyRow[]) => {
   for (const { id } of keys) {
     await approvalStore(call.db).cancelOfKey(id)
-    await news.changes.announce(call.db, "key", id)
-    call.committed(() => news.changes.applied("key", id))
+    await news.changes.invalidate(call.db, "key", id)
   }
   await emitKeyEvents(call.db, news, "key.revoked", keys)
 }

@@ -92,12 +92,6 @@ const checkStillMember = async ({ db, organization, principal }: Call) => {
 export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
   const { changes } = news
 
-  /** Tells every process that what it knows of this key is old. */
-  const announce = async (call: Call, id: string) => {
-    await changes.announce(call.db, "key", id)
-    call.committed(() => changes.applied("key", id))
-  }
-
   const revoke = async (input: { id: string; cascade?: boolean }, call: Call) => {
     const { db, organization, now } = call
     const key = await getKey(call, input.id)
@@ -183,7 +177,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
         ...(scopes && { scopes: shrunkScopes(key, scopes) }),
       }
       if (Object.keys(change).length > 0) await keyStore(call.db).update(call.organization.id, key.id, change)
-      await announce(call, key.id)
+      await changes.invalidate(call.db, "key", key.id)
       call.describe({
         action: "api_key_updated",
         targets: [target(key)],
@@ -220,7 +214,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       await keyStore(db).update(organization.id, old.id, {
         grace_expires_at: new Date(now.getTime() + graceMs),
       })
-      await announce(call, old.id)
+      await changes.invalidate(call.db, "key", old.id)
       await emitKeyEvents(db, news, "key.rotated", [row])
       call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
       return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }

@@ -88,8 +88,7 @@ export const memberHandlers = (news: KeyNews): Pick<Handlers<Specs>, Operations>
     const place = { organizationId: actor.id, userId: member.user_id }
     const keys = await settleKeysBeyond(call, news, place, rights, choice)
     const withdrawn = await withdrawInvitationsBeyond(call, place, rights?.role ?? null)
-    await news.changes.announce(call.db, "member", member.user_id)
-    call.committed(() => news.changes.applied("member", member.user_id))
+    await news.changes.invalidate(call.db, "member", member.user_id)
     call.describe({
       targets: [organizationTarget(actor), memberTarget(member), ...keys.map(keyTarget)],
       metadata: {

@@ -1,5 +1,4 @@
 import { areas, page, pageOf } from "@svc/contract"
-import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
@@ -24,12 +23,6 @@ interface Needs extends KeyNews {
 export const organizationsHandlers = implement(
   areas.organizations,
   ({ changes, platformEvents, tenantKeys }: Needs) => {
-    /** Tells every process that what it knows of this organization, its keys and projects is old. */
-    const announce = async (call: Call, id: string) => {
-      await changes.announce(call.db, "organization", id)
-      call.committed(() => changes.applied("organization", id))
-    }
-
     return {
       async list(input, { db, principal }) {
         const listed = await organizationStore(db).listMemberships(principal.id, pageOf(input))
@@ -62,7 +55,7 @@ export const organizationsHandlers = implement(
         const organization = await lockMembership(call, org_id)
         checkLeads(organization.role)
         await organizationStore(call.db).update(organization.id, { name })
-        await announce(call, organization.id)
+        await changes.invalidate(call.db, "organization", organization.id)
         return toOrganization({ ...organization, name })
       },
 
@@ -77,7 +70,7 @@ export const organizationsHandlers = implement(
         const before = await organizationStore(db).find(id)
         if (!before) throw fault("organization_not_found")
         await organizationStore(db).update(id, { plan })
-        await announce(call, id)
+        await changes.invalidate(call.db, "organization", id)
         call.describe({
           tenantId: id,
           targets: [organizationTarget(before)],
@@ -94,8 +87,7 @@ export const organizationsHandlers = implement(
         await organizationStore(call.db).update(organization.id, { deleted_at: call.now })
         // Nothing brings a deleted organization back, so what was sealed for it goes with it.
         await tenantKeys.erase(call.db, organization.id)
-        call.committed(() => tenantKeys.erased(organization.id))
-        await announce(call, organization.id)
+        await changes.invalidate(call.db, "organization", organization.id)
       },
 
       ...memberHandlers({ changes, platformEvents }),

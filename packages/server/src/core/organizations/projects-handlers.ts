@@ -52,12 +52,6 @@ const orNameTaken = async <Made>(name: string, make: Promise<Made>): Promise<Mad
 }
 
 export const projectsHandlers = implement(areas.projects, (news: KeyNews) => {
-  /** Tells every process that what it knows of this project is old. */
-  const announce = async (call: Call, id: string) => {
-    await news.changes.announce(call.db, "project", id)
-    call.committed(() => news.changes.applied("project", id))
-  }
-
   return {
     async list(input, { db, principal }) {
       // A person may have left every organization.
@@ -87,7 +81,7 @@ export const projectsHandlers = implement(areas.projects, (news: KeyNews) => {
       await lockProjects(call)
       const project = await getProject(call, id)
       await orNameTaken(name, projectStore(call.db).update(call.organization.id, project.id, { name }))
-      await announce(call, project.id)
+      await news.changes.invalidate(call.db, "project", project.id)
       call.describe({ targets: [projectTarget(project)], metadata: { name } })
       return toProject({ ...project, name })
     },
@@ -100,7 +94,7 @@ export const projectsHandlers = implement(areas.projects, (news: KeyNews) => {
       await projectStore(db).update(organization.id, project.id, { deleted_at: now })
       const ended = await keyStore(db).revokeOfProject(organization.id, project.id, now)
       await announceEndOfKeys(call, news, ended)
-      await announce(call, project.id)
+      await news.changes.invalidate(call.db, "project", project.id)
       call.describe({ targets: [projectTarget(project)] })
     },
   }

@@ -36,14 +36,12 @@ export interface TenantKeys {
   ring(tenantId: string): Promise<Ring>
   /** All versions, the newest first. */
   list(db: Db, tenantId: string, page: Paging): Promise<{ rows: TenantKeyRow[]; total: number }>
-  /** Makes a newer version, in the caller's transaction. Call `changed` once that has committed. */
+  /** Makes a newer version, in the caller's transaction. */
   rotate(db: Db, tenantId: string): Promise<Rotation>
   /** Sets the least version that users' ciphertexts may have; undefined when there is no such version. */
   setMinDecryption(db: Db, tenantId: string, version: number): Promise<Ring | undefined>
-  changed(tenantId: string): void
-  /** Destroys all keys of the tenant, for good, in the caller's transaction. Call `erased` once that has committed. */
+  /** Destroys all keys of the tenant, for good, in the caller's transaction. */
   erase(db: Db, tenantId: string): Promise<void>
-  erased(tenantId: string): void
   /** Wraps again what the secrets engine wrapped under an older key of its own, or another engine before it. */
   renewWraps(): Promise<void>
   health(): Promise<SecretsHealth>
@@ -74,15 +72,10 @@ export const createTenantKeys = ({ database, secrets, changes, clock, log }: Nee
   })
   changes.subscribe(ERASED, dataKeys.forget)
 
-  const changed = (tenantId: string) => changes.applied(CHANGED, tenantId)
-
   const firsts = new Map<string, Promise<void>>()
   /** Of callers who come at once, in whatever process, one makes the key and all have the same. */
   const makeFirst = (tenantId: string): Promise<void> => {
-    const make = async () => {
-      await insert(database.db, tenantId, 1, await dataKeys.make(tenantId, 1))
-      changed(tenantId)
-    }
+    const make = async () => insert(database.db, tenantId, 1, await dataKeys.make(tenantId, 1))
     const making = firsts.get(tenantId) ?? make().finally(() => firsts.delete(tenantId))
     firsts.set(tenantId, making)
     return making
@@ -92,7 +85,7 @@ export const createTenantKeys = ({ database, secrets, changes, clock, log }: Nee
     const created_at = new Date(clock.now())
     const row = { tenant_id, version, wrapped_key, state: "active", uses_reserved: 0, created_at }
     await tenantKeyStore(db).insert(row)
-    await changes.announce(db, CHANGED, tenant_id)
+    await changes.invalidate(db, CHANGED, tenant_id)
   }
 
   const isOver = () => fault("organization_not_found")
@@ -131,7 +124,6 @@ export const createTenantKeys = ({ database, secrets, changes, clock, log }: Nee
         await tenantKeyStore(tx).lock(tenantId)
         if ((await tenantKeyStore(tx).ring(tenantId)).current === version) await rotate(tx, tenantId)
       })
-      changed(tenantId)
     },
   })
 
@@ -170,17 +162,14 @@ export const createTenantKeys = ({ database, secrets, changes, clock, log }: Nee
       const ring = await rows.ring(tenantId)
       if (version > ring.current) return undefined
       await rows.setMinDecryption(tenantId, version)
-      await changes.announce(db, CHANGED, tenantId)
+      await changes.invalidate(db, CHANGED, tenantId)
       return { ...ring, minDecryption: version }
     },
 
-    changed,
-
     async erase(db, tenantId) {
       await tenantKeyStore(db).destroy(tenantId, new Date(clock.now()))
-      await changes.announce(db, ERASED, tenantId)
+      await changes.invalidate(db, ERASED, tenantId)
     },
-    erased: tenantId => changes.applied(ERASED, tenantId),
 
     renewWraps: dataKeys.renewWraps,
     health: secrets.health,

@@ -119,7 +119,7 @@ export const createWorkloadCalls = <Row extends WorkloadRow, Item extends Comman
       const event = policy.eventOf("deleted", row)
       if (event) await platformEvents.emit(call.db, event)
       if (row.host_id === hosts.id) call.committed(() => fleet.withLock(id, () => fleet.destroy(id)))
-      else await changes.announce(call.db, deletedTopic(resource), id)
+      else await changes.notify(call.db, deletedTopic(resource), id)
       describe(call, row)
     },
   }

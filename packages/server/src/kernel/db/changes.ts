@@ -1,19 +1,22 @@
 import { sql } from "kysely"
 import pg from "pg"
 import type { Logger } from "../log.ts"
-import type { Db } from "./database.ts"
+import { afterCommit, type Db } from "./database.ts"
 
 /**
- * News of what changed, for the caches of every process. A change is announced inside the transaction that makes it
- * and reaches the other processes at commit, by LISTEN and NOTIFY; this process hears it by `applied`, at once.
+ * Tells the caches of every process what changed. A change is told inside the transaction that makes it; other
+ * processes hear it at commit, by LISTEN and NOTIFY.
  */
 export interface Changes extends AsyncDisposable {
-  /** Tells all processes that the thing of this id changed. Call it on the transaction that changes it. */
-  announce(db: Db, topic: string, id: string): Promise<void>
+  /**
+   * Tells all processes that the thing of this id changed. Call it on the transaction that changes it: the listeners of
+   * this process hear it as soon as that has committed, without waiting for the round trip through the database.
+   */
+  invalidate(db: Db, topic: string, id: string): Promise<void>
+  /** Tells all processes of an event that nobody caches: this process hears it like the others. */
+  notify(db: Db, topic: string, id: string): Promise<void>
   /** Hears of changes. `undefined` means: anything may have changed, because the connection was lost. */
   subscribe(topic: string, hear: (id: string | undefined) => void): void
-  /** Tells the listeners of this process now, without waiting for the round trip through the database. */
-  applied(topic: string, id: string): void
   /** False while deaf: then nothing may be cached. */
   readonly listening: boolean
 }
@@ -99,16 +102,21 @@ export const listenForChanges = async (connectionString: string, log: Logger): P
     }, delay).unref()
   }
 
+  const notify = async (db: Db, topic: string, id: string): Promise<void> => {
+    await sql`SELECT pg_notify(${CHANNEL}, ${`${topic}:${id}`})`.execute(db)
+  }
+
   await connect()
 
   return {
-    async announce(db, topic, id) {
-      await sql`SELECT pg_notify(${CHANNEL}, ${`${topic}:${id}`})`.execute(db)
+    async invalidate(db, topic, id) {
+      await notify(db, topic, id)
+      afterCommit(db, () => tell(topic, id))
     },
+    notify,
     subscribe(topic, hear) {
       listeners.set(topic, [...(listeners.get(topic) ?? []), hear])
     },
-    applied: tell,
     get listening() {
       return client !== undefined
     },

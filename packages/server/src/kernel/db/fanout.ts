@@ -4,6 +4,6 @@ import type { Db } from "./database.ts"
 
 /** By NOTIFY, on the connection that brings the changes for caches as well. */
 export const createDatabaseFanout = (db: Db, changes: Changes): Fanout => ({
-  tell: (topic, ids) => changes.announce(db, topic, ids.join(",")),
+  tell: (topic, ids) => changes.notify(db, topic, ids.join(",")),
   subscribe: (topic, hear) => changes.subscribe(topic, ids => hear(ids?.split(","))),
 })

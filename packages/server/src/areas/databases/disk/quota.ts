@@ -60,11 +60,6 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
   const store = databaseStore(database.db)
   const disk = diskStore(database.db)
 
-  const announce = async (id: string) => {
-    await changes.announce(database.db, DATABASE_TOPIC, id)
-    changes.applied(DATABASE_TOPIC, id)
-  }
-
   /** First the engine, then the record: a crash in between is made good by the next look. */
   const setReadOnly = async (organizationId: string, row: MeasuredVolume, readOnly: boolean) => {
     const branch = await directory.findByVolume(row.id)
@@ -121,7 +116,7 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
       })
       log.info({ database: row.id, state: now, used }, "storage state of a database changed")
     }
-    if (now !== before || wrong.length > 0) await announce(row.id)
+    if (now !== before || wrong.length > 0) await changes.invalidate(database.db, DATABASE_TOPIC, row.id)
   }
 
   const judge = async (organizationId: string, projectId: string) => {

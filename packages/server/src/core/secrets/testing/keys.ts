@@ -68,14 +68,9 @@ export const keysWorld = async (t: TestContext): Promise<KeysWorld> => {
   }
 }
 
-/** Rotates as the operation does: in a transaction, then told. */
-export const rotate = async ({ tenantKeys, database }: KeysProcess, tenantId: string) => {
-  const made = await database.transaction(tx => tenantKeys.rotate(tx, tenantId))
-  tenantKeys.changed(tenantId)
-  return made
-}
+/** Rotates as the operation does, in a transaction. */
+export const rotate = ({ tenantKeys, database }: KeysProcess, tenantId: string) =>
+  database.transaction(tx => tenantKeys.rotate(tx, tenantId))
 
-export const erase = async ({ tenantKeys, database }: KeysProcess, tenantId: string) => {
-  await database.transaction(tx => tenantKeys.erase(tx, tenantId))
-  tenantKeys.erased(tenantId)
-}
+export const erase = ({ tenantKeys, database }: KeysProcess, tenantId: string) =>
+  database.transaction(tx => tenantKeys.erase(tx, tenantId))
