@@ -11,6 +11,7 @@ import { databaseUrl, startTestServer } from "../packages/server/src/testing/dat
 import { renderAuthority } from "./gen-authority.ts"
 import { renderErrorPages } from "./gen-errors.ts"
 import { renderRoutes } from "./gen-routes.ts"
+import { renderSpecification } from "./gen-specification.ts"
 import { renderTables } from "./gen-tables.ts"
 
 const DOCS = "docs/generated"
@@ -78,6 +79,7 @@ const render = async (): Promise<Map<string, string>> =>
     [`${DOCS}/scopes.md`, scopeList()],
     [`${DOCS}/authority.md`, renderAuthority()],
     [`${DOCS}/api.txt`, contents()],
+    [`${DOCS}/specification.md`, renderSpecification()],
     [`${DOCS}/cli.md`, commands()],
     ...[...renderErrorPages()].map(([name, text]) => [join("docs/errors", name), text] as const),
   ])
