@@ -81,6 +81,8 @@ const places: readonly Place[] = [
       s("kernel/"),
       s("core/"),
       s("services\\.ts$"),
+      // Types of what another area provides, and nothing of how.
+      s("areas/[^/]+/offers\\.ts$"),
       // Hashes are pure: what storage verifies is counted the way that the drivers count it.
       s("ports/([^/]+/port|port-error|blob/hashes)\\.ts$"),
     ],

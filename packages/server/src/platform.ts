@@ -2,6 +2,7 @@
 
 import { isIPv6 } from "node:net"
 import { join } from "node:path"
+import type { DatabaseAccess } from "./areas/databases/offers.ts"
 import { type Config, configAt, PASSWORD_HASHES_MAX, type Settings } from "./config.ts"
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
@@ -130,6 +131,7 @@ const assemble = async (start: Start, engines: Engines) => {
     ...{ database, changes, fanout, clock, log, box, atRest, tenantKeys, meters, metrics, jobs },
     sandboxPoolMax: config.sandboxPoolMax,
     ...{ accessKeys: core.signatures, outbound, deliveries, stopping: stopping.signal },
+    databaseAccess: createOffer<DatabaseAccess>(),
     ...{ tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
     pushes: createOffer<PushBuilder>(),
     functions: createOffer<FunctionCaller>(),

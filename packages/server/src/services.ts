@@ -2,6 +2,7 @@
 import type { KeyObject } from "node:crypto"
 import type { Readable } from "node:stream"
 
+import type { DatabaseAccess } from "./areas/databases/offers.ts"
 import type { Deliveries } from "./core/deliveries/deliveries.ts"
 import type { Hosts } from "./core/hosts/hosts.ts"
 import type { Images } from "./core/images/images.ts"
@@ -237,6 +238,8 @@ export interface Services {
   readonly s3Domain: string | undefined
   /** How requests go on to other processes of the platform. */
   readonly relay: Relay
+  /** Branches that calls name, and sessions in their databases. */
+  readonly databaseAccess: Offer<DatabaseAccess>
   /** What the databases area lets others read. */
   readonly tables: Offer<TableReader>
   /** What the storage area lets others read. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { startCluster } from "@svc/server/src/areas/databases/testing/cluster.ts"
+import { startCluster } from "@svc/server/src/testing/cluster.ts"
 import {
   type Question,
   questionsOf,

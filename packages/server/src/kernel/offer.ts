@@ -9,6 +9,13 @@ export interface Offer<Service> {
   provideAfter(load: () => Promise<void>): void
 }
 
+/** The service itself, where one area cannot do without another. */
+export const provided = async <Service>(offer: Offer<Service>): Promise<Service> => {
+  const service = await offer.get()
+  if (service === undefined) throw new Error("no area provides a service that another needs")
+  return service
+}
+
 export const createOffer = <Service>(): Offer<Service> => {
   let provided: Service | undefined
   let provider: (() => Promise<void>) | undefined

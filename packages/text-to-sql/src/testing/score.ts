@@ -2,7 +2,7 @@
  * Scores the answers to the question files:
  * `npm run score-questions -- tuning|held-out|older [--details]`
  */
-import { startCluster } from "@svc/server/src/areas/databases/testing/cluster.ts"
+import { startCluster } from "@svc/server/src/testing/cluster.ts"
 import { createTranslator } from "../translator.ts"
 import { type Half, questionsOf, readQuestions, scoreQuestions, summaryOf } from "./questions.ts"
 import { openReadOnlyCheck } from "./read-only.ts"

@@ -22,10 +22,10 @@ import { createFacts } from "./facts.ts"
 import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import type { Needs } from "./needs.ts"
+import type { Targets } from "./offers.ts"
 import { createPayloads } from "./payloads.ts"
 import { createProvision } from "./provision.ts"
 import { createScheduledStatements } from "./scheduled-statements.ts"
-import { schemaHandlers } from "./schema/handlers.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
 import { createGuard } from "./sql/guard.ts"
 import { type SqlHandlerNeeds, sqlHandlers } from "./sql/handlers.ts"
@@ -36,7 +36,7 @@ import { databaseStore } from "./store.ts"
 import { createSwap } from "./swap.ts"
 import { createSweeper } from "./sweeper.ts"
 import { createTableReader } from "./table-reader.ts"
-import { createTargets, type Targets } from "./targets.ts"
+import { createTargets } from "./targets.ts"
 import { createThrowaway } from "./throwaway.ts"
 import { createUsage } from "./usage.ts"
 import type { Wire } from "./wire/wire.ts"
@@ -72,7 +72,6 @@ const openStatements = (
   })
   const operations = [
     ...sqlHandlers({ targets, sessions, freeing, queryLog, guard, types, logins, tunnel }),
-    ...schemaHandlers({ targets, sessions, clock }),
     ...adviceHandlers({
       ...{ targets, sessions },
       withThrowawayBranch: createThrowaway({ db, engine, clock, log }),
@@ -144,6 +143,7 @@ export const start = async (services: Needs) => {
   const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
   await sweeper.recover()
   const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
+  services.databaseAccess.provide({ targets, sessions })
   services.tables.provide(createTableReader({ directory, sessions }))
   const tunnel = async (address: string) => {
     if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })

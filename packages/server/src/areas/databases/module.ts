@@ -6,13 +6,13 @@ import { needs } from "./needs.ts"
 export const databases = defineModule({
   name: "databases",
   title: "Databases",
-  contract: [areas.databases, areas.sql, areas.schema, areas.advice],
+  contract: [areas.databases, areas.sql, areas.advice],
   needs,
   migrations: { schema: "databases", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: {
     atStart: () => "clients of the wire protocol come to a port of its own",
     scheduleTargets: ["sql"],
   },
-  provides: ["tables"],
+  provides: ["databaseAccess", "tables"],
   load: () => import("./area.ts"),
 })

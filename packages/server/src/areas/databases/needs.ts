@@ -13,6 +13,7 @@ export const needs = [
   "platformEvents",
   "postgres",
   "ai",
+  "databaseAccess",
   "tables",
   "scheduleTargets",
 ] as const

@@ -1,16 +1,10 @@
-import type { Target, TargetInput } from "../../core/postgres/target.ts"
-import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { holds } from "../../kernel/scopes.ts"
 import type { Directory } from "./directory.ts"
 import { projectOf } from "./lookup.ts"
+import type { Targets } from "./offers.ts"
 import type { Provision } from "./provision.ts"
 import type { databaseStore } from "./store.ts"
-
-export interface Targets {
-  /** Throws `database_not_found`, `branch_not_found` or `database_not_provisioned`; another tenant's answers like none. */
-  of(call: Call, input: TargetInput): Promise<Target>
-}
 
 /** Statements that expect the tables of a deleted database must not find an empty one instead. */
 const lacksDefault = ({ id, name }: { id: string; name: string }) =>

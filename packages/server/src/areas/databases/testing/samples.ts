@@ -20,13 +20,6 @@ const deletedDatabase = async (world: SampleWorld) => {
   return { id }
 }
 
-/** A table in the project's default database. */
-const newTable = async ({ key }: SampleWorld) => {
-  const name = uniqueName()
-  await key.sql.execute({ sql: `CREATE TABLE "${name}" (id integer PRIMARY KEY)` })
-  return { name }
-}
-
 export const samples = {
   "databases.create": async () => ({ name: uniqueName(), pg_version: 17 }),
   "databases.provision": async () => ({}),
@@ -54,5 +47,4 @@ export const samples = {
     return { ...branch, source_branch_id: default_branch_id }
   },
   "databases.resetBranch": newBranch,
-  "schema.table": newTable,
 } satisfies Readonly<Record<string, Sample>>

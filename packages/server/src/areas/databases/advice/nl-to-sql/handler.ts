@@ -1,7 +1,7 @@
 import type { areas, Input, Output } from "@svc/contract"
 import type { Sessions } from "../../../../core/postgres/sessions.ts"
 import type { Call } from "../../../../kernel/call.ts"
-import type { Targets } from "../../targets.ts"
+import type { Targets } from "../../offers.ts"
 import type { Questions } from "./questions.ts"
 
 type Operation = (typeof areas.advice.specs)["naturalLanguageToSql"]

@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net"
 import { type TestContext, test } from "node:test"
 import { createUpstream, type Translation } from "@svc/text-to-sql"
 import { isFault } from "../../../../kernel/fault.ts"
+import { startCluster } from "../../../../testing/cluster.ts"
 import { createGuard, type Guard } from "../../sql/guard.ts"
-import { startCluster } from "../../testing/cluster.ts"
 import { createQuestions } from "./questions.ts"
 
 const SETUP = `

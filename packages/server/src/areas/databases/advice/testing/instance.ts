@@ -1,6 +1,6 @@
 import type { TestContext } from "node:test"
 import type { PgVersion } from "../../../../ports/engine/port.ts"
-import { startCluster, type TestCluster } from "../../testing/cluster.ts"
+import { startCluster, type TestCluster } from "../../../../testing/cluster.ts"
 
 /** A bare instance whose commits wait for no archiver, because none runs beside it. */
 export const startInstance = async (t: TestContext, version: PgVersion): Promise<TestCluster> => {

@@ -10,7 +10,7 @@ import {
 } from "../../../../core/postgres/sessions.ts"
 import type { Target } from "../../../../core/postgres/target.ts"
 import type { PgVersion } from "../../../../ports/engine/port.ts"
-import { startCluster, type TestCluster } from "../../testing/cluster.ts"
+import { startCluster, type TestCluster } from "../../../../testing/cluster.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "../executor.ts"
 import { createGuard } from "../guard.ts"
 import { createTypeCatalog } from "../pg-types.ts"

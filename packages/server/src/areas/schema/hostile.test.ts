@@ -1,8 +1,8 @@
 /** A tenant owns all that is in the database. Inspecting it must run nothing of theirs, and tell no value. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { pgVersions } from "../../../ports/engine/port.ts"
-import { startCluster } from "../testing/cluster.ts"
+import { pgVersions } from "../../ports/engine/port.ts"
+import { startCluster } from "../../testing/cluster.ts"
 import { asOwner, reading } from "./testing/reading.ts"
 
 /** Every way to be called that a tenant has without being a superuser; whatever is called fails. */

@@ -4,20 +4,20 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
 import pg from "pg"
-import { chooseAccount, spawnAs } from "../../../kernel/db/embedded/account.ts"
-import { programOf } from "../../../kernel/db/embedded/binaries.ts"
-import { ADMIN_ROLE, asAdmin } from "../../../ports/engine/drivers/local/admin.ts"
-import { startServerProcess } from "../../../ports/engine/drivers/local/server-process.ts"
-import { instanceSettings } from "../../../ports/engine/drivers/local/settings.ts"
-import { createTemplates } from "../../../ports/engine/drivers/local/template.ts"
-import { createVersions } from "../../../ports/engine/drivers/local/versions.ts"
+import { chooseAccount, spawnAs } from "../kernel/db/embedded/account.ts"
+import { programOf } from "../kernel/db/embedded/binaries.ts"
+import { ADMIN_ROLE, asAdmin } from "../ports/engine/drivers/local/admin.ts"
+import { startServerProcess } from "../ports/engine/drivers/local/server-process.ts"
+import { instanceSettings } from "../ports/engine/drivers/local/settings.ts"
+import { createTemplates } from "../ports/engine/drivers/local/template.ts"
+import { createVersions } from "../ports/engine/drivers/local/versions.ts"
 import {
   DATABASE_NAME,
   OWNER_ROLE,
   OWNER_SESSION_ROLE,
   type PgVersion,
   READER_ROLE,
-} from "../../../ports/engine/port.ts"
+} from "../ports/engine/port.ts"
 
 const PASSWORD = "only-in-tests"
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { SCHEMA_TABLES_MAX } from "@svc/contract"
-import type { Clock } from "../../../../kernel/clock.ts"
+import type { Clock } from "../../../kernel/clock.ts"
 import { type Client, inspect } from "../inspection.ts"
 import { type EntityType, entities } from "./entities.ts"
 import { judgeColumn } from "./judgement.ts"

@@ -1,9 +1,9 @@
 /** What the catalog says of a database, on every version. */
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
-import { isFault } from "../../../kernel/fault.ts"
-import { pgVersions } from "../../../ports/engine/port.ts"
-import { startCluster, type TestCluster } from "../testing/cluster.ts"
+import { isFault } from "../../kernel/fault.ts"
+import { pgVersions } from "../../ports/engine/port.ts"
+import { startCluster, type TestCluster } from "../../testing/cluster.ts"
 import { asOwner, type Reading, reading } from "./testing/reading.ts"
 
 const shop = `

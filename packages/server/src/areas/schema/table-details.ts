@@ -1,4 +1,4 @@
-import { fault } from "../../../kernel/fault.ts"
+import { fault } from "../../kernel/fault.ts"
 import { type Column, columnsOf } from "./columns.ts"
 import { type Client, rowsOf } from "./inspection.ts"
 import { type Depth, type Relation, relationsOf } from "./relations.ts"

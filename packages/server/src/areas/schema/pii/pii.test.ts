@@ -1,7 +1,7 @@
 /** Where personal data is found, and what is never told of it. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { startCluster } from "../../testing/cluster.ts"
+import { startCluster } from "../../../testing/cluster.ts"
 import { labelledTables } from "../testing/labelled-columns.ts"
 import { asOwner, reading } from "../testing/reading.ts"
 import * as checksums from "./checksums.ts"

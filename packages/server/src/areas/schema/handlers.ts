@@ -5,10 +5,10 @@ import {
   SCHEMA_SEARCH_LIMIT_DEFAULT,
   SCHEMA_TABLES_MAX,
 } from "@svc/contract"
-import type { Sessions } from "../../../core/postgres/sessions.ts"
-import type { Clock } from "../../../kernel/clock.ts"
-import { implement } from "../../../kernel/implement.ts"
-import type { Targets } from "../targets.ts"
+import type { Sessions } from "../../core/postgres/sessions.ts"
+import type { Clock } from "../../kernel/clock.ts"
+import { implement } from "../../kernel/implement.ts"
+import type { Targets } from "../databases/offers.ts"
 import { type Column, columnsOf, searchColumns } from "./columns.ts"
 import { type Client, inspect, inspecting } from "./inspection.ts"
 import { scanForPii } from "./pii/scan.ts"

@@ -1,0 +1,12 @@
+import { engineState } from "../../core/postgres/state.ts"
+import { provided } from "../../kernel/offer.ts"
+import { schemaHandlers } from "./handlers.ts"
+import type { Needs } from "./needs.ts"
+
+export const start = async ({ clock, engine, databaseAccess }: Needs) => {
+  const { targets, sessions } = await provided(databaseAccess)
+  return {
+    operations: schemaHandlers({ targets, sessions, clock }),
+    state: () => engineState(engine),
+  }
+}
