@@ -1,28 +1,45 @@
 import { area, T } from "./dsl.ts"
-import { Email, Id, Name, Nullable, Time } from "./types.ts"
+import { described, Email, Id, Name, Nullable, Time } from "./types.ts"
 
 /** Bytes; hashing longer ones would let a caller burn the server's time. */
 export const PASSWORD_LENGTH_MAX = 1024
 export const PASSWORD_LENGTH_MIN = 8
 
-const Password = T.String({ minLength: 1, maxLength: PASSWORD_LENGTH_MAX })
+const Password = T.String({
+  minLength: 1,
+  maxLength: PASSWORD_LENGTH_MAX,
+  description: "The password as the person types it",
+})
 
-export const User = T.Object({ id: Id, email: T.String(), name: T.String(), created_at: Time })
+export const User = T.Object(
+  { id: Id, email: T.String(), name: T.String(), created_at: Time },
+  { description: "The signed-in person" },
+)
 
 const Session = T.Object({
   id: Id,
-  current: T.Boolean(),
-  ip: Nullable(T.String()),
-  user_agent: Nullable(T.String()),
+  current: T.Boolean({ description: "True for the session that makes this request" }),
+  ip: Nullable(T.String(), {
+    description: "Address that the session was last used from; null when it is not known",
+  }),
+  user_agent: Nullable(T.String(), {
+    description: "Browser or program that the session was last used with; null when it named none",
+  }),
   created_at: Time,
-  last_used_at: Time,
+  last_used_at: described(Time, "RFC 3339 time in UTC of the last request; may be minutes behind"),
   expires_at: Time,
 })
 
-const SignedIn = T.Object({ user: User, session: T.Object({ id: Id, expires_at: Time }) })
+const SignedIn = T.Object({
+  user: described(User, "The signed-in person"),
+  session: T.Object(
+    { id: Id, expires_at: Time },
+    { description: "The new session; its cookie is in `Set-Cookie`" },
+  ),
+})
 
 const SignupPending = T.Object({
-  email: T.String(),
+  email: T.String({ description: "Address that the confirmation mail was sent to" }),
   expires_at: T.String({
     format: "date-time",
     description: "RFC 3339 time in UTC; until then the token of the mail confirms the address",
@@ -53,7 +70,9 @@ export const account = area(
         email: Email,
         password: Password,
         name: T.Optional(Name),
-        organization_name: T.Optional(Name),
+        organization_name: T.Optional(
+          described(Name, "Name of the new organization; derived from the person's name when left out"),
+        ),
         invitation_token: T.Optional(
           T.String({
             minLength: 20,
@@ -78,8 +97,8 @@ export const account = area(
       beyond: true,
       limit: "auth",
       body: T.Object({
-        token: T.String({ minLength: 20, maxLength: 100 }),
-        password: Password,
+        token: T.String({ minLength: 20, maxLength: 100, description: "Token from the confirmation mail" }),
+        password: described(Password, "The password that was given at sign-up"),
       }),
       replies: { 201: SignedIn },
       faults: [
@@ -121,7 +140,9 @@ export const account = area(
       beyond: true,
       limit: "auth",
       body: T.Object({ password: Password }),
-      replies: { 200: T.Object({ authenticated_at: Time }) },
+      replies: {
+        200: T.Object({ authenticated_at: described(Time, "RFC 3339 time in UTC of this password check") }),
+      },
       faults: ["invalid_credentials", "account_locked", "service_unavailable"],
       example: { password: "correct horse battery" },
     },
@@ -155,8 +176,8 @@ export const account = area(
       beyond: true,
       body: T.Object({
         name: T.Optional(Name),
-        password: T.Optional(Password),
-        current_password: T.Optional(Password),
+        password: T.Optional(described(Password, "New password")),
+        current_password: T.Optional(described(Password, "Present password; required to set a new one")),
       }),
       replies: { 200: User },
       faults: [
@@ -175,7 +196,11 @@ export const account = area(
       scope: "session",
       effect: "read",
       beyond: true,
-      replies: { 200: T.Object({ sessions: T.Array(Session) }) },
+      replies: {
+        200: T.Object({
+          sessions: T.Array(Session, { description: "Active sessions, most recently used first" }),
+        }),
+      },
     },
     endSession: {
       id: "endAccountSession",

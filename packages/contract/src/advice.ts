@@ -1,5 +1,5 @@
 import { area, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 
 /** How long one call looks for better plans, in seconds, before it answers with what it has. */
 export const OPTIMIZE_SECONDS_MAX = 30
@@ -10,8 +10,10 @@ const SQL_LENGTH_MAX = 100_000
 const READ = ["database:read", "database:query"] as const
 
 const target = {
-  database_id: T.Optional(Nullable(Id)),
-  branch_id: T.Optional(Nullable(Id)),
+  database_id: T.Optional(
+    Nullable(Id, { description: "Database; the project's default when left out or null" }),
+  ),
+  branch_id: T.Optional(Nullable(Id, { description: "Branch; the default branch when left out or null" })),
 }
 
 const REACH_FAULTS = [
@@ -27,98 +29,166 @@ const Facts = T.Record(T.String(), T.Unknown())
 
 const Finding = T.Object({
   name: T.String({ description: "The check: `unindexed_foreign_key`" }),
-  title: T.String(),
-  level: Level,
-  categories: T.Array(OneOf(["PERFORMANCE", "SECURITY", "RELIABILITY", "CAPACITY"])),
+  title: T.String({ description: "Name of the check for people" }),
+  level: described(Level, "How serious it is"),
+  categories: T.Array(OneOf(["PERFORMANCE", "SECURITY", "RELIABILITY", "CAPACITY"]), {
+    description: "What it affects",
+  }),
   description: T.String({ description: "What the check is about" }),
   detail: T.String({ description: "What was found" }),
   remediation: T.String({ description: "What to do, with the statements where there are any" }),
-  metadata: Facts,
+  metadata: described(
+    Facts,
+    "Values behind `detail`, such as names of tables; the fields depend on the check",
+  ),
   cache_key: T.String({ description: "The same for the same finding in every report" }),
 })
 
 const Report = T.Object({
-  generated_at: Time,
-  window: T.Object({ from: Time, to: Time, baseline_from: Time }),
-  summary: T.Object({ error: T.Integer(), warn: T.Integer(), info: T.Integer() }),
-  findings: T.Array(Finding),
-  skipped: T.Array(T.Object({ name: T.String(), reason: T.String() }), {
-    description: "Checks that did not end in time or are not possible here",
-  }),
+  generated_at: described(Time, "RFC 3339 time in UTC of the report"),
+  window: T.Object(
+    {
+      from: described(Time, "RFC 3339 time in UTC where the compared time begins"),
+      to: described(Time, "RFC 3339 time in UTC where it ends"),
+      baseline_from: described(
+        Time,
+        "RFC 3339 time in UTC where the time to compare with begins; it ends at `from`",
+      ),
+    },
+    { description: "Times whose statements were compared" },
+  ),
+  summary: T.Object(
+    {
+      error: T.Integer({ description: "Number of findings of level ERROR" }),
+      warn: T.Integer({ description: "Number of findings of level WARN" }),
+      info: T.Integer({ description: "Number of findings of level INFO" }),
+    },
+    { description: "Number of findings by level" },
+  ),
+  findings: T.Array(Finding, { description: "Findings, the most serious first" }),
+  skipped: T.Array(
+    T.Object({
+      name: T.String({ description: "Name of the check" }),
+      reason: T.String({ description: "Why it was skipped" }),
+    }),
+    {
+      description: "Checks that did not end in time or are not possible here",
+    },
+  ),
 })
 
 const statementFields = {
-  query: T.String(),
-  query_id: Nullable(T.String()),
-  calls: Nullable(T.Integer()),
-  total_exec_time_ms: Nullable(T.Number()),
+  query: T.String({ description: "Statement with `$1`, `$2`, … for constants" }),
+  query_id: Nullable(T.String(), {
+    description: "The same for statements that differ in constants alone; null if it is not known",
+  }),
+  calls: Nullable(T.Integer(), { description: "How often it ran; null for a statement of the request" }),
+  total_exec_time_ms: Nullable(T.Number(), {
+    description: "Milliseconds that all its runs took; null for a statement of the request",
+  }),
 }
 
 const IndexSuggestion = T.Object({
-  type: T.Literal("index"),
+  type: T.Literal("index", { description: "Always `index`" }),
   ...statementFields,
-  startup_cost_before: Nullable(T.Number()),
-  startup_cost_after: Nullable(T.Number()),
-  total_cost_before: Nullable(T.Number()),
-  total_cost_after: Nullable(T.Number()),
+  startup_cost_before: Nullable(T.Number(), {
+    description: "Planner's cost until the first row, without the index; null if it was not planned",
+  }),
+  startup_cost_after: Nullable(T.Number(), {
+    description: "Planner's cost until the first row, with the index; null if it was not planned",
+  }),
+  total_cost_before: Nullable(T.Number(), {
+    description: "Planner's cost of the statement without the index; null if it was not planned",
+  }),
+  total_cost_after: Nullable(T.Number(), {
+    description: "Planner's cost of the statement with the index; null if it was not planned",
+  }),
   time_before_ms: Nullable(
     T.Number({ description: "The best of several runs; null where none was measured" }),
   ),
-  time_after_ms: Nullable(T.Number()),
-  index_statements: T.Array(T.String()),
-  errors: T.Array(T.String()),
-  verified_by: OneOf(["branch", "explain", "heuristic"]),
-  estimated_size_bytes: Nullable(T.Integer()),
+  time_after_ms: Nullable(T.Number(), { description: "The same with the index" }),
+  index_statements: T.Array(T.String(), { description: "CREATE INDEX statements to run" }),
+  errors: T.Array(T.String(), { description: "What went wrong while the suggestion was tested" }),
+  verified_by: OneOf(["branch", "explain", "heuristic"], {
+    description:
+      "`branch`: built and measured on a temporary branch; `explain`: planned only; `heuristic`: neither",
+  }),
+  estimated_size_bytes: Nullable(T.Integer(), { description: "Size of the index; null if it is not known" }),
 })
 
 const RewriteSuggestion = T.Object({
-  type: T.Literal("rewrite"),
+  type: T.Literal("rewrite", { description: "Always `rewrite`" }),
   ...statementFields,
-  rule: T.String(),
-  message: T.String(),
-  example: Nullable(T.String()),
+  rule: T.String({ description: "Name of the rule that found it" }),
+  message: T.String({ description: "What to change and why" }),
+  example: Nullable(T.String(), { description: "The statement rewritten; null where that takes a decision" }),
 })
 
 const Optimization = T.Object({
   generated_at: Time,
-  suggestions: T.Array(T.Union([IndexSuggestion, RewriteSuggestion])),
-  examined: T.Integer({ description: "Statements that were looked at" }),
-  skipped: T.Array(T.Object({ query: T.String(), query_id: Nullable(T.String()), reason: T.String() })),
-  branch: T.Object({
-    used: T.Boolean({ description: "Whether indexes were built and measured on a throw-away branch" }),
-    reason: Nullable(T.String({ description: "Why not" })),
+  suggestions: T.Array(T.Union([IndexSuggestion, RewriteSuggestion]), {
+    description: "Indexes and rewrites, the most useful first",
   }),
+  examined: T.Integer({ description: "Statements that were looked at" }),
+  skipped: T.Array(
+    T.Object({
+      query: T.String({ description: "The statement" }),
+      query_id: Nullable(T.String(), { description: "Its id; null if it is not known" }),
+      reason: T.String({ description: "Why it was skipped" }),
+    }),
+    { description: "Statements that were not examined" },
+  ),
+  branch: T.Object(
+    {
+      used: T.Boolean({ description: "Whether indexes were built and measured on a throw-away branch" }),
+      reason: Nullable(T.String({ description: "Why not" })),
+    },
+    { description: "Whether a temporary branch was used" },
+  ),
 })
 
 const Scaling = T.Object({
   generated_at: Time,
   suggestions: T.Array(
     T.Object({
-      resource: T.String(),
-      current: T.Union([T.String(), T.Number()]),
-      recommended: T.Union([T.String(), T.Number()]),
-      reason: T.String(),
-      evidence: Facts,
+      resource: T.String({ description: "What to change: `isolation`, a limit or a setting" }),
+      current: T.Union([T.String(), T.Number()], { description: "Present value" }),
+      recommended: T.Union([T.String(), T.Number()], { description: "Proposed value" }),
+      reason: T.String({ description: "Why" }),
+      evidence: described(Facts, "Measurements behind the proposal"),
     }),
+    { description: "Changes of size; none when the size fits" },
   ),
 })
 
 const Translation = T.Object({
-  sql: T.String(),
-  explanation: T.String(),
-  tables: T.Array(T.String()),
-  read_only: T.Boolean(),
+  sql: T.String({ description: "The SELECT statement" }),
+  explanation: T.String({ description: "What the statement does, in words" }),
+  tables: T.Array(T.String(), { description: "Tables that it reads" }),
+  read_only: T.Boolean({ description: "Always true: statements that write are not returned" }),
   valid: T.Boolean({ description: "Whether PostgreSQL accepts the statement for this database" }),
-  warnings: T.Array(T.String()),
-  confidence: T.Number({ minimum: 0, maximum: 1 }),
+  warnings: T.Array(T.String(), { description: "What to check before relying on the result" }),
+  confidence: T.Number({
+    minimum: 0,
+    maximum: 1,
+    description: "Share of such answers that were right on a published set of questions",
+  }),
   model: T.String({ description: "The model that wrote it, or `rules`" }),
   result: T.Optional(
-    T.Object({
-      columns: T.Array(T.Object({ name: T.String(), type: T.String() })),
-      rows: T.Array(T.Record(T.String(), T.Unknown())),
-      row_count: T.Integer(),
-      truncated: T.Boolean(),
-    }),
+    T.Object(
+      {
+        columns: T.Array(
+          T.Object({ name: T.String(), type: T.String({ description: "PostgreSQL type of the column" }) }),
+          {
+            description: "Columns of the result",
+          },
+        ),
+        rows: T.Array(T.Record(T.String(), T.Unknown()), { description: "At most 100 rows, as objects" }),
+        row_count: T.Integer({ description: "Number of rows in the reply" }),
+        truncated: T.Boolean({ description: "True if there are more rows" }),
+      },
+      { description: "Rows of the statement, with `execute`" },
+    ),
   ),
 })
 
@@ -142,7 +212,14 @@ export const advice = area(
       effect: "read",
       body: T.Object({
         ...target,
-        window_hours: T.Optional(T.Integer({ minimum: 1, maximum: 72, default: 24 })),
+        window_hours: T.Optional(
+          T.Integer({
+            minimum: 1,
+            maximum: 72,
+            default: 24,
+            description: "Hours up to now whose statements are compared",
+          }),
+        ),
       }),
       replies: { 200: Report },
       faults: REACH_FAULTS,
@@ -159,8 +236,16 @@ export const advice = area(
       effect: "read",
       body: T.Object({
         ...target,
-        sql: T.Optional(T.String({ minLength: 1, maxLength: SQL_LENGTH_MAX })),
-        params: T.Optional(T.Array(T.Unknown(), { maxItems: 1000 })),
+        sql: T.Optional(
+          T.String({
+            minLength: 1,
+            maxLength: SQL_LENGTH_MAX,
+            description: "Statement to examine; left out, those that took most time",
+          }),
+        ),
+        params: T.Optional(
+          T.Array(T.Unknown(), { maxItems: 1000, description: "Values of $1, $2, … in `sql`" }),
+        ),
         limit: T.Optional(
           T.Integer({ minimum: 1, maximum: 20, default: 5, description: "Statements to look at" }),
         ),
@@ -193,10 +278,21 @@ export const advice = area(
       effect: "read",
       body: T.Object({
         ...target,
-        question: T.String({ minLength: 1, maxLength: QUESTION_LENGTH_MAX }),
-        dialect: T.Optional(T.Literal("postgres")),
-        tables: T.Optional(T.Array(T.String({ minLength: 1, maxLength: 200 }), { maxItems: 100 })),
-        execute: T.Optional(T.Boolean()),
+        question: T.String({
+          minLength: 1,
+          maxLength: QUESTION_LENGTH_MAX,
+          description: "Question in plain words",
+        }),
+        dialect: T.Optional(T.Literal("postgres", { description: "Always `postgres`" })),
+        tables: T.Optional(
+          T.Array(T.String({ minLength: 1, maxLength: 200 }), {
+            maxItems: 100,
+            description: "Only these tables may be used; all when left out",
+          }),
+        ),
+        execute: T.Optional(
+          T.Boolean({ description: "Also run the statement and return its rows; false when left out" }),
+        ),
       }),
       replies: { 200: Translation },
       faults: [

@@ -1,47 +1,60 @@
 import { area, T } from "./dsl.ts"
 import { Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
-const ApprovalStatus = OneOf([
-  "pending",
-  "approved",
-  "executing",
-  "executed",
-  "failed",
-  "rejected",
-  "expired",
-  "cancelled",
-])
+const ApprovalStatus = OneOf(
+  ["pending", "approved", "executing", "executed", "failed", "rejected", "expired", "cancelled"],
+  { description: "`approved` and `executing` last only while the stored request is run" },
+)
 
 export const Approval = T.Object({
   id: Id,
   status: ApprovalStatus,
-  operation: T.String(),
-  method: T.String(),
-  path: T.String(),
-  summary: T.String(),
+  operation: T.String({ description: "Name of the operation: `databases.delete`" }),
+  method: T.String({ description: "Method of the stored request" }),
+  path: T.String({ description: "Path of the stored request" }),
+  summary: T.String({ description: "What the request would do" }),
   detail: Nullable(
     T.String({
       description:
         "What of the request makes it high-risk, where its operation alone does not: the statements",
     }),
   ),
-  risk: T.Literal("high"),
+  risk: T.Literal("high", { description: "Always `high`" }),
   request_digest: T.String({ description: "sha256 of the request, so that the approver can compare" }),
-  requested_by: T.Object({ type: T.Literal("api_key"), key_id: Id, name: T.String() }),
-  project_id: Nullable(Id),
+  requested_by: T.Object(
+    { type: T.Literal("api_key", { description: "Always `api_key`" }), key_id: Id, name: T.String() },
+    { description: "The key that made the request" },
+  ),
+  project_id: Nullable(Id, {
+    description: "Project that the request acts in; null for the whole organization",
+  }),
   requested_at: Time,
   expires_at: Time,
-  decided_by: Nullable(T.Object({ id: Id, email: T.String() })),
-  decided_at: Nullable(Time),
-  comment: Nullable(T.String()),
-  result: Nullable(T.Object({ status: T.Integer(), body: T.Unknown() })),
+  decided_by: Nullable(T.Object({ id: Id, email: T.String() }), {
+    description: "Person who decided; null until then",
+  }),
+  decided_at: Nullable(Time, { description: "RFC 3339 time in UTC of the decision; null until then" }),
+  comment: Nullable(T.String(), {
+    description: "What the person wrote about the decision; null for nothing",
+  }),
+  result: Nullable(
+    T.Object({
+      status: T.Integer({ description: "HTTP status of the reply" }),
+      body: T.Unknown({ description: "Body of the reply" }),
+    }),
+    { description: "Reply of the stored request; null until it has run" },
+  ),
 })
 
 /** The reply of an operation that waits: status 202, `Location` of the approval, `Retry-After`. */
 export const PendingApproval = T.Object({ status: T.Literal("pending_approval"), approval: Approval })
 
 const ApprovalId = T.Object({ id: Id })
-const Decision = T.Object({ comment: T.Optional(T.String({ maxLength: 1000 })) })
+const Decision = T.Object({
+  comment: T.Optional(
+    T.String({ maxLength: 1000, description: "Reason, shown to whoever made the request" }),
+  ),
+})
 
 export const approvals = area(
   "approvals",

@@ -1,5 +1,5 @@
 import { area, type Static, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 import {
   COMMAND_DESCRIPTION,
   commandAliases,
@@ -50,17 +50,21 @@ const ComputerName = T.String({
 
 const Computer = T.Object({
   id: Id,
-  name: T.String(),
-  status: OneOf(computerStatuses),
-  status_reason: Nullable(T.String()),
-  project_id: Nullable(Id),
-  host_id: Id,
-  vcpus: T.Number(),
-  memory_mb: T.Integer(),
-  disk_gb: T.Integer(),
-  image: T.String(),
+  name: T.String({ description: "Name, unique in the project; also the user name of ssh" }),
+  status: OneOf(computerStatuses, {
+    description: "`ERROR`: it could not start; `status_reason` says why",
+  }),
+  status_reason: Nullable(T.String(), {
+    description: "Why it is in this state; null for nothing to say",
+  }),
+  project_id: Nullable(Id, { description: "Project it belongs to; null for the organization" }),
+  host_id: described(Id, "Machine of the installation that it runs on"),
+  vcpus: T.Number({ description: "Virtual CPUs" }),
+  memory_mb: T.Integer({ description: "Memory in MiB" }),
+  disk_gb: T.Integer({ description: "Disk space in GiB" }),
+  image: T.String({ description: "Image that it was created from" }),
   image_digest: ImageDigest,
-  ssh_keys: T.Array(T.String()),
+  ssh_keys: T.Array(T.String(), { description: "Public keys that may log in" }),
   env_names: EnvNames,
   labels: Labels,
   ssh_host: Nullable(
@@ -69,7 +73,7 @@ const Computer = T.Object({
         "With `ssh_port`: `ssh -p <ssh_port> <name>@<ssh_host>`, or `root+<name>`; null where ssh is off",
     }),
   ),
-  ssh_port: Nullable(T.Integer()),
+  ssh_port: Nullable(T.Integer(), { description: "TCP port of ssh; null where ssh is off" }),
   ssh_host_key: Nullable(
     T.String({
       description:
@@ -80,13 +84,21 @@ const Computer = T.Object({
   ssh_host_fingerprint: Nullable(
     T.String({ description: "Of that key: what ssh shows when it asks whether the host is the right one" }),
   ),
-  isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"]),
+  isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"], {
+    description: "How it is isolated from its host",
+  }),
   auto_stop_seconds: T.Integer({ description: "0: never" }),
-  last_activity_at: Nullable(Time),
+  last_activity_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last command or file; null before the first",
+  }),
   created_at: Time,
   updated_at: Time,
-  started_at: Nullable(Time),
-  stopped_at: Nullable(Time),
+  started_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last start; null if it never started",
+  }),
+  stopped_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last stop; null while it runs",
+  }),
 })
 export type ComputerPayload = Static<typeof Computer>
 
@@ -138,7 +150,12 @@ export const computers = area(
       scope: "computers:read",
       effect: "read",
       query: T.Object(pageQuery),
-      replies: { 200: T.Object({ computers: T.Array(Computer), total: T.Integer() }) },
+      replies: {
+        200: T.Object({
+          computers: T.Array(Computer, { description: "Computers of the page" }),
+          total: T.Integer({ description: "Number of computers on all pages" }),
+        }),
+      },
     },
     create: {
       id: "computerCreate",
@@ -210,15 +227,15 @@ export const computers = area(
       scope: "computers:exec",
       effect: "read",
       params: One,
-      query: T.Object({ path: T.Optional(GuestPath) }),
+      query: T.Object({ path: T.Optional(described(GuestPath, "Path of the file")) }),
       replies: {
         200: T.Object({
-          path: T.String(),
-          content: T.String(),
-          encoding: OneOf(["base64"]),
+          path: T.String({ description: "Path of the file" }),
+          content: T.String({ description: "What the file contains, in base64" }),
+          encoding: OneOf(["base64"], { description: "Always `base64`" }),
           size: T.Integer({ description: "Bytes" }),
           mode: T.String({ description: "As in `0644`" }),
-          modified_at: Time,
+          modified_at: described(Time, "RFC 3339 time in UTC of the last change"),
         }),
       },
       faults: [...NOT_USABLE, "path_required", "invalid_parameter", "file_not_found"],

@@ -2,7 +2,7 @@
 import { type Static, T } from "./dsl.ts"
 import { Addresses } from "./email-fields.ts"
 import { EventType } from "./events-fields.ts"
-import { Dictionary, Id, Name, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, described, Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
 /** Of one organization. */
 export const CRON_SCHEDULES_MAX = 20_000
@@ -37,9 +37,9 @@ const closed = { additionalProperties: false } as const
 export const CronTarget = T.Union([
   T.Object(
     {
-      type: T.Literal("http"),
+      type: T.Literal("http", { description: "Send an HTTP request" }),
       url: T.String({ minLength: 1, maxLength: 2048, description: "Must lead to a public address" }),
-      method: T.Optional(OneOf(methods)),
+      method: T.Optional(OneOf(methods, { description: "Method of the request; `POST` when left out" })),
       headers: T.Optional(
         Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 8192 }), {
           description:
@@ -52,44 +52,50 @@ export const CronTarget = T.Union([
   ),
   T.Object(
     {
-      type: T.Literal("topic"),
-      topic_id: Id,
+      type: T.Literal("topic", { description: "Publish an event" }),
+      topic_id: described(Id, "Topic to publish to"),
       event_type: EventType,
-      data: T.Optional(T.Record(T.String(), T.Unknown())),
+      data: T.Optional(
+        T.Record(T.String(), T.Unknown(), { description: "Data of the event; empty when left out" }),
+      ),
     },
     closed,
   ),
   T.Object(
     {
-      type: T.Literal("email"),
-      template: T.String({ minLength: 1, maxLength: 128 }),
-      to: Addresses,
-      data: T.Optional(T.Record(T.String(), T.Unknown())),
+      type: T.Literal("email", { description: "Send a mail" }),
+      template: T.String({ minLength: 1, maxLength: 128, description: "Name or id of the template" }),
+      to: described(Addresses, "Recipients"),
+      data: T.Optional(
+        T.Record(T.String(), T.Unknown(), { description: "Values of the template's variables" }),
+      ),
     },
     closed,
   ),
   T.Object(
     {
-      type: T.Literal("sql"),
-      database_id: T.Optional(Nullable(Id)),
+      type: T.Literal("sql", { description: "Run an SQL statement" }),
+      database_id: T.Optional(
+        Nullable(Id, { description: "Database; the project's default when left out or null" }),
+      ),
       statement: T.String({ minLength: 1, maxLength: 32_768, description: "One statement" }),
     },
     closed,
   ),
   T.Object(
     {
-      type: T.Literal("function"),
-      function_name: T.String({ minLength: 1, maxLength: 128 }),
-      payload: T.Optional(T.Unknown()),
+      type: T.Literal("function", { description: "Invoke a function" }),
+      function_name: T.String({ minLength: 1, maxLength: 128, description: "Name of the function" }),
+      payload: T.Optional(T.Unknown({ description: "Event of the function; empty when left out" })),
     },
     closed,
   ),
   T.Object(
     {
-      type: T.Literal("service"),
-      service_id: T.String({ minLength: 1, maxLength: 128 }),
-      path: T.String({ minLength: 1, maxLength: 2048 }),
-      method: T.Optional(OneOf(methods)),
+      type: T.Literal("service", { description: "Send a request to a run service" }),
+      service_id: T.String({ minLength: 1, maxLength: 128, description: "Run service" }),
+      path: T.String({ minLength: 1, maxLength: 2048, description: "Path and query of the request" }),
+      method: T.Optional(OneOf(methods, { description: "Method of the request; `POST` when left out" })),
     },
     closed,
   ),
@@ -117,18 +123,38 @@ export const Timezone = T.String({
 export const cronFields = {
   name: T.Optional(Name),
   cron: T.Optional(CronExpression),
-  interval_seconds: T.Optional(T.Integer({ minimum: 1, maximum: 366 * 86_400 })),
+  interval_seconds: T.Optional(
+    T.Integer({ minimum: 1, maximum: 366 * 86_400, description: "Seconds between runs, in place of `cron`" }),
+  ),
   run_at: T.Optional(T.String({ format: "date-time", description: "Once, at this time" })),
   timezone: T.Optional(Timezone),
-  target: T.Optional(CronTarget),
+  target: T.Optional(described(CronTarget, "What a run does")),
   function_name: T.Optional(
     T.String({ minLength: 1, maxLength: 128, description: "Short for a target of the type `function`" }),
   ),
   enabled: T.Optional(T.Boolean({ description: "true when left out; false pauses the schedule" })),
-  overlap_policy: T.Optional(OneOf(cronOverlapPolicies)),
-  catchup_policy: T.Optional(OneOf(cronCatchupPolicies)),
-  catchup_window_seconds: T.Optional(T.Integer({ minimum: 10, maximum: 366 * 86_400 })),
-  jitter_seconds: T.Optional(T.Integer({ minimum: 0, maximum: 86_400 })),
+  overlap_policy: T.Optional(
+    OneOf(cronOverlapPolicies, {
+      description: "What to do when a run is due while another is unfinished; `skip` when left out",
+    }),
+  ),
+  catchup_policy: T.Optional(
+    OneOf(cronCatchupPolicies, { description: "What to do with runs that are late; `latest` when left out" }),
+  ),
+  catchup_window_seconds: T.Optional(
+    T.Integer({
+      minimum: 10,
+      maximum: 366 * 86_400,
+      description: "Runs that are later than this are missed; 3600 when left out",
+    }),
+  ),
+  jitter_seconds: T.Optional(
+    T.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      description: "Delays each run by a random time up to this; 0 when left out",
+    }),
+  ),
   timeout_seconds: T.Optional(
     T.Integer({
       minimum: 1,
@@ -139,8 +165,12 @@ export const cronFields = {
   ),
   max_retries: T.Optional(T.Integer({ minimum: 0, maximum: 20, description: "After the first attempt" })),
   pause_on_failure: T.Optional(T.Boolean({ description: "Pause once an execution has failed for good" })),
-  start_at: T.Optional(Nullable(Time)),
-  end_at: T.Optional(Nullable(Time)),
+  start_at: T.Optional(
+    Nullable(Time, { description: "RFC 3339 time before which it does not run; null or left out: none" }),
+  ),
+  end_at: T.Optional(
+    Nullable(Time, { description: "RFC 3339 time after which it does not run; null or left out: none" }),
+  ),
   description: T.Optional(T.String({ maxLength: 500 })),
 }
 
@@ -150,29 +180,35 @@ const scheduleFields = {
   id: Id,
   name: T.String(),
   description: T.String(),
-  project_id: Nullable(Id),
-  cron: Nullable(T.String()),
-  interval_seconds: Nullable(T.Integer()),
-  run_at: Nullable(Time),
-  timezone: T.String(),
+  project_id: Nullable(Id, { description: "Project it belongs to; null for the organization" }),
+  cron: Nullable(T.String(), { description: "Cron expression; null for other kinds" }),
+  interval_seconds: Nullable(T.Integer(), { description: "Seconds between runs; null for other kinds" }),
+  run_at: Nullable(Time, { description: "RFC 3339 time in UTC of the only run; null for other kinds" }),
+  timezone: T.String({ description: "IANA time zone in which the expression is read" }),
   target: T.Record(T.String(), T.Unknown(), {
     description: "As it was given; credentials in headers are `***`",
   }),
-  enabled: T.Boolean(),
-  status: OneOf(["active", "paused", "completed"]),
-  overlap_policy: OneOf(cronOverlapPolicies),
-  catchup_policy: OneOf(cronCatchupPolicies),
-  catchup_window_seconds: T.Integer(),
-  jitter_seconds: T.Integer(),
-  timeout_seconds: T.Integer(),
-  max_retries: T.Integer(),
-  pause_on_failure: T.Boolean(),
-  start_at: Nullable(Time),
-  end_at: Nullable(Time),
-  next_run_at: Nullable(Time),
+  enabled: T.Boolean({ description: "False while it is paused" }),
+  status: OneOf(["active", "paused", "completed"], { description: "`completed`: it will not run again" }),
+  overlap_policy: OneOf(cronOverlapPolicies, {
+    description: "What happens when a run is due while another is unfinished",
+  }),
+  catchup_policy: OneOf(cronCatchupPolicies, { description: "What happens to runs that are late" }),
+  catchup_window_seconds: T.Integer({ description: "Runs that are later than this are missed" }),
+  jitter_seconds: T.Integer({ description: "Each run is delayed by a random time up to this" }),
+  timeout_seconds: T.Integer({ description: "How long one attempt may take" }),
+  max_retries: T.Integer({ description: "Attempts after the first" }),
+  pause_on_failure: T.Boolean({ description: "Whether it is paused once an execution has failed for good" }),
+  start_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC before which it does not run; null for none",
+  }),
+  end_at: Nullable(Time, { description: "RFC 3339 time in UTC after which it does not run; null for none" }),
+  next_run_at: Nullable(Time, { description: "RFC 3339 time in UTC of the next run; null if there is none" }),
   next_runs: T.Array(Time, { description: "The next five at most; none while it is paused" }),
-  last_run_at: Nullable(Time),
-  last_status: Nullable(OneOf(cronExecutionStatuses)),
+  last_run_at: Nullable(Time, { description: "RFC 3339 time in UTC of the last run; null before the first" }),
+  last_status: Nullable(OneOf(cronExecutionStatuses), {
+    description: "Status of the last execution; null before the first",
+  }),
   failure_count: T.Integer({ description: "Executions that failed since the last that succeeded" }),
   signing_secret_hint: T.String({ description: "The last four characters of the signing secret" }),
   created_at: Time,
@@ -192,20 +228,26 @@ export const NewSchedule = T.Object({
 export const Execution = T.Object({
   id: Id,
   schedule_id: Id,
-  scheduled_for: Time,
-  trigger: OneOf(cronTriggers),
-  status: OneOf(cronExecutionStatuses),
+  scheduled_for: described(Time, "RFC 3339 time in UTC when it was due, without jitter"),
+  trigger: OneOf(cronTriggers, { description: "`catchup`: late, run by the catch-up policy" }),
+  status: OneOf(cronExecutionStatuses, {
+    description: "`missed`: too late for the catch-up policy; `skipped`: `skip_reason` says why",
+  }),
   attempt: T.Integer({ description: "0 before the first" }),
   started_at: Nullable(T.String({ format: "date-time", description: "Of the last attempt" })),
-  finished_at: Nullable(Time),
+  finished_at: Nullable(Time, { description: "RFC 3339 time in UTC; null until it has finished" }),
   duration_ms: Nullable(T.Integer({ description: "Of the last attempt" })),
   lag_ms: Nullable(
     T.Integer({
       description: "From the time it was due, jitter included, to the start of the first attempt",
     }),
   ),
-  status_code: Nullable(T.Integer()),
+  status_code: Nullable(T.Integer(), {
+    description: "HTTP status of the last response; null where there was none",
+  }),
   response_body: Nullable(T.String({ description: "The first 4 KiB" })),
-  error: Nullable(T.String()),
-  skip_reason: Nullable(OneOf(["overlap", "outside_catchup_window"])),
+  error: Nullable(T.String(), { description: "Why the last attempt failed; null if it did not" }),
+  skip_reason: Nullable(OneOf(["overlap", "outside_catchup_window"]), {
+    description: "Why it was skipped or missed; null if it was not",
+  }),
 })

@@ -11,6 +11,7 @@ import {
 import { area, T } from "./dsl.ts"
 import {
   atMostOne,
+  described,
   eitherOr,
   exactlyOne,
   Id,
@@ -124,7 +125,7 @@ export const cron = area(
       scope: "cron:write",
       effect: "destroy",
       params: One,
-      replies: { 200: T.Object({ id: Id, deleted: T.Boolean() }) },
+      replies: { 200: T.Object({ id: Id, deleted: T.Boolean({ description: "Always true" }) }) },
       faults: ["schedule_not_found"],
     },
     executions: {
@@ -135,7 +136,10 @@ export const cron = area(
       scope: "cron:read",
       effect: "read",
       params: One,
-      query: T.Object({ ...pageQuery, status: T.Optional(OneOf(cronExecutionStatuses)) }),
+      query: T.Object({
+        ...pageQuery,
+        status: T.Optional(OneOf(cronExecutionStatuses, { description: "Only executions with this status" })),
+      }),
       replies: { 200: Page(Execution) },
       faults: ["schedule_not_found"],
     },
@@ -184,11 +188,19 @@ export const cron = area(
       body: T.Object({
         cron: CronExpression,
         timezone: T.Optional(Timezone),
-        after: T.Optional(Time),
-        count: T.Optional(T.Integer({ minimum: 1, maximum: 50, default: 5 })),
+        after: T.Optional(described(Time, "RFC 3339 time to start from; now when left out")),
+        count: T.Optional(
+          T.Integer({ minimum: 1, maximum: 50, default: 5, description: "Number of times to return" }),
+        ),
       }),
       aliases: cronAliases,
-      replies: { 200: T.Object({ cron: T.String(), timezone: T.String(), next_runs: T.Array(Time) }) },
+      replies: {
+        200: T.Object({
+          cron: T.String({ description: "The expression" }),
+          timezone: T.String({ description: "Time zone in which it was read" }),
+          next_runs: T.Array(Time, { description: "RFC 3339 times in UTC of the next runs" }),
+        }),
+      },
       faults: ["invalid_parameter"],
       example: { cron: "0 3 * * 1-5", timezone: "Europe/Berlin" },
     },

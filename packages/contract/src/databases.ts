@@ -1,7 +1,5 @@
+import { branchOperations } from "./databases-branches.ts"
 import {
-  Branch,
-  BranchId,
-  BranchName,
   ChosenTier,
   ChosenVersion,
   ComputeState,
@@ -13,17 +11,14 @@ import {
   HistoryRetention,
   KeepPasswords,
   Lsn,
-  NewBranch,
   NewDatabase,
   Provisioned,
-  RestoreBranchBody,
   SuspendTimeout,
 } from "./databases-fields.ts"
 import { area, T } from "./dsl.ts"
-import { atMostOne, eitherOr, Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
+import { atMostOne, described, eitherOr, Id, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 const READ = ["database:read", "database:query"] as const
-const BRANCH_READ = ["database:branch", "database:read"] as const
 
 export const databases = area(
   "databases",
@@ -174,7 +169,7 @@ export const databases = area(
       idempotent: "naturally",
       beyond: true,
       params: DatabaseId,
-      body: T.Object({ branch_id: T.Optional(Id) }),
+      body: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: { 202: T.Object({ compute_state: ComputeState }) },
       faults: ["database_not_found", "branch_not_found"],
     },
@@ -188,7 +183,7 @@ export const databases = area(
       idempotent: "naturally",
       beyond: true,
       params: DatabaseId,
-      body: T.Object({ branch_id: T.Optional(Id) }),
+      body: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: { 200: T.Object({ compute_state: ComputeState }) },
       faults: ["database_not_found", "branch_not_found", "service_unavailable"],
     },
@@ -201,7 +196,7 @@ export const databases = area(
       transaction: "none",
       beyond: true,
       params: DatabaseId,
-      body: T.Object({ branch_id: T.Optional(Id) }),
+      body: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: { 200: Credentials },
       faults: ["database_not_found", "branch_not_found", "service_unavailable"],
       secrets: ["password", "connection_uri", "pooled_connection_uri"],
@@ -214,13 +209,24 @@ export const databases = area(
       effect: "read",
       beyond: true,
       params: DatabaseId,
-      query: T.Object({ branch_id: T.Optional(Id) }),
+      query: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: {
         200: T.Object({
-          earliest: Nullable(Time),
-          latest: Nullable(Time),
-          latest_lsn: Nullable(T.String()),
-          protection: OneOf(["synchronous", "asynchronous", "at_rest"]),
+          earliest: Nullable(Time, {
+            description:
+              "RFC 3339 time in UTC of the oldest state that can be restored; null without history",
+          }),
+          latest: Nullable(Time, {
+            description:
+              "RFC 3339 time in UTC of the newest state that can be restored; null without history",
+          }),
+          latest_lsn: Nullable(T.String(), {
+            description: "Newest position in the write-ahead log that can be restored; null without history",
+          }),
+          protection: OneOf(["synchronous", "asynchronous", "at_rest"], {
+            description:
+              "`synchronous`: every commit is in the history at once; `asynchronous`: moments later; `at_rest`: nothing has changed since the server was suspended",
+          }),
         }),
       },
       faults: ["database_not_found", "branch_not_found", "service_unavailable"],
@@ -240,10 +246,10 @@ export const databases = area(
       params: DatabaseId,
       body: T.Object(
         {
-          target_time: T.Optional(Time),
+          target_time: T.Optional(described(Time, "RFC 3339 time in UTC of the state to restore")),
           target_lsn: T.Optional(Lsn),
-          name: T.Optional(DatabaseName),
-          mode: T.Optional(OneOf(["new", "in_place"])),
+          name: T.Optional(described(DatabaseName, "Name of the new database, with mode `new`")),
+          mode: T.Optional(OneOf(["new", "in_place"], { description: "`new` when left out" })),
           keep_passwords: T.Optional(KeepPasswords),
         },
         eitherOr(atMostOne("target_time", "target_lsn")),
@@ -252,142 +258,6 @@ export const databases = area(
       faults: ["database_not_found", "recovery_point_invalid", "name_taken", "service_unavailable"],
       secrets: ["password", "connection_uri", "pooled_connection_uri"],
     },
-    listBranches: {
-      id: "listDatabaseBranches",
-      http: "GET /v1/databases/{id}/branches",
-      summary: "List the branches of a database",
-      scope: BRANCH_READ,
-      effect: "read",
-      beyond: true,
-      params: DatabaseId,
-      query: T.Object(pageQuery),
-      replies: { 200: Page(Branch) },
-      faults: ["database_not_found"],
-    },
-    createBranch: {
-      id: "createDatabaseBranch",
-      http: "POST /v1/databases/{id}/branches",
-      summary: "Make a branch: a database of its own with the data of another branch",
-      description:
-        "`owner` gets a password of its own. Roles that you made keep their rights, and lose their passwords unless " +
-        "`keep_passwords` is true.",
-      scope: "database:branch",
-      effect: "write",
-      transaction: "none",
-      beyond: true,
-      params: DatabaseId,
-      body: T.Object(
-        {
-          name: T.Optional(BranchName),
-          parent_id: T.Optional(Id),
-          parent_lsn: T.Optional(Lsn),
-          parent_timestamp: T.Optional(Time),
-          expires_at: T.Optional(Nullable(Time)),
-          init_source: T.Optional(OneOf(["data", "schema"])),
-          protected: T.Optional(T.Boolean()),
-          keep_passwords: T.Optional(KeepPasswords),
-        },
-        eitherOr(atMostOne("parent_lsn", "parent_timestamp")),
-      ),
-      replies: { 201: NewBranch },
-      faults: [
-        "database_not_found",
-        "branch_not_found",
-        "recovery_point_invalid",
-        "name_taken",
-        "service_unavailable",
-      ],
-      secrets: ["password", "connection_uri", "pooled_connection_uri"],
-      example: { name: "preview" },
-    },
-    getBranch: {
-      id: "getDatabaseBranch",
-      http: "GET /v1/databases/{id}/branches/{branch_id}",
-      summary: "Get a branch",
-      scope: BRANCH_READ,
-      effect: "read",
-      beyond: true,
-      params: BranchId,
-      replies: { 200: Branch },
-      faults: ["database_not_found", "branch_not_found"],
-    },
-    updateBranch: {
-      id: "updateDatabaseBranch",
-      http: "PATCH /v1/databases/{id}/branches/{branch_id}",
-      summary: "Change a branch's name, protection, expiry, or make it the default",
-      scope: "database:branch",
-      effect: "write",
-      beyond: true,
-      params: BranchId,
-      body: T.Object(
-        {
-          name: T.Optional(BranchName),
-          protected: T.Optional(T.Boolean()),
-          expires_at: T.Optional(Nullable(Time)),
-          default: T.Optional(T.Literal(true)),
-        },
-        { minProperties: 1 },
-      ),
-      replies: { 200: Branch },
-      faults: ["database_not_found", "branch_not_found", "branch_in_use", "name_taken"],
-      example: { protected: true },
-    },
-    deleteBranch: {
-      id: "deleteDatabaseBranch",
-      http: "DELETE /v1/databases/{id}/branches/{branch_id}",
-      summary: "Delete a branch for good",
-      scope: "database:branch",
-      effect: "destroy",
-      risk: "high",
-      beyond: true,
-      params: BranchId,
-      replies: { 204: null },
-      faults: ["database_not_found", "branch_not_found", "branch_in_use"],
-    },
-    restoreBranch: {
-      id: "restoreDatabaseBranch",
-      http: "POST /v1/databases/{id}/branches/{branch_id}/restore",
-      summary: "Give a branch the state of another, or of itself, at a point",
-      description:
-        "The connection string stays, and roles keep the passwords that they have in the branch. What the branch held " +
-        "is kept under `preserve_under_name`, and must be when the source is the branch itself.",
-      scope: "database:branch",
-      effect: "destroy",
-      transaction: "none",
-      risk: "high",
-      beyond: true,
-      params: BranchId,
-      body: RestoreBranchBody,
-      replies: { 200: Branch },
-      faults: [
-        "database_not_found",
-        "branch_not_found",
-        "branch_in_use",
-        "recovery_point_invalid",
-        "name_taken",
-        "service_unavailable",
-      ],
-    },
-    resetBranch: {
-      id: "resetDatabaseBranch",
-      http: "POST /v1/databases/{id}/branches/{branch_id}/reset",
-      summary: "Give a branch the newest state of its parent",
-      description: "The connection string stays, and roles keep the passwords that they have in the branch.",
-      scope: "database:branch",
-      effect: "destroy",
-      transaction: "none",
-      risk: "high",
-      beyond: true,
-      params: BranchId,
-      body: T.Object({ preserve_under_name: T.Optional(BranchName) }),
-      replies: { 200: Branch },
-      faults: [
-        "database_not_found",
-        "branch_not_found",
-        "branch_in_use",
-        "name_taken",
-        "service_unavailable",
-      ],
-    },
+    ...branchOperations,
   },
 )

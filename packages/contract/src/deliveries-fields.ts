@@ -1,30 +1,31 @@
 /** What every list of deliveries shows, to whatever kind of endpoint. */
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 
-const DeliveryStatus = OneOf([
-  "pending",
-  "delivering",
-  "delivered",
-  "retrying",
-  "failed",
-  "dead_lettered",
-  "cancelled",
-])
+const DeliveryStatus = OneOf(
+  ["pending", "delivering", "delivered", "retrying", "failed", "dead_lettered", "cancelled"],
+  {
+    description:
+      "`retrying`: another attempt follows; `dead_lettered`: all attempts failed; it can be replayed",
+  },
+)
 
 const DeliveryError = T.Object({
-  code: OneOf([
-    "timeout",
-    "dns_error",
-    "connect_error",
-    "tls_error",
-    "blocked_address",
-    "redirect_refused",
-    "http_status",
-    "response_too_large",
-    "function_error",
-  ]),
-  message: T.String(),
+  code: OneOf(
+    [
+      "timeout",
+      "dns_error",
+      "connect_error",
+      "tls_error",
+      "blocked_address",
+      "redirect_refused",
+      "http_status",
+      "response_too_large",
+      "function_error",
+    ],
+    { description: "Kind of failure" },
+  ),
+  message: T.String({ description: "Details of the failure" }),
 })
 
 const StatusCode = Nullable(T.Integer({ description: "null when there was no answer" }))
@@ -32,43 +33,57 @@ const StatusCode = Nullable(T.Integer({ description: "null when there was no ans
 const Attempt = T.Object({
   id: Id,
   attempt: T.Integer({ description: "1 for the first" }),
-  trigger: OneOf(["scheduled", "manual", "test", "replay"]),
+  trigger: OneOf(["scheduled", "manual", "test", "replay"], { description: "Why the attempt was made" }),
   started_at: Time,
   status_code: StatusCode,
-  response_time_ms: T.Integer(),
-  url: T.String(),
-  remote_ip: Nullable(T.String()),
+  response_time_ms: T.Integer({ description: "Milliseconds until the response" }),
+  url: T.String({ description: "Address that it was sent to" }),
+  remote_ip: Nullable(T.String(), {
+    description: "IP address that it was sent to; null where no connection was made",
+  }),
   response_body: Nullable(T.String({ description: "Its first 4 KiB" })),
-  error: Nullable(DeliveryError),
+  error: Nullable(DeliveryError, { description: "Why it failed; null if it succeeded" }),
 })
 
 export const deliveryFields = {
   id: Id,
   event_id: T.String({ description: "The `webhook-id` of all its attempts" }),
-  event_type: T.String(),
+  event_type: T.String({ description: "Type of the event" }),
   status: DeliveryStatus,
-  attempt_count: T.Integer(),
+  attempt_count: T.Integer({ description: "Attempts so far" }),
   max_retries: T.Integer({ description: "Attempts after the first" }),
-  next_attempt_at: Nullable(Time),
+  next_attempt_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the next attempt; null when none is planned",
+  }),
   created_at: Time,
-  completed_at: Nullable(Time),
+  completed_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC when it was delivered or given up; null before",
+  }),
   status_code: Nullable(T.Integer({ description: "Of the last attempt" })),
   response_time_ms: Nullable(T.Integer({ description: "Of the last attempt" })),
   attempts: T.Array(Attempt, { description: "In the order in which they were made" }),
 }
 
-export const DeliveryFailure = Nullable(DeliveryError)
+export const DeliveryFailure = Nullable(DeliveryError, { description: "Why it failed; null if it succeeded" })
 
 export const deliveryQuery = {
   ...pageQuery,
-  status: T.Optional(DeliveryStatus),
-  event_type: T.Optional(T.String({ minLength: 1, maxLength: 256 })),
+  status: T.Optional(described(DeliveryStatus, "Only deliveries with this status")),
+  event_type: T.Optional(T.String({ minLength: 1, maxLength: 256, description: "Only events of this type" })),
   since: T.Optional(T.String({ format: "date-time", description: "Made at or after this time" })),
   until: T.Optional(T.String({ format: "date-time", description: "Made before this time" })),
 }
 
 export const replayBody = {
-  since: T.Optional(Time),
-  until: T.Optional(Time),
-  status: T.Optional(OneOf(["delivered", "failed", "dead_lettered", "cancelled"])),
+  since: T.Optional(
+    described(Time, "Only deliveries created at or after this RFC 3339 time; from the oldest when left out"),
+  ),
+  until: T.Optional(
+    described(Time, "Only deliveries created before this RFC 3339 time; to the newest when left out"),
+  ),
+  status: T.Optional(
+    OneOf(["delivered", "failed", "dead_lettered", "cancelled"], {
+      description: "Status of the deliveries to send again; `dead_lettered` when left out",
+    }),
+  ),
 }

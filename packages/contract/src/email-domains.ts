@@ -13,7 +13,7 @@ import {
   Suppression,
   suppressionReasons,
 } from "./email-delivery-fields.ts"
-import { Email, Id, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
+import { described, Email, Id, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
 
 /** Of one organization. */
 export const EMAIL_DOMAINS_MAX = 200
@@ -22,7 +22,9 @@ export const EMAIL_PERIOD_DAYS_MAX = 366
 export const EMAIL_PERIOD_DAYS_DEFAULT = 30
 
 const DomainId = T.Object({ id: Id })
-const Token = T.Object({ token: T.String({ minLength: 1, maxLength: 4096 }) })
+const Token = T.Object({
+  token: T.String({ minLength: 1, maxLength: 4096, description: "Token from the link" }),
+})
 
 const period = {
   since: T.Optional(
@@ -104,8 +106,10 @@ const suppressionOperations = {
     belongs: "organization",
     query: T.Object({
       ...pageQuery,
-      email: T.Optional(Email),
-      reason: T.Optional(OneOf(suppressionReasons)),
+      email: T.Optional(described(Email, "Only this address")),
+      reason: T.Optional(
+        OneOf(suppressionReasons, { description: "Only addresses that are suppressed for this reason" }),
+      ),
     }),
     replies: { 200: Page(Suppression) },
   },
@@ -118,7 +122,7 @@ const suppressionOperations = {
     effect: "write",
     belongs: "organization",
     beyond: true,
-    body: T.Object({ email: Email }),
+    body: T.Object({ email: described(Email, "Address that gets no more mail") }),
     replies: { 200: Suppression },
     example: { email: "ada@example.com" },
   },
@@ -130,7 +134,7 @@ const suppressionOperations = {
     effect: "destroy",
     belongs: "organization",
     beyond: true,
-    query: T.Object({ email: Email }),
+    query: T.Object({ email: described(Email, "Address that gets mail again") }),
     replies: { 200: Suppression },
     faults: ["resource_not_found"],
   },
@@ -145,11 +149,15 @@ const figureOperations = {
     effect: "read",
     query: T.Object({
       ...pageQuery,
-      email_id: T.Optional(Id),
-      recipient: T.Optional(Email),
-      event: T.Optional(OneOf(emailEventKinds)),
-      since: T.Optional(T.String({ format: "date-time" })),
-      until: T.Optional(T.String({ format: "date-time" })),
+      email_id: T.Optional(described(Id, "Only events of this mail")),
+      recipient: T.Optional(described(Email, "Only events of this recipient")),
+      event: T.Optional(OneOf(emailEventKinds, { description: "Only events of this kind" })),
+      since: T.Optional(
+        T.String({ format: "date-time", description: "Only events at or after this RFC 3339 time" }),
+      ),
+      until: T.Optional(
+        T.String({ format: "date-time", description: "Only events before this RFC 3339 time" }),
+      ),
     }),
     replies: { 200: Page(EmailEvent) },
   },
@@ -185,7 +193,9 @@ const figureOperations = {
     summary: "The figures of one template, and its most clicked links",
     scope: "email:read",
     effect: "read",
-    params: T.Object({ template_name: T.String({ minLength: 1, maxLength: 128 }) }),
+    params: T.Object({
+      template_name: T.String({ minLength: 1, maxLength: 128, description: "Name of the template" }),
+    }),
     query: T.Object(period),
     replies: { 200: EmailCampaign },
     faults: ["template_not_found", "invalid_parameter"],
@@ -215,8 +225,12 @@ export const emailDomainOperations = {
     belongs: "organization",
     body: T.Object({
       domain: T.String({ minLength: 1, maxLength: 253, description: "As `mail.example.com`" }),
-      return_path: T.Optional(Label),
-      tracking_subdomain: T.Optional(Label),
+      return_path: T.Optional(
+        described(Label, "First label of the subdomain that bounces go to; `bounce` when left out"),
+      ),
+      tracking_subdomain: T.Optional(
+        described(Label, "First label of the subdomain of tracked links; `click` when left out"),
+      ),
     }),
     aliases: { name: "domain" },
     replies: { 200: EmailDomain },

@@ -1,6 +1,6 @@
 /** What a mail, its recipients and its template look like on the wire; both sides of the area use them. */
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 
 /** Recipients of one mail: to, cc and bcc together. */
 export const EMAIL_RECIPIENTS_MAX = 50
@@ -19,8 +19,8 @@ export const Address = T.Union([
   T.String({ minLength: 3, maxLength: ADDRESS_LENGTH_MAX, description: "`a@x.dev` or `Name <a@x.dev>`" }),
   T.Object(
     {
-      email: T.String({ minLength: 3, maxLength: ADDRESS_LENGTH_MAX }),
-      name: T.Optional(T.String({ maxLength: 200 })),
+      email: T.String({ minLength: 3, maxLength: ADDRESS_LENGTH_MAX, description: "The address alone" }),
+      name: T.Optional(T.String({ maxLength: 200, description: "Name that mail programs show" })),
     },
     { additionalProperties: false },
   ),
@@ -28,23 +28,42 @@ export const Address = T.Union([
 
 export const Addresses = T.Union([Address, T.Array(Address, { maxItems: EMAIL_RECIPIENTS_MAX })])
 
-export const Subject = T.String({ minLength: 1, maxLength: 998, pattern: "^[^\\u0000-\\u001f\\u007f]+$" })
+export const Subject = T.String({
+  minLength: 1,
+  maxLength: 998,
+  pattern: "^[^\\u0000-\\u001f\\u007f]+$",
+  description: "Subject line",
+})
 export const Body = T.String({ maxLength: EMAIL_BODY_LENGTH_MAX })
 
 export const Tag = T.Object(
   {
-    name: T.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9_-]+$" }),
-    value: T.String({ maxLength: 256 }),
+    name: T.String({
+      minLength: 1,
+      maxLength: 64,
+      pattern: "^[A-Za-z0-9_-]+$",
+      description: "Name of the tag",
+    }),
+    value: T.String({ maxLength: 256, description: "Value of the tag" }),
   },
   { additionalProperties: false },
 )
 
 export const Attachment = T.Object(
   {
-    filename: T.String({ minLength: 1, maxLength: 255, pattern: "^[^\\u0000-\\u001f\\u007f/\\\\]+$" }),
+    filename: T.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: "^[^\\u0000-\\u001f\\u007f/\\\\]+$",
+      description: "Name of the file",
+    }),
     content: T.String({ description: "Base64", maxLength: Math.ceil(EMAIL_ATTACHMENT_BYTES_MAX / 3) * 4 }),
     content_type: T.Optional(
-      T.String({ maxLength: 127, pattern: "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$" }),
+      T.String({
+        maxLength: 127,
+        pattern: "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$",
+        description: "Media type; derived from the file name when left out",
+      }),
     ),
     content_id: T.Optional(
       Nullable(
@@ -81,10 +100,10 @@ export const MessageStatus = OneOf([
 ])
 
 export const Recipient = T.Object({
-  email: T.String(),
-  kind: OneOf(["to", "cc", "bcc"]),
-  status: OneOf(recipientStatuses),
-  attempts: T.Integer(),
+  email: T.String({ description: "Address of the recipient" }),
+  kind: OneOf(["to", "cc", "bcc"], { description: "Header that named the recipient" }),
+  status: OneOf(recipientStatuses, { description: "State of the delivery to this recipient" }),
+  attempts: T.Integer({ description: "Number of attempts so far" }),
   captured: T.Boolean({ description: "It is in the mailbox of this installation instead" }),
   last_error: Nullable(T.String({ description: "What the other server answered last" })),
   updated_at: Time,
@@ -93,29 +112,50 @@ export const Recipient = T.Object({
 export const Accepted = T.Object({
   id: Id,
   message_id: T.String({ description: "The header of that name" }),
-  status: OneOf(["queued", "scheduled", "suppressed"]),
+  status: OneOf(["queued", "scheduled", "suppressed"], {
+    description: "`suppressed` if all recipients are suppressed",
+  }),
   accepted_at: Time,
-  recipients: T.Array(T.Object({ email: T.String(), status: OneOf(["queued", "suppressed"]) })),
+  recipients: T.Array(
+    T.Object({
+      email: T.String(),
+      status: OneOf(["queued", "suppressed"], { description: "`suppressed`: the address gets no mail" }),
+    }),
+    { description: "All recipients, with what happens next" },
+  ),
 })
 
 export const messageFields = {
   id: Id,
-  message_id: T.String(),
-  status: MessageStatus,
-  from: T.String(),
+  message_id: T.String({ description: "`Message-ID` header" }),
+  status: described(MessageStatus, "Summary of the states of all recipients"),
+  from: T.String({ description: "Sender" }),
   subject: T.String(),
-  template: Nullable(T.String()),
-  tags: T.Array(Tag),
-  recipients: T.Array(Recipient),
-  scheduled_at: Nullable(Time),
-  accepted_at: Time,
+  template: Nullable(T.String(), { description: "Name of the template; null for mail without one" }),
+  tags: T.Array(Tag, { description: "Tags that the sender gave" }),
+  recipients: T.Array(Recipient, { description: "Recipients with the state of each delivery" }),
+  scheduled_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC when it is to be sent; null for at once",
+  }),
+  accepted_at: described(Time, "RFC 3339 time in UTC of the request that sent it"),
 }
 
 export const Variable = T.Object(
   {
-    name: T.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z_][A-Za-z0-9_]*$" }),
-    type: T.Optional(OneOf(["string", "number", "boolean", "array", "object"])),
-    required: T.Optional(T.Boolean()),
+    name: T.String({
+      minLength: 1,
+      maxLength: 64,
+      pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+      description: "Name as the template uses it",
+    }),
+    type: T.Optional(
+      OneOf(["string", "number", "boolean", "array", "object"], {
+        description: "Type that values must have; any when left out",
+      }),
+    ),
+    required: T.Optional(
+      T.Boolean({ description: "True: mail without it is rejected; false when left out" }),
+    ),
     default: T.Optional(T.Unknown({ description: "Used where `data` has no such field" })),
   },
   { additionalProperties: false },
@@ -129,17 +169,22 @@ export const Template = T.Object({
   subject: T.String(),
   html: T.String({ description: "As it was given, or made from `mjml`" }),
   text: Nullable(T.String({ description: "Null: made from the HTML when it is sent" })),
-  mjml: Nullable(T.String()),
-  from: Nullable(T.String()),
-  reply_to: Nullable(T.String()),
+  mjml: Nullable(T.String(), { description: "MJML source; null for templates that were written in HTML" }),
+  from: Nullable(T.String(), {
+    description: "Sender of mails that name none; null for the sender of the settings",
+  }),
+  reply_to: Nullable(T.String(), { description: "Reply address of mails that name none; null for none" }),
   bulk: T.Boolean({ description: "Mails get the headers by which recipients unsubscribe" }),
   variables: T.Array(
     T.Object({
       name: T.String(),
-      type: OneOf(["string", "number", "boolean", "array", "object"]),
-      required: T.Boolean(),
-      default: T.Unknown(),
+      type: OneOf(["string", "number", "boolean", "array", "object"], {
+        description: "Type that values must have",
+      }),
+      required: T.Boolean({ description: "True: mail without it is rejected" }),
+      default: T.Unknown({ description: "Value that is used when mail has none; null for none" }),
     }),
+    { description: "Variables that the template declares" },
   ),
   created_at: Time,
   updated_at: Time,

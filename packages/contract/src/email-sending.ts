@@ -13,7 +13,7 @@ import {
   Template,
   Variable,
 } from "./email-fields.ts"
-import { atLeastOne, Dictionary, eitherOr, Id, Nullable, Page, pageQuery, Time } from "./types.ts"
+import { atLeastOne, Dictionary, described, eitherOr, Id, Nullable, Page, pageQuery, Time } from "./types.ts"
 
 const ById = T.Object({ id: Id })
 const Headers = Dictionary(T.String({ maxLength: 76 }), T.String({ maxLength: 998 }), {
@@ -24,31 +24,56 @@ const Headers = Dictionary(T.String({ maxLength: 76 }), T.String({ maxLength: 99
 const SEND_BYTES_MAX = 20 * MIB
 
 const envelope = {
-  to: Addresses,
-  from: T.Optional(Address),
-  reply_to: T.Optional(Nullable(Address)),
-  cc: T.Optional(Addresses),
-  bcc: T.Optional(Addresses),
-  tags: T.Optional(T.Array(Tag, { maxItems: 20 })),
+  to: described(Addresses, "Recipients: one address or a list"),
+  from: T.Optional(described(Address, "Sender; the sender of the template or the settings when left out")),
+  reply_to: T.Optional(
+    Nullable(Address, { description: "Reply address; that of the template or the settings when left out" }),
+  ),
+  cc: T.Optional(described(Addresses, "Recipients of copies")),
+  bcc: T.Optional(described(Addresses, "Recipients of copies whom the others do not see")),
+  tags: T.Optional(T.Array(Tag, { maxItems: 20, description: "Labels for statistics and events" })),
   headers: T.Optional(Headers),
-  attachments: T.Optional(T.Array(Attachment, { maxItems: EMAIL_ATTACHMENTS_MAX })),
-  scheduled_at: T.Optional(Nullable(Time)),
+  attachments: T.Optional(
+    T.Array(Attachment, { maxItems: EMAIL_ATTACHMENTS_MAX, description: "Files, at most 10 MiB in all" }),
+  ),
+  scheduled_at: T.Optional(
+    Nullable(Time, { description: "RFC 3339 time, at most 30 days ahead; null or left out: at once" }),
+  ),
   track_opens: T.Optional(T.Boolean({ description: "Otherwise as the settings say" })),
   track_clicks: T.Optional(T.Boolean({ description: "Otherwise as the settings say" })),
 }
 
-const TemplateName = T.String({ minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$" })
+const TemplateName = T.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+  description: "Letters, digits, `.`, `_` and `-`, beginning with a letter or digit",
+})
 
 const templateBody = {
   name: TemplateName,
-  subject: Subject,
-  html: T.Optional(Nullable(Body)),
-  text: T.Optional(Nullable(Body)),
-  mjml: T.Optional(Nullable(Body)),
-  from: T.Optional(Nullable(Address)),
-  reply_to: T.Optional(Nullable(Address)),
-  bulk: T.Optional(T.Boolean()),
-  variables: T.Optional(T.Array(Variable, { maxItems: 100 })),
+  subject: described(Subject, "Subject line, as a Liquid template"),
+  html: T.Optional(Nullable(Body, { description: "HTML body, as a Liquid template" })),
+  text: T.Optional(
+    Nullable(Body, {
+      description: "Plain text body, as a Liquid template; derived from the HTML when left out",
+    }),
+  ),
+  mjml: T.Optional(Nullable(Body, { description: "MJML body, as a Liquid template; compiled to HTML" })),
+  from: T.Optional(
+    Nullable(Address, {
+      description: "Sender of mails that name none; null or left out: the sender of the settings",
+    }),
+  ),
+  reply_to: T.Optional(
+    Nullable(Address, { description: "Reply address of mails that name none; null or left out: none" }),
+  ),
+  bulk: T.Optional(
+    T.Boolean({ description: "Add the headers by which recipients unsubscribe; false when left out" }),
+  ),
+  variables: T.Optional(
+    T.Array(Variable, { maxItems: 100, description: "Variables that the template uses" }),
+  ),
 }
 
 const Data = Dictionary(T.String({ maxLength: 64 }), T.Unknown(), {
@@ -58,9 +83,9 @@ const Data = Dictionary(T.String({ maxLength: 64 }), T.Unknown(), {
 
 const inboxFields = {
   id: Id,
-  email_id: Id,
-  message_id: T.String(),
-  from: T.String(),
+  email_id: described(Id, "The mail that this is a copy of"),
+  message_id: T.String({ description: "`Message-ID` header" }),
+  from: T.String({ description: "Sender" }),
   to: T.String({ description: "Whom this copy was for" }),
   subject: T.String(),
   captured_at: Time,
@@ -80,7 +105,7 @@ const sends = {
       ...envelope,
       template: T.String({ minLength: 1, maxLength: 100, description: "Its name or its id" }),
       data: T.Optional(Data),
-      subject: T.Optional(Subject),
+      subject: T.Optional(described(Subject, "Subject line, in place of the template's")),
     }),
     bodyBytesMax: SEND_BYTES_MAX,
     replies: { 200: Accepted },
@@ -101,7 +126,12 @@ const sends = {
     scope: "email:send",
     effect: "write",
     body: T.Object(
-      { ...envelope, subject: Subject, html: T.Optional(Body), text: T.Optional(Body) },
+      {
+        ...envelope,
+        subject: Subject,
+        html: T.Optional(described(Body, "HTML body")),
+        text: T.Optional(described(Body, "Plain text body; derived from the HTML when left out")),
+      },
       eitherOr(atLeastOne("html", "text")),
     ),
     bodyBytesMax: SEND_BYTES_MAX,
@@ -173,7 +203,7 @@ const templates = {
     scope: "email:write",
     effect: "destroy",
     params: ById,
-    replies: { 200: T.Object({ id: Id, deleted: T.Boolean() }) },
+    replies: { 200: T.Object({ id: Id, deleted: T.Boolean({ description: "Always true" }) }) },
     faults: ["template_not_found", "organization_reach_required"],
   },
   previewTemplate: {
@@ -189,9 +219,9 @@ const templates = {
     replies: {
       200: T.Object({
         subject: T.String(),
-        html: T.String(),
-        text: T.String(),
-        missing: T.Array(T.String()),
+        html: T.String({ description: "HTML body" }),
+        text: T.String({ description: "Plain text body" }),
+        missing: T.Array(T.String(), { description: "Required variables that `data` lacks" }),
       }),
     },
     faults: ["template_not_found", "invalid_parameter"],
@@ -209,8 +239,8 @@ const messages = {
     beyond: true,
     query: T.Object({
       ...pageQuery,
-      recipient: T.Optional(T.String({ maxLength: 254 })),
-      template: T.Optional(T.String({ maxLength: 100 })),
+      recipient: T.Optional(T.String({ maxLength: 254, description: "Only mail to this address" })),
+      template: T.Optional(T.String({ maxLength: 100, description: "Only mail from this template" })),
     }),
     replies: { 200: Page(T.Object(messageFields)) },
   },
@@ -223,7 +253,11 @@ const messages = {
     beyond: true,
     params: ById,
     replies: {
-      200: T.Object({ ...messageFields, html: Nullable(T.String()), text: Nullable(T.String()) }),
+      200: T.Object({
+        ...messageFields,
+        html: Nullable(T.String(), { description: "HTML body; null for none" }),
+        text: Nullable(T.String(), { description: "Plain text body; null for none" }),
+      }),
     },
     faults: ["resource_not_found"],
   },
@@ -251,7 +285,10 @@ const inbox = {
     scope: "email:read",
     effect: "read",
     beyond: true,
-    query: T.Object({ ...pageQuery, to: T.Optional(T.String({ maxLength: 254 })) }),
+    query: T.Object({
+      ...pageQuery,
+      to: T.Optional(T.String({ maxLength: 254, description: "Only mail to this address" })),
+    }),
     replies: { 200: Page(T.Object(inboxFields)) },
   },
   getInbox: {
@@ -265,16 +302,17 @@ const inbox = {
     replies: {
       200: T.Object({
         ...inboxFields,
-        text: Nullable(T.String()),
-        html: Nullable(T.String()),
+        text: Nullable(T.String(), { description: "Plain text body; null for none" }),
+        html: Nullable(T.String(), { description: "HTML body; null for none" }),
         raw: T.String({ description: "The whole mail as it would travel, each character one byte" }),
         attachments: T.Array(
           T.Object({
-            filename: T.String(),
-            content_type: T.String(),
-            size_bytes: T.Integer(),
+            filename: T.String({ description: "Name of the file" }),
+            content_type: T.String({ description: "Media type" }),
+            size_bytes: T.Integer({ description: "Size of the decoded file" }),
             content: T.String({ description: "Base64" }),
           }),
+          { description: "Attached files" },
         ),
       }),
     },

@@ -1,5 +1,15 @@
 import { area, MIB, T, type TSchema } from "./dsl.ts"
-import { Dictionary, eitherOr, exactlyOne, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import {
+  Dictionary,
+  described,
+  eitherOr,
+  exactlyOne,
+  Nullable,
+  OneOf,
+  Page,
+  PageQuery,
+  Time,
+} from "./types.ts"
 
 /** Bytes of one plaintext. */
 export const ENCRYPTION_PLAINTEXT_BYTES_MAX = MIB
@@ -20,8 +30,12 @@ const Context = Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String(
     "What the text belongs to, as `{ invoice: 42 }` in strings. It is not part of the ciphertext and not secret; " +
     "only who gives the same fields and values decrypts. Their order does not matter; none is the same as `{}`",
 })
-const Encoding = OneOf(["utf8", "base64"])
-const KeyVersion = T.Integer({ minimum: 1, maximum: 999_999_999 })
+const Encoding = OneOf(["utf8", "base64"], { description: "Encoding of the plaintext; `utf8` when left out" })
+const KeyVersion = T.Integer({
+  minimum: 1,
+  maximum: 999_999_999,
+  description: "Version of the tenant's key, counted from 1",
+})
 const Reference = T.String({ maxLength: 256, description: "Comes back with the item's result" })
 const Ciphertext = T.String({ maxLength: CIPHERTEXT_LENGTH_MAX, description: "As `svc:v3:…`" })
 
@@ -38,8 +52,12 @@ const toEncrypt = {
 }
 const toDecrypt = { ciphertext: Ciphertext, context: T.Optional(Context) }
 
-const Encrypted = { ciphertext: T.String(), key_version: KeyVersion }
-const Decrypted = { plaintext: T.String(), encoding: Encoding, key_version: KeyVersion }
+const Encrypted = { ciphertext: T.String({ description: "As `svc:v3:…`" }), key_version: KeyVersion }
+const Decrypted = {
+  plaintext: T.String({ description: "Text, or bytes in base64 if `encoding` says so" }),
+  encoding: Encoding,
+  key_version: KeyVersion,
+}
 
 /** The fields of one item, or `items` with those fields: a request has one or the other. */
 const oneOrMany = <const Fields extends Record<string, TSchema>>(first: string, fields: Fields) =>
@@ -57,13 +75,26 @@ const oneOrMany = <const Fields extends Record<string, TSchema>>(first: string, 
     eitherOr(exactlyOne(first, "items")),
   )
 
-const ItemResult = { reference: T.Optional(T.String()) }
-const Failure = T.Object({ ...ItemResult, error: T.Object({ code: T.String(), message: T.String() }) })
+const ItemResult = { reference: T.Optional(T.String({ description: "The item's own `reference`" })) }
+const Failure = T.Object({
+  ...ItemResult,
+  error: T.Object(
+    {
+      code: T.String({ description: "Error code, as in the documentation" }),
+      message: T.String({ description: "What went wrong, for people" }),
+    },
+    { description: "Why this item failed" },
+  ),
+})
 
 const oneOrManyOf = <const Fields extends Record<string, TSchema>>(fields: Fields) =>
   T.Union([
     T.Object(fields),
-    T.Object({ items: T.Array(T.Union([T.Object({ ...fields, ...ItemResult }), Failure])) }),
+    T.Object({
+      items: T.Array(T.Union([T.Object({ ...fields, ...ItemResult }), Failure]), {
+        description: "One result for each item, in order",
+      }),
+    }),
   ])
 
 const MANY =
@@ -152,9 +183,9 @@ export const encryption = area(
       replies: {
         200: T.Object({
           key_version: KeyVersion,
-          previous_version: KeyVersion,
-          min_decryption_version: KeyVersion,
-          rotated_at: Time,
+          previous_version: described(KeyVersion, "Version that was the newest before"),
+          min_decryption_version: described(KeyVersion, "Oldest version that still decrypts"),
+          rotated_at: described(Time, "RFC 3339 time in UTC of the rotation"),
         }),
       },
     },
@@ -168,9 +199,12 @@ export const encryption = area(
       belongs: "organization",
       replies: {
         200: T.Object({
-          key_version: Nullable(KeyVersion),
-          min_decryption_version: KeyVersion,
-          rotated_at: Nullable(Time),
+          key_version: Nullable(KeyVersion, { description: "Newest version; null before the first use" }),
+          min_decryption_version: described(KeyVersion, "Oldest version that still decrypts"),
+          rotated_at: Nullable(Time, {
+            description:
+              "RFC 3339 time in UTC when the newest version was created; null before the first use",
+          }),
         }),
       },
     },
@@ -185,7 +219,7 @@ export const encryption = area(
       effect: "write",
       belongs: "organization",
       idempotent: "naturally",
-      body: T.Object({ min_decryption_version: KeyVersion }),
+      body: T.Object({ min_decryption_version: described(KeyVersion, "Oldest version that still decrypts") }),
       replies: { 200: T.Object({ key_version: KeyVersion, min_decryption_version: KeyVersion }) },
       faults: ["invalid_parameter"],
       example: { min_decryption_version: 1 },
@@ -203,7 +237,10 @@ export const encryption = area(
         200: Page(
           T.Object({
             version: KeyVersion,
-            state: OneOf(["current", "active", "retired", "destroyed"]),
+            state: OneOf(["current", "active", "retired", "destroyed"], {
+              description:
+                "`current` encrypts and decrypts, `active` decrypts, `retired` is older than `min_decryption_version`, `destroyed` is gone for good",
+            }),
             created_at: Time,
           }),
         ),

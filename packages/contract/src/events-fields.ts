@@ -2,7 +2,7 @@
 import { deliveryFields } from "./deliveries-fields.ts"
 import { T } from "./dsl.ts"
 import { workloadLimits } from "./plans.ts"
-import { Dictionary, Id, Nullable, OneOf, Time } from "./types.ts"
+import { Dictionary, described, Id, Nullable, OneOf, Time } from "./types.ts"
 
 /** Bytes of an event's data as JSON text. */
 export const EVENT_DATA_BYTES_MAX = 262_144
@@ -45,9 +45,9 @@ export const Pattern = T.String({
 
 export const Topic = T.Object({
   id: Id,
-  name: T.String(),
-  project_id: Nullable(Id),
-  subscription_count: T.Integer(),
+  name: T.String({ description: "Name, unique in the project" }),
+  project_id: Nullable(Id, { description: "Project it belongs to; null for the organization" }),
+  subscription_count: T.Integer({ description: "Number of its subscriptions" }),
   event_count: T.Integer({ description: "Published since the topic was made" }),
   retention_days: T.Integer({ description: "How long events are kept" }),
   created_at: Time,
@@ -66,7 +66,7 @@ export const eventFields = {
         "Yours: published again within 24 hours, it answers as the first time with `duplicate: true`",
     }),
   ),
-  occurred_at: T.Optional(Time),
+  occurred_at: T.Optional(described(Time, "RFC 3339 time when it happened; now when left out")),
   ordering_key: T.Optional(
     T.String({
       minLength: 1,
@@ -81,14 +81,16 @@ export const Published = T.Object({
   event_id: T.String({ description: "The `webhook-id` of its deliveries" }),
   id: T.String({ description: "The same" }),
   topic_id: Id,
-  event_type: T.String(),
-  source: Nullable(T.String()),
+  event_type: T.String({ description: "Type of the event" }),
+  source: Nullable(T.String(), { description: "Source that the publisher gave; null for none" }),
   published_at: Time,
-  matched_subscriptions: T.Integer(),
+  matched_subscriptions: T.Integer({ description: "Subscriptions that get the event" }),
   duplicate: T.Boolean({ description: "It had been published before, and this is the answer of then" }),
 })
 
-export const SubscriptionType = OneOf(["webhook", "function"])
+export const SubscriptionType = OneOf(["webhook", "function"], {
+  description: "`webhook` sends HTTP requests, `function` invokes a function of the project",
+})
 const Format = OneOf(["standard", "cloudevents"])
 
 export const subscriptionFields = {
@@ -120,13 +122,23 @@ export const subscriptionFields = {
             "longer; it is not tried again while it runs",
         }),
       ),
-      format: T.Optional(Format),
+      format: T.Optional(
+        described(Format, "Shape of the body: Standard Webhooks (the default) or CloudEvents 1.0"),
+      ),
     },
-    { additionalProperties: false },
+    { additionalProperties: false, description: "Where deliveries go" },
   ),
   filter: T.Optional(
     T.Object(
-      { event_types: T.Optional(T.Array(Pattern, { maxItems: PATTERNS_MAX, uniqueItems: true })) },
+      {
+        event_types: T.Optional(
+          T.Array(Pattern, {
+            maxItems: PATTERNS_MAX,
+            uniqueItems: true,
+            description: "Patterns of types; an event that matches one of them is delivered",
+          }),
+        ),
+      },
       { additionalProperties: false, description: "None or empty: every event" },
     ),
   ),
@@ -151,31 +163,54 @@ export const subscriptionFields = {
   ordered: T.Optional(
     T.Boolean({ default: false, description: "Events of one ordering key are sent one after the other" }),
   ),
-  max_per_second: T.Optional(Nullable(T.Integer({ minimum: 1, maximum: 10_000 }))),
+  max_per_second: T.Optional(
+    Nullable(T.Integer({ minimum: 1, maximum: 10_000 }), {
+      description: "Largest number of deliveries per second; null or left out: no limit",
+    }),
+  ),
 }
 
 const shownFields = {
   id: Id,
   topic_id: Id,
   sub_type: SubscriptionType,
-  config: T.Object({
-    url: T.Optional(T.String()),
-    function_name: T.Optional(T.String()),
-    header_names: T.Array(T.String()),
-    timeout_seconds: T.Integer(),
-    format: Format,
+  config: T.Object(
+    {
+      url: T.Optional(T.String({ description: "Address of a webhook" })),
+      function_name: T.Optional(T.String({ description: "Name of the function" })),
+      header_names: T.Array(T.String(), {
+        description: "Names of the headers that are added; values are not shown",
+      }),
+      timeout_seconds: T.Integer({ description: "How long one attempt may take" }),
+      format: described(Format, "Shape of the body"),
+    },
+    { description: "Where deliveries go" },
+  ),
+  filter: T.Object(
+    { event_types: T.Array(T.String(), { description: "Patterns of types; empty for every event" }) },
+    { description: "Which events are delivered" },
+  ),
+  max_retries: T.Integer({ description: "Attempts after the first" }),
+  retry_schedule_seconds: Nullable(T.Array(T.Integer()), {
+    description: "Seconds before each retry; null for the default schedule",
   }),
-  filter: T.Object({ event_types: T.Array(T.String()) }),
-  max_retries: T.Integer(),
-  retry_schedule_seconds: Nullable(T.Array(T.Integer())),
-  ordered: T.Boolean(),
-  max_per_second: Nullable(T.Integer()),
-  status: OneOf(["active", "disabled"]),
-  disabled_reason: Nullable(OneOf(["owner", "gone", "failing"])),
+  ordered: T.Boolean({ description: "Whether events of one ordering key are sent one after the other" }),
+  max_per_second: Nullable(T.Integer(), {
+    description: "Largest number of deliveries per second; null for no limit",
+  }),
+  status: OneOf(["active", "disabled"], { description: "`disabled`: nothing is delivered" }),
+  disabled_reason: Nullable(OneOf(["owner", "gone", "failing"]), {
+    description:
+      "`owner`: by a request; `gone`: it responded with 410; `failing`: it failed for five days; null while it is active",
+  }),
   secret_hint: T.String({ description: "The last four characters of the signing secret" }),
   consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
-  last_delivery_at: Nullable(Time),
-  last_success_at: Nullable(Time),
+  last_delivery_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last attempt; null before the first",
+  }),
+  last_success_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last successful attempt; null before the first",
+  }),
   created_at: Time,
   updated_at: Time,
 }

@@ -21,7 +21,7 @@ import {
   TopicName,
   WithSecret,
 } from "./events-fields.ts"
-import { atMostOne, eitherOr, exactlyOne, Id, Nullable, OneOf, Page, PageQuery } from "./types.ts"
+import { atMostOne, described, eitherOr, exactlyOne, Id, Nullable, OneOf, Page, PageQuery } from "./types.ts"
 
 export const events = area(
   "events",
@@ -41,7 +41,12 @@ export const events = area(
       body: T.Object({
         name: TopicName,
         retention_days: T.Optional(
-          T.Integer({ minimum: 1, maximum: EVENT_RETENTION_DAYS_MAX, default: EVENT_RETENTION_DAYS_MAX }),
+          T.Integer({
+            minimum: 1,
+            maximum: EVENT_RETENTION_DAYS_MAX,
+            default: EVENT_RETENTION_DAYS_MAX,
+            description: "Days for which events are stored",
+          }),
         ),
       }),
       replies: { 201: Topic },
@@ -99,6 +104,7 @@ export const events = area(
             T.Array(T.Object(eventFields, { additionalProperties: false }), {
               minItems: 1,
               maxItems: EVENTS_PUBLISHED_MAX,
+              description: "Several events, in place of the fields above",
             }),
           ),
         },
@@ -109,7 +115,12 @@ export const events = area(
       ),
       aliases: eventAliases,
       bodyBytesMax: 8 * MIB,
-      replies: { 200: T.Union([Published, T.Object({ events: T.Array(Published) })]) },
+      replies: {
+        200: T.Union([
+          Published,
+          T.Object({ events: T.Array(Published, { description: "One result for each event, in order" }) }),
+        ]),
+      },
       faults: ["topic_not_found", "event_too_large", "missing_parameter", "invalid_parameter"],
       meters: ["events_published"],
       example: { event_type: "order.paid", data: { order_id: 42 }, source: "billing" },
@@ -126,7 +137,9 @@ export const events = area(
       effect: "read",
       content: { reply: "sse" },
       params: T.Object(TopicId),
-      query: T.Object({ event_type: T.Optional(Pattern) }),
+      query: T.Object({
+        event_type: T.Optional(described(Pattern, "Only events of types that match this pattern")),
+      }),
       replies: { 200: Stream },
       faults: ["topic_not_found", "rate_limited"],
     },
@@ -196,7 +209,7 @@ export const events = area(
       params: T.Object(SubId),
       body: T.Object({
         ...subscriptionFields,
-        status: T.Optional(OneOf(["active", "disabled"])),
+        status: T.Optional(OneOf(["active", "disabled"], { description: "`active` when left out" })),
       }),
       replies: { 200: Subscription },
       faults: [
@@ -230,11 +243,15 @@ export const events = area(
       params: T.Object(SubId),
       replies: {
         200: T.Object({
-          success: T.Boolean(),
-          status_code: Nullable(T.Integer()),
-          response_time_ms: Nullable(T.Integer()),
+          success: T.Boolean({ description: "True if the endpoint accepted the event" }),
+          status_code: Nullable(T.Integer(), {
+            description: "HTTP status of the response; null if there was none",
+          }),
+          response_time_ms: Nullable(T.Integer(), {
+            description: "Milliseconds until the response; null if there was none",
+          }),
           error: DeliveryFailure,
-          delivery: Delivery,
+          delivery: described(Delivery, "The delivery with its attempt"),
         }),
       },
       faults: ["subscription_not_found"],
@@ -256,6 +273,7 @@ export const events = area(
             minimum: 0,
             maximum: GRACE_SECONDS_MAX,
             default: SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT,
+            description: "Seconds for which the old secret still signs",
           }),
         ),
       }),
@@ -274,7 +292,9 @@ export const events = area(
       effect: "write",
       params: T.Object(SubId),
       body: T.Object(replayBody),
-      replies: { 200: T.Object({ replayed: T.Integer() }) },
+      replies: {
+        200: T.Object({ replayed: T.Integer({ description: "Number of deliveries that are sent again" }) }),
+      },
       faults: ["subscription_not_found", "invalid_parameter", "invalid_state_transition"],
     },
     deliveries: {

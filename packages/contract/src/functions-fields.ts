@@ -91,7 +91,10 @@ export const deployFields = {
   ),
   storage: T.Optional(
     T.Object(
-      { bucket: T.String({ minLength: 1, maxLength: 63 }), key: T.String({ minLength: 1, maxLength: 1024 }) },
+      {
+        bucket: T.String({ minLength: 1, maxLength: 63, description: "Bucket of the project" }),
+        key: T.String({ minLength: 1, maxLength: 1024, description: "Key of the object" }),
+      },
       {
         additionalProperties: false,
         description: "A zip archive, or a module of WebAssembly, in a bucket of the project",
@@ -146,6 +149,7 @@ export const deployFields = {
   labels: T.Optional(
     Dictionary(T.String({ minLength: 1, maxLength: 63 }), T.String({ maxLength: 255 }), {
       maxProperties: 50,
+      description: "Labels of your own; none when left out",
     }),
   ),
 }
@@ -162,18 +166,18 @@ export const deployAliases = {
 
 const versionFields = {
   version: T.Integer({ description: "Counts deployments from 1" }),
-  runtime: T.String(),
+  runtime: T.String({ description: "Runtime as it was given" }),
   runtime_version: T.String({ description: "What runs it here, such as `nodejs24.11.0`" }),
-  handler: T.String(),
+  handler: T.String({ description: "File and export that is called" }),
   code_sha256: T.String({ description: "Of the files, the same for the same files" }),
-  code_size_bytes: T.Integer(),
-  memory_mb: T.Integer(),
-  timeout_seconds: T.Integer(),
-  vcpus: T.Number(),
-  env_names: T.Array(T.String()),
-  concurrency: T.Integer(),
-  min_instances: T.Integer(),
-  image: Nullable(T.String()),
+  code_size_bytes: T.Integer({ description: "Size of the files" }),
+  memory_mb: T.Integer({ description: "Memory of an instance in MiB" }),
+  timeout_seconds: T.Integer({ description: "How long an invocation may take" }),
+  vcpus: T.Number({ description: "Virtual CPUs of an instance" }),
+  env_names: T.Array(T.String(), { description: "Names of the environment variables; values are not shown" }),
+  concurrency: T.Integer({ description: "Invocations that one instance runs at once" }),
+  min_instances: T.Integer({ description: "Instances that run even while nothing is invoked" }),
+  image: Nullable(T.String(), { description: "Image of the runtime `container`; null for other runtimes" }),
   image_digest: Nullable(
     T.String({ description: "What the image stood for when the version first started" }),
   ),
@@ -184,78 +188,101 @@ export const FunctionRecord = T.Object({
   name: T.String(),
   project_id: Id,
   description: T.String(),
-  labels: T.Record(T.String(), T.String()),
+  labels: T.Record(T.String(), T.String(), { description: "Labels of your own" }),
   status: T.Unsafe<FunctionStatus>(
     T.String({
       enum: [...functionStatuses],
       description: "`FAILED`: the newest version could not be loaded when it was last tried",
     }),
   ),
-  status_reason: Nullable(T.String()),
+  status_reason: Nullable(T.String(), { description: "Why it could not be loaded; null if it could" }),
   ...versionFields,
-  public: T.Boolean(),
+  public: T.Boolean({ description: "True if its URL needs no key" }),
   url: T.String({ description: "Takes any method and path behind it" }),
   isolation: T.String({
     description: "What keeps its instances from the host, such as `process` or `microvm`",
   }),
-  network: OneOf(["none", "public"]),
-  invocation_count: T.Integer(),
-  last_invoked_at: Nullable(Time),
+  network: OneOf(["none", "public"], {
+    description: "`public`: it can reach public addresses; `none`: it cannot use the network",
+  }),
+  invocation_count: T.Integer({
+    description: "Invocations since it was created; may be a few seconds behind",
+  }),
+  last_invoked_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it was never invoked" }),
   created_at: Time,
   updated_at: Time,
 })
 
-export const FunctionVersion = T.Object({ ...versionFields, active: T.Boolean(), created_at: Time })
+export const FunctionVersion = T.Object({
+  ...versionFields,
+  active: T.Boolean({ description: "True for the version that is invoked" }),
+  created_at: Time,
+})
 
 export const InvocationError = T.Object({
   type: T.String({
     description:
       "The class of what was thrown, or `OutOfMemory`, `Timeout`, `Crash`, `InitError`, `ResponseTooLarge`, `InvalidResponse`",
   }),
-  message: T.String(),
-  stack: Nullable(T.String()),
+  message: T.String({ description: "Message of the error" }),
+  stack: Nullable(T.String(), { description: "Stack trace; null for none" }),
 })
 
 export const Invoked = T.Object({
   invocation_id: Id,
-  status: OneOf(["success", "error", "timeout"]),
+  status: OneOf(["success", "error", "timeout"], {
+    description: "`timeout`: it took longer than `timeout_seconds`",
+  }),
   result: T.Unknown({ description: "What the function gave back; null when it failed" }),
-  error: Nullable(InvocationError),
-  duration_ms: T.Number(),
-  cold_start: T.Boolean(),
+  error: Nullable(InvocationError, { description: "Why it failed; null if it succeeded" }),
+  duration_ms: T.Number({ description: "Milliseconds that the function ran" }),
+  cold_start: T.Boolean({ description: "True if an instance had to be started for it" }),
 })
 
-export const Queued = T.Object({ invocation_id: Id, status: OneOf(["queued"]) })
+export const Queued = T.Object({
+  invocation_id: Id,
+  status: OneOf(["queued"], { description: "Always `queued`" }),
+})
 
 export const Invocation = T.Object({
   id: Id,
   function_id: Id,
-  function_version: T.Integer(),
-  trigger: OneOf(functionTriggers),
-  mode: OneOf(["sync", "async"]),
-  status: OneOf(invocationStatuses),
+  function_version: T.Integer({ description: "Version that ran" }),
+  trigger: OneOf(functionTriggers, { description: "What invoked it" }),
+  mode: OneOf(["sync", "async"], { description: "`async`: the caller did not wait" }),
+  status: OneOf(invocationStatuses, { description: "`timeout`: it took longer than `timeout_seconds`" }),
   status_code: Nullable(T.Integer({ description: "Of the reply to a request to the function's URL" })),
-  attempt: T.Integer(),
+  attempt: T.Integer({ description: "Number of the attempt, from 1" }),
   created_at: Time,
-  started_at: Nullable(Time),
-  ended_at: Nullable(Time),
+  started_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it starts" }),
+  ended_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it ends" }),
   queue_ms: Nullable(T.Number({ description: "Waited for an instance, its start included" })),
   init_duration_ms: Nullable(T.Number({ description: "Start of the instance and loading of the code" })),
-  duration_ms: Nullable(T.Number()),
-  billed_duration_ms: Nullable(T.Integer()),
-  memory_mb: T.Integer(),
-  max_memory_used_mb: Nullable(T.Integer()),
-  cold_start: Nullable(T.Boolean()),
-  payload_bytes: T.Integer(),
-  response_bytes: Nullable(T.Integer()),
+  duration_ms: Nullable(T.Number(), {
+    description: "Milliseconds that the function ran; null before it ends",
+  }),
+  billed_duration_ms: Nullable(T.Integer(), { description: "`duration_ms` rounded up; null before it ends" }),
+  memory_mb: T.Integer({ description: "Memory of the instance in MiB" }),
+  max_memory_used_mb: Nullable(T.Integer(), {
+    description: "Most memory that the instance used, in MiB; null if it was not measured",
+  }),
+  cold_start: Nullable(T.Boolean(), {
+    description: "True if an instance had to be started for it; null before it starts",
+  }),
+  payload_bytes: T.Integer({ description: "Size of the event as JSON" }),
+  response_bytes: Nullable(T.Integer(), { description: "Size of the response; null if there was none" }),
   result: T.Unknown({ description: "Of asynchronous invocations, up to 64 KiB; null otherwise" }),
-  error: Nullable(InvocationError),
-  request_id: Nullable(T.String()),
+  error: Nullable(InvocationError, { description: "Why it failed; null if it did not" }),
+  request_id: Nullable(T.String(), { description: "Request that invoked it; null for other triggers" }),
 })
 
 export const LogLine = T.Object({
   timestamp: Time,
-  stream: OneOf(functionLogStreams),
-  message: T.String(),
-  invocation_id: Nullable(Id),
+  stream: OneOf(functionLogStreams, {
+    description: "`platform`: lines about the instance, such as its start",
+  }),
+  message: T.String({ description: "Text of the line" }),
+  invocation_id: Nullable(Id, {
+    description: "Invocation that wrote the line; null for lines outside of one",
+  }),
 })

@@ -3,7 +3,7 @@ import { ANY_TYPE, type OperationSpec, T } from "./dsl.ts"
 import { FUNCTION_PAYLOAD_BYTES_MAX, FunctionRef } from "./functions-fields.ts"
 import { Id } from "./types.ts"
 
-const Path = T.String({ maxLength: 4096 })
+const Path = T.String({ maxLength: 4096, description: "Path that the function is given" })
 const Keyed = T.Object({ id: FunctionRef, path: Path })
 const Public = T.Object({ id: Id, path: Path })
 const Query = T.Object({}, { additionalProperties: true })

@@ -16,7 +16,7 @@ import {
   Queued,
 } from "./functions-fields.ts"
 import { functionUrlOperations } from "./functions-urls.ts"
-import { Id, Nullable, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
+import { described, Id, Nullable, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
 
 const One = T.Object({ id: FunctionRef })
 const OneInvocation = T.Object({ id: FunctionRef, invocation_id: Id })
@@ -118,7 +118,7 @@ export const functions = area(
       effect: "destroy",
       risk: "high",
       params: One,
-      replies: { 200: T.Object({ id: Id, deleted: T.Boolean() }) },
+      replies: { 200: T.Object({ id: Id, deleted: T.Boolean({ description: "Always true" }) }) },
       faults: ["function_not_found"],
     },
     versions: {
@@ -144,7 +144,9 @@ export const functions = area(
         "With `?mode=async` or `Prefer: respond-async` the reply is 202 at once, and an invocation that fails is tried " +
         "twice more, after one and after two minutes.",
       params: One,
-      query: T.Object({ mode: T.Optional(OneOf(["sync", "async"])) }),
+      query: T.Object({
+        mode: T.Optional(OneOf(["sync", "async"], { description: "`sync` when left out" })),
+      }),
       body: T.Object({
         payload: T.Optional(T.Record(T.String(), T.Unknown(), { description: "The event" })),
       }),
@@ -170,7 +172,10 @@ export const functions = area(
       scope: "functions:logs",
       effect: "read",
       params: One,
-      query: T.Object({ ...pageQuery, status: T.Optional(OneOf(invocationStatuses)) }),
+      query: T.Object({
+        ...pageQuery,
+        status: T.Optional(OneOf(invocationStatuses, { description: "Only invocations with this status" })),
+      }),
       replies: { 200: Page(Invocation) },
       faults: ["function_not_found"],
     },
@@ -207,13 +212,23 @@ export const functions = area(
       effect: "read",
       params: One,
       query: T.Object({
-        limit: T.Optional(T.Integer({ minimum: 1, maximum: 1_000, default: 100 })),
-        after: T.Optional(T.String({ pattern: "^[0-9]{1,15}$" })),
-        invocation_id: T.Optional(Id),
-        stream: T.Optional(OneOf(functionLogStreams)),
+        limit: T.Optional(
+          T.Integer({ minimum: 1, maximum: 1_000, default: 100, description: "Largest number of lines" }),
+        ),
+        after: T.Optional(T.String({ pattern: "^[0-9]{1,15}$", description: "`cursor` of the page before" })),
+        invocation_id: T.Optional(described(Id, "Only lines of this invocation")),
+        stream: T.Optional(OneOf(functionLogStreams, { description: "Only lines of this stream" })),
       }),
       replies: {
-        200: T.Object({ data: T.Array(LogLine), cursor: Nullable(T.String()) }, { "x-svc-list": true }),
+        200: T.Object(
+          {
+            data: T.Array(LogLine, { description: "Lines of the page, the oldest first" }),
+            cursor: Nullable(T.String(), {
+              description: "Asks for newer lines; null when there are none yet",
+            }),
+          },
+          { "x-svc-list": true },
+        ),
       },
       faults: ["function_not_found"],
     },

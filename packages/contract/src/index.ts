@@ -141,7 +141,7 @@ export {
   type SandboxStatus,
   type SandboxStopReason,
   sandboxStatuses,
-} from "./sandboxes.ts"
+} from "./sandboxes-fields.ts"
 export {
   PII_CONFIDENCE_DEFAULT,
   SCHEMA_COLUMNS_MAX,
@@ -161,7 +161,7 @@ export {
   SEARCH_RUN_ERRORS_MAX,
   SEARCH_SOURCES_MAX,
   SEARCH_URLS_MAX,
-} from "./search.ts"
+} from "./search-fields.ts"
 export {
   QUERY_LOG_LIMIT_DEFAULT,
   SQL_BYTES_MAX,
@@ -201,11 +201,7 @@ export {
   page,
   pageOf,
 } from "./types.ts"
-export {
-  VECTOR_ID_BYTES_MAX,
-  VECTOR_METADATA_BYTES_MAX,
-  VECTORS_MAX,
-} from "./vectors.ts"
+export { VECTOR_ID_BYTES_MAX, VECTOR_METADATA_BYTES_MAX, VECTORS_MAX } from "./vectors-fields.ts"
 export {
   WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
   WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,

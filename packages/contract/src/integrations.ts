@@ -135,7 +135,10 @@ export const integrations = area(
       scope: "integrations:read",
       effect: "read",
       params: One,
-      query: T.Object({ ...pageQuery, status: T.Optional(OneOf(gitEventStatuses)) }),
+      query: T.Object({
+        ...pageQuery,
+        status: T.Optional(OneOf(gitEventStatuses, { description: "Only events with this status" })),
+      }),
       replies: { 200: Page(GitEvent) },
       faults: ["integration_not_found"],
     },
@@ -275,7 +278,14 @@ export const integrations = area(
       content: { request: "bytes" },
       bodyBytesMax: GIT_HOOK_BYTES_MAX,
       params: One,
-      replies: { 202: T.Object({ event_id: T.Union([Id, T.Null()]), duplicate: T.Boolean() }) },
+      replies: {
+        202: T.Object({
+          event_id: T.Union([Id, T.Null()], {
+            description: "Id of the event; null for what is not recorded",
+          }),
+          duplicate: T.Boolean({ description: "True if the delivery was received before" }),
+        }),
+      },
       faults: ["signature_invalid"],
     },
   },

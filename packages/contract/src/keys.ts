@@ -1,38 +1,66 @@
 import { area, T } from "./dsl.ts"
 import { KeyTypeSchema } from "./identity.ts"
-import { Id, Name, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
+import { described, Id, Name, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 /** Specification 8.5. */
 export const KEY_EXPIRY_DAYS_DEFAULT = 90
 export const KEY_ROTATION_GRACE_SECONDS_DEFAULT = 86_400
 
-const KeyStatus = OneOf(["active", "rotating", "expired", "revoked"])
-const Cidrs = T.Array(T.String({ minLength: 2, maxLength: 49 }), { maxItems: 100 })
-const Scopes = T.Array(T.String({ minLength: 3, maxLength: 64 }), { maxItems: 64, uniqueItems: true })
+const KeyStatus = OneOf(["active", "rotating", "expired", "revoked"], {
+  description: "`rotating`: a replacement exists and this secret still works until `grace_expires_at`",
+})
+const Cidrs = T.Array(T.String({ minLength: 2, maxLength: 49 }), {
+  maxItems: 100,
+  description: "Addresses and CIDR ranges that the key may be used from, as `203.0.113.0/24`; empty for all",
+})
+const Scopes = T.Array(T.String({ minLength: 3, maxLength: 64 }), {
+  maxItems: 64,
+  uniqueItems: true,
+  description:
+    "As `kv:read`; left out for keys of type `full_access` and `publishable`, whose scopes are fixed",
+})
 
 const keyFields = {
   id: Id,
   name: T.String(),
-  type: KeyTypeSchema,
+  type: described(
+    KeyTypeSchema,
+    "`full_access` holds all scopes of resources, `publishable` none; the other types hold the scopes chosen for them",
+  ),
   prefix: T.String({ description: "The part of the secret that stays visible" }),
-  scopes: T.Array(T.String()),
+  scopes: T.Array(T.String(), { description: "Scopes that the key holds" }),
   organization_id: Id,
-  project_id: Nullable(Id),
+  project_id: Nullable(Id, {
+    description: "Project that the key is bound to; null for the whole organization",
+  }),
   organization_reach: T.Boolean({
     description:
       "Whether it changes what belongs to the whole organization; always true of a key bound to no project",
   }),
-  read_only: T.Boolean(),
-  ip_allowlist: T.Array(T.String()),
-  require_approval: T.Boolean(),
+  read_only: T.Boolean({ description: "True if the key may only read" }),
+  ip_allowlist: T.Array(T.String(), {
+    description: "Addresses and CIDR ranges that the key may be used from; empty for all",
+  }),
+  require_approval: T.Boolean({
+    description: "True if high-risk operations of the key wait for a person's approval",
+  }),
   status: KeyStatus,
-  created_by: Nullable(T.Object({ id: Id, email: T.String() })),
+  created_by: Nullable(T.Object({ id: Id, email: T.String() }), {
+    description: "Person who created the key; null if that person is gone",
+  }),
   created_at: Time,
-  expires_at: Nullable(Time),
-  last_used_at: Nullable(Time),
-  rotated_from_id: Nullable(Id),
-  grace_expires_at: Nullable(Time),
-  revoked_at: Nullable(Time),
+  expires_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it never expires" }),
+  last_used_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC, up to a minute behind; null if it was never used",
+  }),
+  rotated_from_id: Nullable(Id, {
+    description: "Id of the key that this one replaces; null if it replaces none",
+  }),
+  grace_expires_at: Nullable(Time, {
+    description:
+      "RFC 3339 time in UTC when the secret stops working after a rotation; null if it was not rotated",
+  }),
+  revoked_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it is not revoked" }),
 }
 
 export const Key = T.Object(keyFields)
@@ -57,7 +85,11 @@ export const keys = area(
       scope: "session",
       effect: "read",
       beyond: true,
-      query: T.Object({ ...pageQuery, status: T.Optional(KeyStatus), project_id: T.Optional(Id) }),
+      query: T.Object({
+        ...pageQuery,
+        status: T.Optional(KeyStatus),
+        project_id: T.Optional(described(Id, "Only keys bound to this project")),
+      }),
       replies: { 200: Page(Key) },
     },
     create: {
@@ -69,9 +101,14 @@ export const keys = area(
       beyond: true,
       body: T.Object({
         name: Name,
-        type: KeyTypeSchema,
+        type: described(
+          KeyTypeSchema,
+          "`full_access` holds all scopes of resources, `publishable` none; the other types hold the scopes chosen for them",
+        ),
         scopes: T.Optional(Scopes),
-        project_id: T.Optional(Nullable(Id)),
+        project_id: T.Optional(
+          Nullable(Id, { description: "Project to bind the key to; null for the whole organization" }),
+        ),
         organization_reach: T.Optional(
           T.Boolean({
             default: false,
@@ -80,12 +117,25 @@ export const keys = area(
               "and administrators make one",
           }),
         ),
-        read_only: T.Optional(T.Boolean({ default: false })),
+        read_only: T.Optional(T.Boolean({ default: false, description: "The key may only read" })),
         ip_allowlist: T.Optional(Cidrs),
-        require_approval: T.Optional(T.Boolean({ default: false })),
-        expires_in_days: T.Optional(T.Integer({ minimum: 1, maximum: 3650 })),
-        expires_at: T.Optional(Time),
-        never_expires: T.Optional(T.Boolean()),
+        require_approval: T.Optional(
+          T.Boolean({
+            default: false,
+            description: "High-risk operations of the key wait for a person's approval",
+          }),
+        ),
+        expires_in_days: T.Optional(
+          T.Integer({
+            minimum: 1,
+            maximum: 3650,
+            description: "Days until the key expires; 90 when no expiry is given",
+          }),
+        ),
+        expires_at: T.Optional(
+          described(Time, "RFC 3339 time in UTC when the key expires, in place of `expires_in_days`"),
+        ),
+        never_expires: T.Optional(T.Boolean({ description: "The key does not expire" })),
       }),
       replies: { 201: NewKey },
       secrets: ["secret"],
@@ -126,8 +176,14 @@ export const keys = area(
       body: T.Object({
         name: T.Optional(Name),
         ip_allowlist: T.Optional(Cidrs),
-        read_only: T.Optional(T.Boolean()),
-        require_approval: T.Optional(T.Boolean()),
+        read_only: T.Optional(
+          T.Boolean({ description: "Only true is accepted: the key may only read from now on" }),
+        ),
+        require_approval: T.Optional(
+          T.Boolean({
+            description: "Only true is accepted: high-risk operations wait for approval from now on",
+          }),
+        ),
         scopes: T.Optional(Scopes),
       }),
       replies: { 200: Key },
@@ -151,9 +207,19 @@ export const keys = area(
       params: KeyId,
       body: T.Object({
         grace_period_seconds: T.Optional(
-          T.Integer({ minimum: 0, maximum: 30 * 86_400, default: KEY_ROTATION_GRACE_SECONDS_DEFAULT }),
+          T.Integer({
+            minimum: 0,
+            maximum: 30 * 86_400,
+            default: KEY_ROTATION_GRACE_SECONDS_DEFAULT,
+            description: "Seconds for which the old secret still works",
+          }),
         ),
-        expires_at: T.Optional(Time),
+        expires_at: T.Optional(
+          described(
+            Time,
+            "RFC 3339 time in UTC when the new key expires; left out, it gets the lifetime that the old key was given",
+          ),
+        ),
       }),
       replies: { 201: NewKey },
       secrets: ["secret"],

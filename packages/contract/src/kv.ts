@@ -34,20 +34,32 @@ const Written = T.Object({
   ok: T.Boolean({
     description: "False when a condition (nx, xx, if_version) did not hold and nothing was written",
   }),
-  version: Nullable(Version),
-  expires_at: Nullable(Time),
+  version: Nullable(Version, { description: "Version of the entry; null when nothing was written" }),
+  expires_at: Nullable(Time, { description: "RFC 3339 time in UTC; null without expiry" }),
 })
 
 const Found = T.Object({
   value: T.Unknown({ description: "null when the key is absent" }),
-  version: Nullable(Version),
+  version: Nullable(Version, { description: "Version of the entry; null when the key is absent" }),
   ttl_seconds: Nullable(T.Integer({ description: "Seconds left, rounded up; null without expiry" })),
 })
 
 const BatchOp = T.Union([
-  T.Object({ op: T.Literal("set"), ...setFields }, { additionalProperties: false }),
-  T.Object({ op: T.Literal("get"), key: Key }, { additionalProperties: false }),
-  T.Object({ op: T.Literal("del"), key: Key }, { additionalProperties: false }),
+  T.Object(
+    {
+      op: T.Literal("set", { description: "Write a value; takes the fields of `/v1/kv/set`" }),
+      ...setFields,
+    },
+    { additionalProperties: false },
+  ),
+  T.Object(
+    { op: T.Literal("get", { description: "Read a value" }), key: Key },
+    { additionalProperties: false },
+  ),
+  T.Object(
+    { op: T.Literal("del", { description: "Delete an entry" }), key: Key },
+    { additionalProperties: false },
+  ),
 ])
 
 export const kv = area(
@@ -99,7 +111,7 @@ export const kv = area(
       scope: "kv:read",
       effect: "read",
       body: T.Object({ key: Key }),
-      replies: { 200: T.Object({ exists: T.Boolean() }) },
+      replies: { 200: T.Object({ exists: T.Boolean({ description: "True if the key has a value" }) }) },
       faults: ["invalid_parameter", "kv_key_too_large", "service_unavailable"],
       meters: ["kv_reads"],
       example: { key: "greeting" },
@@ -113,7 +125,16 @@ export const kv = area(
       effect: "destroy",
       idempotent: "naturally",
       body: T.Object(
-        { key: T.Optional(Key), keys: T.Optional(T.Array(Key, { minItems: 1, maxItems: KEYS_MAX })) },
+        {
+          key: T.Optional(Key),
+          keys: T.Optional(
+            T.Array(Key, {
+              minItems: 1,
+              maxItems: KEYS_MAX,
+              description: "Several keys, in place of `key` or beside it",
+            }),
+          ),
+        },
         eitherOr(atLeastOne("key", "keys")),
       ),
       bodyBytesMax: 2 * MIB,
@@ -141,11 +162,33 @@ export const kv = area(
       scope: "kv:read",
       effect: "read",
       body: T.Object({
-        pattern: T.Optional(T.String({ minLength: 1, maxLength: KV_KEY_BYTES_MAX })),
-        limit: T.Optional(T.Integer({ minimum: 1, maximum: KEYS_MAX, default: KEYS_MAX })),
-        cursor: T.Optional(Nullable(T.String({ maxLength: 4096 }))),
+        pattern: T.Optional(
+          T.String({
+            minLength: 1,
+            maxLength: KV_KEY_BYTES_MAX,
+            description: "Glob; all keys when left out",
+          }),
+        ),
+        limit: T.Optional(
+          T.Integer({
+            minimum: 1,
+            maximum: KEYS_MAX,
+            default: KEYS_MAX,
+            description: "Largest number of keys on a page",
+          }),
+        ),
+        cursor: T.Optional(
+          Nullable(T.String({ maxLength: 4096 }), {
+            description: "`cursor` of the page before; null or left out for the first page",
+          }),
+        ),
       }),
-      replies: { 200: T.Object({ keys: T.Array(T.String()), cursor: Nullable(T.String()) }) },
+      replies: {
+        200: T.Object({
+          keys: T.Array(T.String(), { description: "Matching keys in byte order" }),
+          cursor: Nullable(T.String(), { description: "Asks for the next page; null at the end" }),
+        }),
+      },
       faults: ["invalid_parameter", "service_unavailable"],
       meters: ["kv_reads"],
       example: { pattern: "user:*", limit: 100 },
@@ -161,13 +204,31 @@ export const kv = area(
       scope: "kv:write",
       effect: "write",
       beyond: true,
-      body: T.Object({ ops: T.Array(BatchOp, { minItems: 1, maxItems: 100 }) }),
+      body: T.Object({
+        ops: T.Array(BatchOp, {
+          minItems: 1,
+          maxItems: 100,
+          description: "Operations, in the order in which they run",
+        }),
+      }),
       bodyBytesMax: 8 * MIB,
       replies: {
         200: T.Object({
-          committed: T.Boolean(),
-          failed_index: Nullable(T.Integer()),
-          results: T.Array(T.Union([Written, Found, T.Object({ deleted: T.Integer() })])),
+          committed: T.Boolean({
+            description: "False when a condition did not hold and nothing was written",
+          }),
+          failed_index: Nullable(T.Integer(), {
+            description:
+              "Position in `ops`, from 0, of the operation whose condition did not hold; null when committed",
+          }),
+          results: T.Array(
+            T.Union([
+              Written,
+              Found,
+              T.Object({ deleted: T.Integer({ description: "1 if the key had a value, else 0" }) }),
+            ]),
+            { description: "One result for each operation, in order" },
+          ),
         }),
       },
       faults: [

@@ -1,5 +1,5 @@
 import { T } from "./dsl.ts"
-import { Dictionary, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 
 export const NOTIFICATION_RECIPIENTS_MAX = 100
 /** Bytes of `data` as JSON text. */
@@ -19,8 +19,10 @@ export type NotificationPriority = (typeof notificationPriorities)[number]
 
 export const pushProviders = ["webpush", "unifiedpush", "fcm", "apns"] as const
 
-const Channel = OneOf(notificationChannels)
-const Priority = OneOf(notificationPriorities)
+const Channel = OneOf(notificationChannels, { description: "Way to the recipient" })
+export const Priority = OneOf(notificationPriorities, {
+  description: "Importance; quiet hours can hold back the lower ones",
+})
 /** A word such as `build.failed`. */
 const Label = T.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$" })
 const Title = T.String({ minLength: 1, maxLength: 200 })
@@ -46,10 +48,10 @@ export const notificationFilters = {
   archived: T.Optional(
     T.Boolean({ default: false, description: "Those that were archived, in place of the others" }),
   ),
-  category: T.Optional(Label),
-  type: T.Optional(Label),
-  since: T.Optional(Time),
-  until: T.Optional(Time),
+  category: T.Optional(described(Label, "Only notifications of this category")),
+  type: T.Optional(described(Label, "Only notifications of this type")),
+  since: T.Optional(described(Time, "Only notifications created at or after this RFC 3339 time")),
+  until: T.Optional(described(Time, "Only notifications created before this RFC 3339 time")),
 }
 
 export const sendFields = {
@@ -59,10 +61,12 @@ export const sendFields = {
     }),
   ),
   all: T.Optional(T.Boolean({ description: "Every member of the organization, in place of `to`" })),
-  type: T.Optional(Label),
-  category: T.Optional(Label),
+  type: T.Optional(described(Label, "What it is about, as `build.failed`; preferences can name it")),
+  category: T.Optional(described(Label, "Group that preferences can name")),
   title: Title,
-  body: T.Optional(T.String({ maxLength: 4000, default: "" })),
+  body: T.Optional(
+    T.String({ maxLength: 4000, default: "", description: "Text below the title; empty when left out" }),
+  ),
   data: T.Optional(Data),
   action_url: T.Optional(
     Nullable(
@@ -73,7 +77,7 @@ export const sendFields = {
       }),
     ),
   ),
-  priority: T.Optional(OneOf(notificationPriorities)),
+  priority: T.Optional(OneOf(notificationPriorities, { description: "`default` when left out" })),
   channels: T.Optional(
     T.Array(Channel, {
       minItems: 1,
@@ -108,230 +112,69 @@ export const sendFields = {
 
 export const Sent = T.Object({
   id: T.String({ format: "uuid", description: "Of the notification, in each recipient's inbox" }),
-  status: OneOf(["accepted"]),
+  status: OneOf(["accepted"], { description: "Always `accepted`" }),
   duplicate: T.Boolean({
     description: "Nothing was sent, because a notification with this `dedupe_key` was",
   }),
-  recipient_count: T.Integer(),
-  channels: T.Object({
-    in_app: T.Optional(OneOf(["stored", "skipped"])),
-    push: T.Optional(OneOf(["queued", "skipped", "no_devices"])),
-    email: T.Optional(OneOf(["queued", "skipped", "no_address", "unavailable"])),
-  }),
+  recipient_count: T.Integer({ description: "Number of recipients" }),
+  channels: T.Object(
+    {
+      in_app: T.Optional(
+        OneOf(["stored", "skipped"], {
+          description: "`skipped`: the preferences of all recipients exclude it",
+        }),
+      ),
+      push: T.Optional(
+        OneOf(["queued", "skipped", "no_devices"], {
+          description: "`skipped`: preferences exclude it; `no_devices`: no recipient has one",
+        }),
+      ),
+      email: T.Optional(
+        OneOf(["queued", "skipped", "no_address", "unavailable"], {
+          description: "`unavailable`: the installation sends no mail",
+        }),
+      ),
+    },
+    { description: "Outcome for each channel that was asked for" },
+  ),
 })
 
 const Delivery = T.Object({
   channel: Channel,
-  device_id: Nullable(Id),
-  status: OneOf([
-    "queued",
-    "sent",
-    "failed",
-    "expired",
-    "skipped_preference",
-    "skipped_quiet_hours",
-    "unavailable",
-  ]),
+  device_id: Nullable(Id, { description: "Device of a push; null for other channels" }),
+  status: OneOf(
+    ["queued", "sent", "failed", "expired", "skipped_preference", "skipped_quiet_hours", "unavailable"],
+    { description: "Outcome of the delivery" },
+  ),
   provider_status: Nullable(T.Integer({ description: "HTTP status of the push service" })),
-  reason: Nullable(T.String()),
-  at: Time,
+  reason: Nullable(T.String(), { description: "Why it was not delivered; null if it was" }),
+  at: described(Time, "RFC 3339 time in UTC of the outcome"),
 })
 
 export const Notification = T.Object({
   id: Id,
-  user_id: Id,
-  project_id: Nullable(Id),
-  type: Nullable(T.String()),
-  category: Nullable(T.String()),
+  user_id: described(Id, "Owner of the inbox: a person or a service key"),
+  project_id: Nullable(Id, { description: "Project that it was sent from; null for the organization" }),
+  type: Nullable(T.String(), { description: "What it is about; null for nothing in particular" }),
+  category: Nullable(T.String(), { description: "Group; null for none" }),
   title: T.String(),
-  body: T.String(),
-  data: T.Record(T.String(), T.Unknown()),
-  action_url: Nullable(T.String()),
+  body: T.String({ description: "Text below the title" }),
+  data: T.Record(T.String(), T.Unknown(), { description: "Data of the app; empty for none" }),
+  action_url: Nullable(T.String(), { description: "Address to open; null for none" }),
   priority: Priority,
-  read: T.Boolean(),
-  read_at: Nullable(Time),
-  seen_at: Nullable(Time),
-  archived_at: Nullable(Time),
+  read: T.Boolean({ description: "True if it was read" }),
+  read_at: Nullable(Time, { description: "RFC 3339 time in UTC; null while it is unread" }),
+  seen_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it was not seen" }),
+  archived_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it is not archived" }),
   created_at: Time,
-  expires_at: Nullable(Time),
-  deliveries: T.Array(Delivery),
+  expires_at: Nullable(Time, { description: "RFC 3339 time in UTC when it is deleted; null for never" }),
+  deliveries: T.Array(Delivery, { description: "Outcome on each channel and device" }),
 })
 
 export const Marked = T.Object({
   id: Id,
-  read: T.Boolean(),
-  read_at: Nullable(Time),
-  seen_at: Nullable(Time),
-  archived_at: Nullable(Time),
-})
-
-const SubscriptionKeys = T.Object(
-  {
-    p256dh: T.String({ minLength: 1, maxLength: 128 }),
-    auth: T.String({ minLength: 1, maxLength: 64 }),
-  },
-  { additionalProperties: false },
-)
-
-export const deviceFields = {
-  platform: T.Optional(OneOf(["web", "android", "ios"])),
-  provider: OneOf(pushProviders),
-  token: T.Optional(T.String({ minLength: 1, maxLength: 4096, description: "For `fcm` and `apns`" })),
-  subscription: T.Optional(
-    T.Object(
-      {
-        endpoint: T.String({ minLength: 1, maxLength: 2048 }),
-        expirationTime: T.Optional(
-          Nullable(
-            T.Number({ description: "As browsers send it; a push service says itself when it has expired" }),
-          ),
-        ),
-        keys: SubscriptionKeys,
-      },
-      {
-        additionalProperties: false,
-        description: "For `webpush` and `unifiedpush`: what `pushManager.subscribe` gave",
-      },
-    ),
-  ),
-  environment: T.Optional(OneOf(["production", "sandbox"])),
-  name: T.Optional(T.String({ maxLength: 100 })),
-  locale: T.Optional(
-    T.String({
-      maxLength: 35,
-      pattern: "^[A-Za-z0-9-]+$",
-      description: "For your own use: shown in the record, and nothing is translated by it",
-    }),
-  ),
-}
-
-export const Device = T.Object({
-  id: Id,
-  user_id: Id,
-  platform: OneOf(["web", "android", "ios"]),
-  provider: OneOf(pushProviders),
-  environment: OneOf(["production", "sandbox"]),
-  token_hint: T.String({ description: "The last characters of the token or endpoint" }),
-  name: Nullable(T.String()),
-  locale: Nullable(T.String()),
-  active: T.Boolean(),
-  last_success_at: Nullable(Time),
-  invalidated_at: Nullable(Time),
-  invalid_reason: Nullable(T.String()),
-  created_at: Time,
-  updated_at: Time,
-})
-
-const channelSwitches = {
-  in_app: T.Optional(T.Boolean()),
-  push: T.Optional(T.Boolean()),
-  email: T.Optional(T.Boolean()),
-}
-/** The title tells it from the object around it, for generators that name classes by place. */
-const Switches = T.Object(channelSwitches, { additionalProperties: false, title: "ChannelSwitches" })
-const ByLabel = (description: string) =>
-  Dictionary(T.String({ maxLength: 128 }), T.Union([T.Boolean(), Switches]), {
-    maxProperties: 200,
-    description,
-  })
-
-const WallTime = T.String({ minLength: 5, maxLength: 5, description: "`22:00`" })
-
-const QuietHours = T.Object(
-  {
-    start: WallTime,
-    end: T.String({ ...WallTime, description: "Before `start`: of the next day" }),
-    timezone: T.String({ minLength: 1, maxLength: 64, description: "`Europe/Berlin`" }),
-    min_priority: T.Optional(
-      T.String({
-        enum: [...notificationPriorities],
-        default: "urgent",
-        description: "What is pushed all the same",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-
-export const preferenceFields = {
-  channel_types: T.Optional(Switches),
-  categories: T.Optional(ByLabel("By category: all channels, or each of them")),
-  types: T.Optional(ByLabel("By type; these come before categories, and those before `channel_types`")),
-  quiet_hours: T.Optional(Nullable(QuietHours)),
-  digest: T.Optional(T.Object({ email: OneOf(["off", "hourly", "daily"]) }, { additionalProperties: false })),
-}
-
-export const Preferences = T.Object({
-  user_id: Id,
-  channel_types: T.Object({ in_app: T.Boolean(), push: T.Boolean(), email: T.Boolean() }),
-  categories: T.Record(T.String(), T.Unknown()),
-  types: T.Record(T.String(), T.Unknown()),
-  quiet_hours: Nullable(
-    T.Object({ start: T.String(), end: T.String(), timezone: T.String(), min_priority: Priority }),
-  ),
-  digest: T.Object({ email: OneOf(["off", "hourly", "daily"]) }),
-  updated_at: Nullable(Time),
-})
-
-const Host = (description: string) => T.Optional(T.String({ minLength: 1, maxLength: 2048, description }))
-
-export const providerFields = {
-  webpush: T.Optional(
-    T.Object(
-      {
-        subject: T.String({
-          maxLength: 300,
-          description: "Whom a push service may turn to: `mailto:` or `https://`",
-        }),
-      },
-      { additionalProperties: false },
-    ),
-  ),
-  fcm: T.Optional(
-    Nullable(
-      T.Object(
-        {
-          project_id: T.String({ minLength: 1, maxLength: 128, pattern: "^[A-Za-z0-9:._-]+$" }),
-          client_email: T.String({ minLength: 3, maxLength: 254 }),
-          private_key: T.String({
-            minLength: 1,
-            maxLength: 8192,
-            description: "PEM, as in the service account's file",
-          }),
-          url: Host("`https://fcm.googleapis.com` when left out"),
-          token_url: Host("`https://oauth2.googleapis.com/token` when left out"),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  ),
-  apns: T.Optional(
-    Nullable(
-      T.Object(
-        {
-          team_id: T.String({ minLength: 1, maxLength: 32, pattern: "^[A-Za-z0-9]+$" }),
-          key_id: T.String({ minLength: 1, maxLength: 32, pattern: "^[A-Za-z0-9]+$" }),
-          private_key: T.String({ minLength: 1, maxLength: 8192, description: "PEM of the .p8 file" }),
-          topic: T.String({ minLength: 1, maxLength: 255, description: "Bundle id of the app" }),
-          url: Host("Apple's by the device's environment when left out"),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-  ),
-}
-
-export const Providers = T.Object({
-  webpush: T.Object({ configured: T.Boolean(), subject: T.String(), public_key: T.String() }),
-  fcm: T.Object({
-    configured: T.Boolean(),
-    project_id: Nullable(T.String()),
-    client_email: Nullable(T.String()),
-  }),
-  apns: T.Object({
-    configured: T.Boolean(),
-    team_id: Nullable(T.String()),
-    key_id: Nullable(T.String()),
-    topic: Nullable(T.String()),
-  }),
+  read: T.Boolean({ description: "True if it was read" }),
+  read_at: Nullable(Time, { description: "RFC 3339 time in UTC; null while it is unread" }),
+  seen_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it was not seen" }),
+  archived_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it is not archived" }),
 })

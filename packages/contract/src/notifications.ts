@@ -1,19 +1,14 @@
 import { area, T } from "./dsl.ts"
+import { Marked, Notification, notificationFilters, Sent, sendFields, Whose } from "./notifications-fields.ts"
 import {
   Device,
   deviceFields,
-  Marked,
-  Notification,
-  notificationFilters,
   Preferences,
   Providers,
   preferenceFields,
   providerFields,
-  Sent,
-  sendFields,
-  Whose,
-} from "./notifications-fields.ts"
-import { Id, LastEvent, Page, pageQuery, Time } from "./types.ts"
+} from "./notifications-setup-fields.ts"
+import { described, Id, LastEvent, Page, pageQuery, Time } from "./types.ts"
 
 /** Of the operations that may name another inbox. */
 const WHOSE_FAULTS = ["member_not_found", "role_insufficient", "organization_reach_required"] as const
@@ -83,7 +78,11 @@ export const notifications = area(
       http: "GET /v1/notifications/unread-count",
       summary: "Count the unread notifications of an inbox",
       query: WhoseQuery,
-      replies: { 200: T.Object({ unread_count: T.Integer() }) },
+      replies: {
+        200: T.Object({
+          unread_count: T.Integer({ description: "Notifications that are neither read nor archived" }),
+        }),
+      },
       faults: ["member_not_found", "role_insufficient"],
     },
     readAll: {
@@ -94,10 +93,14 @@ export const notifications = area(
       idempotent: "naturally",
       query: WhoseQuery,
       body: T.Object({
-        category: T.Optional(T.String({ minLength: 1, maxLength: 64 })),
-        before: T.Optional(Time),
+        category: T.Optional(
+          T.String({ minLength: 1, maxLength: 64, description: "Only notifications of this category" }),
+        ),
+        before: T.Optional(described(Time, "Only notifications created before this RFC 3339 time")),
       }),
-      replies: { 200: T.Object({ updated: T.Integer() }) },
+      replies: {
+        200: T.Object({ updated: T.Integer({ description: "Notifications that were unread before" }) }),
+      },
       faults: ["member_not_found", "role_insufficient"],
       example: {},
     },
@@ -174,7 +177,14 @@ export const notifications = area(
       idempotent: "naturally",
       query: WhoseQuery,
       body: T.Object(deviceFields),
-      replies: { 200: T.Object({ ...Device.properties, vapid_public_key: T.Optional(T.String()) }) },
+      replies: {
+        200: T.Object({
+          ...Device.properties,
+          vapid_public_key: T.Optional(
+            T.String({ description: "VAPID public key of the organization, for `webpush`" }),
+          ),
+        }),
+      },
       faults: [...WHOSE_FAULTS, "invalid_parameter", "missing_parameter"],
       example: {
         provider: "webpush",

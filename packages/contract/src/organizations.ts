@@ -1,13 +1,13 @@
 import { area, T } from "./dsl.ts"
 import { KeyTypeSchema, Plan, RoleSchema } from "./identity.ts"
-import { Email, Id, Name, Nullable, OneOf, Page, PageQuery, pageQuery, Time } from "./types.ts"
+import { described, Email, Id, Name, Nullable, OneOf, Page, PageQuery, pageQuery, Time } from "./types.ts"
 
 const Organization = T.Object({
   id: Id,
   name: T.String(),
-  slug: T.String(),
-  plan: Plan,
-  role: RoleSchema,
+  slug: T.String({ description: "Short name for URLs, derived from the name; unique on this installation" }),
+  plan: described(Plan, "Plan whose limits apply"),
+  role: described(RoleSchema, "The caller's role in it"),
   created_at: Time,
 })
 
@@ -15,17 +15,21 @@ const Member = T.Object({
   user_id: Id,
   email: T.String(),
   name: T.String(),
-  role: RoleSchema,
+  role: described(RoleSchema, "Role in the organization"),
   project_ids: Nullable(T.Array(Id, { description: "null: every project" })),
-  joined_at: Time,
+  joined_at: described(Time, "RFC 3339 time in UTC when the person became a member"),
 })
 
 const Invitation = T.Object({
   id: Id,
   email: T.String(),
-  role: RoleSchema,
-  project_ids: Nullable(T.Array(Id)),
-  status: OneOf(["pending", "accepted", "revoked", "expired"]),
+  role: described(RoleSchema, "Role that the person gets on accepting"),
+  project_ids: Nullable(T.Array(Id), {
+    description: "Projects that the person gets access to; null for all projects",
+  }),
+  status: OneOf(["pending", "accepted", "revoked", "expired"], {
+    description: "`pending` until it is accepted, revoked or expired",
+  }),
   expires_at: Time,
   created_at: Time,
 })
@@ -33,16 +37,20 @@ const Invitation = T.Object({
 const memberKeyFields = {
   id: Id,
   name: T.String(),
-  type: KeyTypeSchema,
+  type: described(KeyTypeSchema, "Type of the key"),
   prefix: T.String({ description: "The part of the secret that stays visible" }),
-  project_id: Nullable(Id),
+  project_id: Nullable(Id, {
+    description: "Project that the key is bound to; null for the whole organization",
+  }),
 }
 
 const MemberKey = T.Object({
   ...memberKeyFields,
-  scopes: T.Array(T.String()),
-  last_used_at: Nullable(Time),
-  expires_at: Nullable(Time),
+  scopes: T.Array(T.String(), { description: "Scopes that the key holds" }),
+  last_used_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC, up to a minute behind; null if it was never used",
+  }),
+  expires_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it never expires" }),
   can_be_handed_over: T.Boolean({
     description:
       "False for keys that speak for the person, of type personal and oauth: these are always revoked",
@@ -54,8 +62,10 @@ const departure = {
   keys: T.Array(
     T.Object({
       ...memberKeyFields,
-      outcome: OneOf(["revoked", "handed_over"]),
-      handed_to: Nullable(Id),
+      outcome: OneOf(["revoked", "handed_over"], { description: "What happened to the key" }),
+      handed_to: Nullable(Id, {
+        description: "User id of the member who got the key; null if it was revoked",
+      }),
     }),
     { description: "Every key that this ended or handed over" },
   ),
@@ -85,7 +95,9 @@ const KEYS_TEXT = [
 ].join(" ")
 
 const OrgId = T.Object({ org_id: Id })
-const ProjectIds = Nullable(T.Array(Id, { maxItems: 200, uniqueItems: true }))
+const ProjectIds = Nullable(T.Array(Id, { maxItems: 200, uniqueItems: true }), {
+  description: "Projects that the person may use; null for all projects",
+})
 
 export const organizations = area(
   "organizations",
@@ -192,7 +204,11 @@ export const organizations = area(
       effect: "write",
       beyond: true,
       params: T.Object({ org_id: Id, user_id: Id }),
-      body: T.Object({ role: T.Optional(RoleSchema), project_ids: T.Optional(ProjectIds), ...keysChoice }),
+      body: T.Object({
+        role: T.Optional(described(RoleSchema, "New role")),
+        project_ids: T.Optional(ProjectIds),
+        ...keysChoice,
+      }),
       replies: { 200: T.Object({ ...Member.properties, ...departure }) },
       faults: [
         "organization_not_found",
@@ -237,7 +253,7 @@ export const organizations = area(
       params: T.Object({ org_id: Id, user_id: Id }),
       query: T.Object({
         ...pageQuery,
-        role: T.Optional(RoleSchema),
+        role: T.Optional(described(RoleSchema, "Role that the member would get")),
         project_ids: T.Optional(
           T.String({
             pattern: "^[0-9a-fA-F-]{36}(,[0-9a-fA-F-]{36}){0,199}$",
@@ -268,7 +284,11 @@ export const organizations = area(
       effect: "write",
       beyond: true,
       params: OrgId,
-      body: T.Object({ email: Email, role: RoleSchema, project_ids: T.Optional(ProjectIds) }),
+      body: T.Object({
+        email: Email,
+        role: described(RoleSchema, "Role that the person gets on accepting"),
+        project_ids: T.Optional(ProjectIds),
+      }),
       replies: {
         201: T.Object({
           ...Invitation.properties,
@@ -304,7 +324,9 @@ export const organizations = area(
       scope: "session",
       effect: "write",
       beyond: true,
-      params: T.Object({ token: T.String({ minLength: 20, maxLength: 100 }) }),
+      params: T.Object({
+        token: T.String({ minLength: 20, maxLength: 100, description: "Token from the invitation mail" }),
+      }),
       replies: { 200: Organization },
       faults: ["invitation_not_found", "member_exists", "plan_limit_reached"],
     },

@@ -5,9 +5,11 @@ const Project = T.Object({
   id: Id,
   organization_id: Id,
   name: T.String(),
-  slug: T.String(),
-  region: T.String(),
-  publishable_key_id: Nullable(Id),
+  slug: T.String({ description: "Short name for URLs, derived from the name; unique in the organization" }),
+  region: T.String({ description: "Region of the installation" }),
+  publishable_key_id: Nullable(Id, {
+    description: "Id of the project's publishable key; null if it has none",
+  }),
   created_at: Time,
 })
 

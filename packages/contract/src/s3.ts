@@ -5,9 +5,12 @@ import { Nullable, Time } from "./types.ts"
 /** Which of them is meant stands in the query, with names and values that S3 defines. */
 const Query = T.Object({}, { additionalProperties: true })
 
-const bucket = T.String({ minLength: 1, maxLength: 255 })
+const bucket = T.String({ minLength: 1, maxLength: 255, description: "Name of the bucket" })
 const InBucket = T.Object({ bucket })
-const AtKey = T.Object({ bucket, key: T.String({ minLength: 1, maxLength: 4096 }) })
+const AtKey = T.Object({
+  bucket,
+  key: T.String({ minLength: 1, maxLength: 4096, description: "Key of the object" }),
+})
 
 /** XML, or an object's bytes. */
 const Foreign = T.Unknown()
@@ -50,8 +53,8 @@ export const s3 = area(
       beyond: true,
       replies: {
         200: T.Object({
-          access_key_id: T.String(),
-          secret_access_key: T.String(),
+          access_key_id: T.String({ description: "Access key id" }),
+          secret_access_key: T.String({ description: "Secret access key" }),
           endpoint: T.String({ description: "The URL that S3 clients take as their endpoint" }),
           region: T.String({ description: "Any other is accepted as well" }),
           virtual_host_endpoint: Nullable(

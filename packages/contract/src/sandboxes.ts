@@ -1,6 +1,16 @@
-import { area, type Static, T } from "./dsl.ts"
+import { area, T } from "./dsl.ts"
 import { Stream } from "./events-fields.ts"
-import { AnyCase, Id, Name, Nullable, OneOf, pageQuery, Time } from "./types.ts"
+import {
+  ExtendedSandbox,
+  Network,
+  NOT_USABLE,
+  One,
+  SANDBOX_PORTS_MAX,
+  Sandbox,
+  sandboxKinds,
+  sandboxStatuses,
+} from "./sandboxes-fields.ts"
+import { AnyCase, described, Id, Name, OneOf, pageQuery } from "./types.ts"
 import {
   AbsoluteGuestPath,
   COMMAND_DESCRIPTION,
@@ -9,116 +19,18 @@ import {
   commandResult,
   DiskGb,
   Env,
-  EnvNames,
   GuestUser,
   Image,
-  ImageDigest,
   Isolation,
   Labels,
   MemoryMb,
   NewFiles,
-  sandboxShape,
   shapeAliases,
   terminalSpec,
   Vcpus,
   WORKLOAD_FILES_BODY_BYTES_MAX,
   WorkloadMetrics,
 } from "./workload-fields.ts"
-
-/** Of one organization, running or persistent. */
-export const SANDBOXES_MAX = 1_000
-export const SANDBOX_IDLE_SECONDS_DEFAULT = 120
-/** Of what is sent as raw bytes. */
-export const SANDBOX_FILE_BYTES_MAX = 1024 ** 3
-export const SANDBOX_PORTS_MAX = 16
-/** An ephemeral one that has ended is shown for a day. */
-export const SANDBOX_KEPT_HOURS = 24
-
-export const sandboxKinds = ["ephemeral", "persistent"] as const
-export type SandboxKind = (typeof sandboxKinds)[number]
-export const sandboxStatuses = ["PROVISIONING", "RUNNING", "STOPPING", "STOPPED", "FAILED"] as const
-export type SandboxStatus = (typeof sandboxStatuses)[number]
-export const sandboxStopReasons = [
-  "idle_timeout",
-  "deadline",
-  "oom",
-  "error",
-  "stopped",
-  "host_lost",
-] as const
-export type SandboxStopReason = (typeof sandboxStopReasons)[number]
-
-const One = T.Object({ id: Id })
-const NOT_USABLE = [
-  "sandbox_not_found",
-  "sandbox_not_running",
-  "host_unavailable",
-  "service_unavailable",
-] as const
-
-const Network = T.Object(
-  {
-    mode: OneOf(["allow_all", "deny_all", "custom"]),
-    allow: T.Optional(T.Array(T.String({ minLength: 1, maxLength: 253 }), { maxItems: 256 })),
-    deny: T.Optional(T.Array(T.String({ minLength: 1, maxLength: 253 }), { maxItems: 256 })),
-  },
-  {
-    additionalProperties: false,
-    description:
-      "`allow_all`: all public addresses. `custom`: of them the domains and CIDRs in `allow`, but for the CIDRs in `deny`. " +
-      "Private addresses, the host and other tenants are never reached, and refused in `allow`. Left out: the most that the installation allows",
-  },
-)
-
-const sandboxFields = {
-  id: Id,
-  kind: OneOf(sandboxKinds),
-  name: Nullable(T.String()),
-  status: OneOf(sandboxStatuses),
-  stop_reason: Nullable(OneOf(sandboxStopReasons)),
-  status_reason: Nullable(T.String()),
-  project_id: Nullable(Id),
-  host_id: Id,
-  template: T.String(),
-  image_digest: ImageDigest,
-  ...sandboxShape,
-  timeout_seconds: Nullable(T.Integer({ description: "Null: no hard deadline" })),
-  idle_timeout_seconds: T.Integer({ description: "0: never" }),
-  env_names: EnvNames,
-  labels: Labels,
-  cwd: T.String(),
-  user: GuestUser,
-  network: T.Object({
-    mode: OneOf(["allow_all", "deny_all", "custom"]),
-    allow: T.Array(T.String()),
-    deny: T.Array(T.String()),
-  }),
-  ports: T.Array(T.Integer()),
-  urls: T.Array(T.Object({ port: T.Integer(), url: T.String() }), {
-    description: "Of its ports, for as long as it runs; who has a URL may use it, and nobody guesses one",
-  }),
-  isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"]),
-  cold_start: Nullable(T.Boolean({ description: "False where one that was started before was at hand" })),
-  provision_ms: Nullable(T.Integer({ description: "From the request to running" })),
-  expires_at: Nullable(Time),
-  last_activity_at: Nullable(Time),
-  created_at: Time,
-  updated_at: Time,
-  started_at: Nullable(Time),
-  stopped_at: Nullable(Time),
-}
-const Sandbox = T.Object(sandboxFields)
-const ExtendedSandbox = T.Object({
-  ...sandboxFields,
-  granted_seconds: Nullable(
-    T.Integer({
-      minimum: 0,
-      description:
-        "By how much `expires_at` moved, which may be less than was asked for; null without a deadline",
-    }),
-  ),
-})
-export type SandboxPayload = Static<typeof Sandbox>
 
 export const sandboxes = area(
   "sandboxes",
@@ -140,9 +52,14 @@ export const sandboxes = area(
       query: T.Object({
         ...pageQuery,
         status: T.Optional(AnyCase(sandboxStatuses)),
-        kind: T.Optional(OneOf(sandboxKinds)),
+        kind: T.Optional(OneOf(sandboxKinds, { description: "Only sandboxes of this kind" })),
       }),
-      replies: { 200: T.Object({ sandboxes: T.Array(Sandbox), total: T.Integer() }) },
+      replies: {
+        200: T.Object({
+          sandboxes: T.Array(Sandbox, { description: "Sandboxes of the page" }),
+          total: T.Integer({ description: "Number of sandboxes on all pages" }),
+        }),
+      },
     },
     create: {
       id: "sandboxCreate",
@@ -158,7 +75,7 @@ export const sandboxes = area(
       scope: "sandboxes:write",
       effect: "write",
       body: T.Object({
-        kind: T.Optional(OneOf(sandboxKinds)),
+        kind: T.Optional(OneOf(sandboxKinds, { description: "`ephemeral` when left out" })),
         template: T.Optional(Image),
         name: T.Optional(Name),
         vcpus: T.Optional(Vcpus),
@@ -180,8 +97,13 @@ export const sandboxes = area(
         ),
         env: T.Optional(Env),
         labels: T.Optional(Labels),
-        cwd: T.Optional(AbsoluteGuestPath),
-        user: T.Optional(GuestUser),
+        cwd: T.Optional(
+          described(
+            AbsoluteGuestPath,
+            "Working directory of commands that name none; that of the image, else `/workspace`, when left out",
+          ),
+        ),
+        user: T.Optional(described(GuestUser, "User of commands that name none; `user` when left out")),
         network: T.Optional(Network),
         ports: T.Optional(
           T.Array(T.Integer({ minimum: 1, maximum: 65_535 }), {
@@ -293,7 +215,13 @@ export const sandboxes = area(
       scope: "sandboxes:write",
       effect: "write",
       params: One,
-      body: T.Object({ duration_seconds: T.Integer({ minimum: 1, maximum: 10 * 365 * 86_400 }) }),
+      body: T.Object({
+        duration_seconds: T.Integer({
+          minimum: 1,
+          maximum: 10 * 365 * 86_400,
+          description: "Seconds to add",
+        }),
+      }),
       aliases: { duration: "duration_seconds" },
       replies: { 200: ExtendedSandbox },
       faults: ["sandbox_not_found", "sandbox_not_running"],
@@ -345,7 +273,15 @@ export const sandboxes = area(
       idempotent: "naturally",
       audit: "rollup",
       params: One,
-      body: T.Object({ files: NewFiles, cwd: T.Optional(AbsoluteGuestPath) }),
+      body: T.Object({
+        files: NewFiles,
+        cwd: T.Optional(
+          described(
+            AbsoluteGuestPath,
+            "Where relative paths begin; the working directory of the sandbox when left out",
+          ),
+        ),
+      }),
       bodyBytesMax: WORKLOAD_FILES_BODY_BYTES_MAX,
       replies: { 204: null },
       faults: [...NOT_USABLE, "too_many_files", "invalid_parameter", "path_outside_guest_roots"],
@@ -365,7 +301,10 @@ export const sandboxes = area(
       audit: "rollup",
       rest: true,
       content: { request: "bytes" },
-      params: T.Object({ id: Id, path: T.String({ minLength: 1, maxLength: 4096 }) }),
+      params: T.Object({
+        id: Id,
+        path: T.String({ minLength: 1, maxLength: 4096, description: "Path of the file" }),
+      }),
       replies: { 204: null },
       faults: [...NOT_USABLE, "invalid_parameter", "path_outside_guest_roots"],
     },
@@ -381,7 +320,10 @@ export const sandboxes = area(
       effect: "read",
       rest: true,
       content: { reply: "bytes" },
-      params: T.Object({ id: Id, path: T.String({ minLength: 1, maxLength: 4096 }) }),
+      params: T.Object({
+        id: Id,
+        path: T.String({ minLength: 1, maxLength: 4096, description: "Path of the file" }),
+      }),
       replies: { 200: T.Unknown() },
       faults: [...NOT_USABLE, "file_not_found"],
     },
@@ -391,7 +333,7 @@ export const sandboxes = area(
       summary: "Snapshots are not available: always 501",
       scope: "sandboxes:write",
       effect: "write",
-      params: T.Object({ id: T.String() }),
+      params: T.Object({ id: T.String({ description: "Id of the sandbox" }) }),
       replies: {},
       faults: ["snapshots_unavailable"],
     },

@@ -1,5 +1,5 @@
 import { area, T } from "./dsl.ts"
-import { Id, Nullable, OneOf } from "./types.ts"
+import { described, Id, Nullable, OneOf } from "./types.ts"
 
 /** Rows of one reply; what lies beyond is left out, and `truncated` says so. */
 export const SCHEMA_TABLES_MAX = 5_000
@@ -19,15 +19,15 @@ const FAULTS = [
 ] as const
 
 /** PostgreSQL cuts names after 63 bytes. */
-const Identifier = T.String({ minLength: 1, maxLength: 63 })
+const Identifier = T.String({ minLength: 1, maxLength: 63, description: "Name of the schema" })
 const Truncated = T.Boolean({ description: "There is more than the reply holds" })
 const Count = T.Integer({ minimum: 0 })
 
 const Definition = Nullable(T.String({ description: "As SQL; null while another session holds the table" }))
 
 const target = {
-  database_id: T.Optional(Id),
-  branch_id: T.Optional(Id),
+  database_id: T.Optional(described(Id, "Database; the project's default when left out")),
+  branch_id: T.Optional(described(Id, "Branch; the default branch when left out")),
 }
 
 const filters = {
@@ -39,135 +39,191 @@ const filters = {
 
 const Column = T.Object({
   id: T.String({ description: "`table_id.ordinal_position`" }),
-  table_id: T.Integer(),
-  schema: T.String(),
-  table: T.String(),
-  ordinal_position: T.Integer(),
+  table_id: T.Integer({ description: "OID of the table" }),
+  schema: T.String({ description: "Schema of the table" }),
+  table: T.String({ description: "Name of the table" }),
+  ordinal_position: T.Integer({ description: "Position in the table, from 1" }),
   name: T.String(),
   default_value: Nullable(T.String({ description: "An SQL expression; that of a generated column too" })),
   data_type: T.String({ description: "As in information_schema, where arrays are `ARRAY`" }),
   format: T.String({ description: "PostgreSQL's short name of the type, as `int4` or `_text`" }),
   full_type: T.String({ description: "The type as one writes it, as `numeric(10,2)` or `text[]`" }),
-  is_identity: T.Boolean(),
-  identity_generation: Nullable(OneOf(["ALWAYS", "BY DEFAULT"])),
-  is_generated: T.Boolean(),
-  generation: Nullable(OneOf(["STORED", "VIRTUAL"])),
-  is_nullable: T.Boolean(),
-  is_updatable: T.Boolean(),
+  is_identity: T.Boolean({ description: "True for GENERATED … AS IDENTITY columns" }),
+  identity_generation: Nullable(OneOf(["ALWAYS", "BY DEFAULT"]), {
+    description: "Kind of identity column; null for other columns",
+  }),
+  is_generated: T.Boolean({ description: "True for columns that are computed from others" }),
+  generation: Nullable(OneOf(["STORED", "VIRTUAL"]), {
+    description: "Kind of generated column; null for other columns",
+  }),
+  is_nullable: T.Boolean({ description: "True if it may be NULL" }),
+  is_updatable: T.Boolean({ description: "True if UPDATE can change it" }),
   is_unique: T.Boolean({ description: "No two rows have the same value in this column alone" }),
-  enums: T.Array(T.String()),
-  comment: Nullable(T.String()),
+  enums: T.Array(T.String(), { description: "Values of an enum type; empty for other types" }),
+  comment: Nullable(T.String(), { description: "From COMMENT ON; null for none" }),
 })
 
 const Relationship = T.Object({
   id: T.Integer({ description: "Of the constraint; a key of several columns has one row for each" }),
-  constraint_name: T.String(),
-  position: T.Integer(),
-  source_schema: T.String(),
-  source_table_name: T.String(),
-  source_column_name: T.String(),
-  target_table_schema: T.String(),
-  target_table_name: T.String(),
-  target_column_name: T.String(),
-  on_update: T.String(),
-  on_delete: T.String(),
+  constraint_name: T.String({ description: "Name of the foreign key" }),
+  position: T.Integer({ description: "Position of the column in the key, from 1" }),
+  source_schema: T.String({ description: "Schema of the referencing table" }),
+  source_table_name: T.String({ description: "Referencing table" }),
+  source_column_name: T.String({ description: "Referencing column" }),
+  target_table_schema: T.String({ description: "Schema of the referenced table" }),
+  target_table_name: T.String({ description: "Referenced table" }),
+  target_column_name: T.String({ description: "Referenced column" }),
+  on_update: T.String({
+    description: "What happens when the referenced row changes: `CASCADE`, `NO ACTION`, …",
+  }),
+  on_delete: T.String({
+    description: "What happens when the referenced row is deleted: `CASCADE`, `NO ACTION`, …",
+  }),
   is_temporal: T.Boolean({ description: "Matches periods (`PERIOD`), PostgreSQL 18" }),
-  is_enforced: T.Boolean(),
+  is_enforced: T.Boolean({ description: "False for NOT ENFORCED constraints" }),
 })
 
 const relationFields = {
-  id: T.Integer(),
-  schema: T.String(),
+  id: T.Integer({ description: "OID" }),
+  schema: T.String({ description: "Schema it is in" }),
   name: T.String(),
-  type: OneOf(["table", "partitioned_table", "foreign_table", "view", "materialized_view"]),
-  comment: Nullable(T.String()),
-  columns: T.Optional(T.Array(Column)),
+  type: OneOf(["table", "partitioned_table", "foreign_table", "view", "materialized_view"], {
+    description: "Kind of relation",
+  }),
+  comment: Nullable(T.String(), { description: "From COMMENT ON; null for none" }),
+  columns: T.Optional(
+    T.Array(Column, { description: "Columns in order; absent with `include_columns=false`" }),
+  ),
 }
 
 const tableFields = {
   ...relationFields,
-  rls_enabled: T.Boolean(),
-  rls_forced: T.Boolean(),
+  rls_enabled: T.Boolean({ description: "True if row-level security applies" }),
+  rls_forced: T.Boolean({ description: "True if row-level security applies to the owner too" }),
   bytes: Nullable(T.Integer({ description: "With indexes; null while another session holds the table" })),
-  size: Nullable(T.String()),
-  live_rows_estimate: Count,
-  dead_rows_estimate: Count,
-  partition_of: Nullable(T.Object({ schema: T.String(), name: T.String() })),
-  partition_count: Count,
-  primary_keys: T.Array(
-    T.Object({ schema: T.String(), table_name: T.String(), name: T.String(), table_id: T.Integer() }),
+  size: Nullable(T.String(), {
+    description: "`bytes` for people, as `24 MB`; null while another session holds the table",
+  }),
+  live_rows_estimate: described(Count, "Estimated number of rows"),
+  dead_rows_estimate: described(
+    Count,
+    "Estimated number of deleted row versions that VACUUM has not removed yet",
   ),
-  relationships: T.Array(Relationship),
+  partition_of: Nullable(
+    T.Object({ schema: T.String({ description: "Schema of that table" }), name: T.String() }),
+    {
+      description: "Partitioned table that it is a partition of; null for other tables",
+    },
+  ),
+  partition_count: described(Count, "Number of its partitions; 0 for tables without"),
+  primary_keys: T.Array(
+    T.Object({
+      schema: T.String({ description: "Schema of the table" }),
+      table_name: T.String({ description: "Name of the table" }),
+      name: T.String(),
+      table_id: T.Integer({ description: "OID of the table" }),
+    }),
+    { description: "Columns of the primary key" },
+  ),
+  relationships: T.Array(Relationship, { description: "Foreign keys from and to the table" }),
 }
 
 const Table = T.Object(tableFields)
-const View = T.Object({ ...relationFields, is_updatable: T.Boolean() })
+const View = T.Object({
+  ...relationFields,
+  is_updatable: T.Boolean({ description: "True if INSERT, UPDATE and DELETE work on it" }),
+})
 
 const Type = T.Object({
-  id: T.Integer(),
+  id: T.Integer({ description: "OID" }),
   name: T.String(),
-  schema: T.String(),
-  format: T.String(),
-  kind: OneOf(["enum", "domain", "composite", "range", "multirange", "base"]),
+  schema: T.String({ description: "Schema it is in" }),
+  format: T.String({ description: "The type as one writes it" }),
+  kind: OneOf(["enum", "domain", "composite", "range", "multirange", "base"], {
+    description: "Kind of type",
+  }),
   base_type: Nullable(T.String({ description: "What a domain restricts, or what a range is of" })),
-  enums: T.Array(T.String()),
-  attributes: T.Array(T.Object({ name: T.String(), type: T.String() })),
-  comment: Nullable(T.String()),
+  enums: T.Array(T.String(), { description: "Values of an enum, in order; empty for other types" }),
+  attributes: T.Array(T.Object({ name: T.String(), type: T.String({ description: "Type of the field" }) }), {
+    description: "Fields of a composite type; empty for other types",
+  }),
+  comment: Nullable(T.String(), { description: "From COMMENT ON; null for none" }),
 })
 
 const TableDetails = T.Object({
   ...tableFields,
-  columns: T.Array(Column),
-  is_updatable: T.Boolean(),
+  columns: T.Array(Column, { description: "Columns in order" }),
+  is_updatable: T.Boolean({ description: "True if INSERT, UPDATE and DELETE work on it" }),
   definition: Nullable(T.String({ description: "The query of a view" })),
-  partition_key: Nullable(T.String()),
-  partition_bound: Nullable(T.String()),
+  partition_key: Nullable(T.String(), {
+    description: "PARTITION BY clause of a partitioned table; null for others",
+  }),
+  partition_bound: Nullable(T.String(), { description: "FOR VALUES clause of a partition; null for others" }),
   indexes: T.Array(
     T.Object({
       name: T.String(),
       definition: Definition,
-      is_unique: T.Boolean(),
-      is_primary: T.Boolean(),
-      is_valid: T.Boolean(),
-      size_bytes: Nullable(T.Integer()),
-      scans: Count,
+      is_unique: T.Boolean({ description: "True for unique indexes" }),
+      is_primary: T.Boolean({ description: "True for the index of the primary key" }),
+      is_valid: T.Boolean({ description: "False while it is being built, and after that failed" }),
+      size_bytes: Nullable(T.Integer(), { description: "Size; null while another session holds the table" }),
+      scans: described(Count, "How often it was used since statistics were reset"),
     }),
+    { description: "Indexes of the table" },
   ),
   constraints: T.Array(
     T.Object({
       name: T.String(),
-      type: OneOf(["primary_key", "unique", "foreign_key", "check", "exclusion", "not_null"]),
+      type: OneOf(["primary_key", "unique", "foreign_key", "check", "exclusion", "not_null"], {
+        description: "Kind of constraint",
+      }),
       definition: Definition,
-      is_validated: T.Boolean(),
-      is_enforced: T.Boolean(),
+      is_validated: T.Boolean({ description: "False for NOT VALID constraints" }),
+      is_enforced: T.Boolean({ description: "False for NOT ENFORCED constraints" }),
     }),
+    { description: "Constraints of the table" },
   ),
-  triggers: T.Array(T.Object({ name: T.String(), definition: Definition, is_enabled: T.Boolean() })),
+  triggers: T.Array(
+    T.Object({
+      name: T.String(),
+      definition: Definition,
+      is_enabled: T.Boolean({ description: "False after DISABLE TRIGGER" }),
+    }),
+    { description: "Triggers of the table" },
+  ),
   policies: T.Array(
     T.Object({
       name: T.String(),
-      command: OneOf(["ALL", "SELECT", "INSERT", "UPDATE", "DELETE"]),
-      is_permissive: T.Boolean(),
-      roles: T.Array(T.String()),
-      using: Nullable(T.String()),
-      check: Nullable(T.String()),
+      command: OneOf(["ALL", "SELECT", "INSERT", "UPDATE", "DELETE"], {
+        description: "Command that the policy applies to",
+      }),
+      is_permissive: T.Boolean({ description: "True for permissive policies, false for restrictive ones" }),
+      roles: T.Array(T.String(), { description: "Roles that the policy applies to" }),
+      using: Nullable(T.String(), { description: "USING expression; null for none" }),
+      check: Nullable(T.String(), { description: "WITH CHECK expression; null for none" }),
     }),
+    { description: "Policies of row-level security" },
   ),
 })
 
 const PiiColumn = T.Object({
-  schema: T.String(),
-  table: T.String(),
-  column: T.String(),
-  data_type: T.String(),
+  schema: T.String({ description: "Schema of the table" }),
+  table: T.String({ description: "Name of the table" }),
+  column: T.String({ description: "Name of the column" }),
+  data_type: T.String({ description: "PostgreSQL type" }),
   category: T.String({ description: "As `contact`, `name`, `financial`, `government_id` or `credential`" }),
   entity_type: T.String({ description: "As `EMAIL_ADDRESS`, `PERSON` or `CREDIT_CARD`" }),
   direct: T.Boolean({ description: "Such a value alone can tell who the person is" }),
-  confidence: T.Number({ minimum: 0, maximum: 1 }),
-  evidence: T.Array(
-    T.String({ description: "`name`, `type`, `pattern:0.98` (the share of sampled values), and the like" }),
-  ),
-  sampled_rows: Count,
+  confidence: T.Number({
+    minimum: 0,
+    maximum: 1,
+    description: "How likely the column holds such data, from 0 to 1",
+  }),
+  evidence: T.Array(T.String(), {
+    description:
+      "What the classification rests on: `name`, `type`, `pattern:0.98` (the share of sampled values) and the like",
+  }),
+  sampled_rows: described(Count, "Rows whose value was looked at"),
 })
 
 export const schema = area(
@@ -193,9 +249,9 @@ export const schema = area(
       }),
       replies: {
         200: T.Object({
-          tables: T.Array(Table),
-          views: T.Array(View),
-          types: T.Array(Type),
+          tables: T.Array(Table, { description: "Tables by schema and name" }),
+          views: T.Array(View, { description: "Views by schema and name" }),
+          types: T.Array(Type, { description: "Types that were created in the database" }),
           truncated: Truncated,
         }),
       },
@@ -212,12 +268,24 @@ export const schema = area(
       effect: "read",
       query: T.Object({
         ...filters,
-        q: T.Optional(T.String({ maxLength: 200 })),
+        q: T.Optional(
+          T.String({ maxLength: 200, description: "Words to look for; all columns when left out" }),
+        ),
         limit: T.Optional(
-          T.Integer({ minimum: 1, maximum: SEARCH_LIMIT_MAX, default: SCHEMA_SEARCH_LIMIT_DEFAULT }),
+          T.Integer({
+            minimum: 1,
+            maximum: SEARCH_LIMIT_MAX,
+            default: SCHEMA_SEARCH_LIMIT_DEFAULT,
+            description: "Largest number of columns",
+          }),
         ),
       }),
-      replies: { 200: T.Object({ columns: T.Array(Column), truncated: Truncated }) },
+      replies: {
+        200: T.Object({
+          columns: T.Array(Column, { description: "Matching columns, the closest first" }),
+          truncated: Truncated,
+        }),
+      },
       faults: FAULTS,
     },
     pii: {
@@ -232,14 +300,21 @@ export const schema = area(
       query: T.Object({
         ...target,
         schema: T.Optional(Identifier),
-        min_confidence: T.Optional(T.Number({ minimum: 0, maximum: 1, default: PII_CONFIDENCE_DEFAULT })),
+        min_confidence: T.Optional(
+          T.Number({
+            minimum: 0,
+            maximum: 1,
+            default: PII_CONFIDENCE_DEFAULT,
+            description: "Only columns of at least this confidence, from 0 to 1",
+          }),
+        ),
         sample: T.Optional(T.Boolean({ description: "False: judge by names and types, and read no rows" })),
       }),
       replies: {
         200: T.Object({
-          columns: T.Array(PiiColumn),
-          scanned_tables: Count,
-          sampled_tables: Count,
+          columns: T.Array(PiiColumn, { description: "Columns that likely hold personal data" }),
+          scanned_tables: described(Count, "Tables that were judged"),
+          sampled_tables: described(Count, "Tables of these from which values were read"),
           truncated: T.Boolean({
             description: "Tables were left out, or judged without a sample, for there are too many of them",
           }),
@@ -254,7 +329,12 @@ export const schema = area(
       scope: READ,
       effect: "read",
       query: T.Object({ ...target, schema: T.Optional(Identifier) }),
-      replies: { 200: T.Object({ relationships: T.Array(Relationship), truncated: Truncated }) },
+      replies: {
+        200: T.Object({
+          relationships: T.Array(Relationship, { description: "Foreign keys, one row for each column" }),
+          truncated: Truncated,
+        }),
+      },
       faults: FAULTS,
     },
     table: {

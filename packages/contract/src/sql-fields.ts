@@ -17,5 +17,5 @@ export const Params = T.Array(T.Unknown(), {
 export const NeonQuery = T.Object({
   query: Sql,
   params: T.Optional(Params),
-  arrayMode: T.Optional(T.Boolean()),
+  arrayMode: T.Optional(T.Boolean({ description: "Rows as arrays instead of objects" })),
 })

@@ -4,11 +4,19 @@ import { NeonQuery, Params, SQL_BATCH_MAX, Sql } from "./sql-fields.ts"
 
 const NeonResult = T.Object(
   {
-    command: T.Union([T.String(), T.Null()]),
-    rowCount: T.Union([T.Integer(), T.Null()]),
-    rowAsArray: T.Boolean(),
-    fields: T.Array(T.Record(T.String(), T.Unknown())),
-    rows: T.Array(T.Unknown()),
+    command: T.Union([T.String(), T.Null()], {
+      description: "`SELECT`, `INSERT`, …; null for an empty statement",
+    }),
+    rowCount: T.Union([T.Integer(), T.Null()], {
+      description: "Rows returned or changed; null for commands that count nothing",
+    }),
+    rowAsArray: T.Boolean({ description: "Whether rows are arrays" }),
+    fields: T.Array(T.Record(T.String(), T.Unknown()), {
+      description: "Columns: `name`, `dataTypeID` and the like",
+    }),
+    rows: T.Array(T.Unknown(), {
+      description: "Values as text, as the PostgreSQL protocol sends them, or null",
+    }),
   },
   { description: "One result as the driver reads it" },
 )
@@ -47,7 +55,14 @@ export const neonSpecs = {
     textAsJson: true,
     limit: "handler",
     bodyBytesMax: 16 * MIB,
-    replies: { 200: T.Union([NeonResult, T.Object({ results: T.Array(NeonResult) })]) },
+    replies: {
+      200: T.Union([
+        NeonResult,
+        T.Object({
+          results: T.Array(NeonResult, { description: "One result for each query of the transaction" }),
+        }),
+      ]),
+    },
     faults: ["invalid_sql", "query_timeout", "missing_parameter", "rate_limited", "service_unavailable"],
   },
   neonSocket: {

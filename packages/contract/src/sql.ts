@@ -1,7 +1,7 @@
 import { area, MIB, T } from "./dsl.ts"
 import { NeonQuery, Params, SQL_BATCH_MAX, Sql } from "./sql-fields.ts"
 import { neonSpecs } from "./sql-neon.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const SQL_ROWS_DEFAULT = 10_000
 export const SQL_ROWS_MAX = 100_000
@@ -15,8 +15,10 @@ export const QUERY_LOG_LIMIT_MAX = 1_000
 const SCOPE = ["database:read", "database:query"] as const
 
 const target = {
-  database_id: T.Optional(Nullable(Id)),
-  branch_id: T.Optional(Nullable(Id)),
+  database_id: T.Optional(
+    Nullable(Id, { description: "Database; the project's default when left out or null" }),
+  ),
+  branch_id: T.Optional(Nullable(Id, { description: "Branch; the default branch when left out or null" })),
 }
 
 const options = {
@@ -34,18 +36,26 @@ const options = {
       description: "Time limit of the statement; of all together in a transaction",
     }),
   ),
-  max_rows: T.Optional(T.Integer({ minimum: 1, maximum: SQL_ROWS_MAX, default: SQL_ROWS_DEFAULT })),
+  max_rows: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: SQL_ROWS_MAX,
+      default: SQL_ROWS_DEFAULT,
+      description: "Largest number of rows in the result; more set `truncated`",
+    }),
+  ),
 }
 
 const resultFields = {
   columns: T.Array(
     T.Object({
-      name: T.String(),
+      name: T.String({ description: "Name of the column" }),
       type: T.String({ description: "As `pg_type.typname` has it: `int4`, `_text` for an array" }),
-      data_type_id: T.Integer(),
+      data_type_id: T.Integer({ description: "OID of the type" }),
       table_id: T.Integer({ description: "OID; 0 where the column is computed" }),
-      column_id: T.Integer(),
+      column_id: T.Integer({ description: "Number of the column in its table; 0 where it is computed" }),
     }),
+    { description: "Columns of the result" },
   ),
   rows: T.Array(T.Union([T.Array(T.Unknown()), T.Record(T.String(), T.Unknown())]), {
     description:
@@ -57,48 +67,66 @@ const resultFields = {
   ),
   command: Nullable(T.String({ description: "`SELECT`, `CREATE TABLE`, …; null for an empty statement" })),
   truncated: T.Boolean({ description: "There are more rows than `max_rows`, or than fit in 10 MiB" }),
-  meta: T.Object({
-    duration_ms: T.Number(),
-    wake_ms: T.Number({ description: "How long the database took to start; 0 when it was awake" }),
-    rows_read: T.Null(),
-    query_id: T.String({ description: "The same for statements that differ in constants alone" }),
-    branch_id: Id,
-  }),
+  meta: T.Object(
+    {
+      duration_ms: T.Number({ description: "Milliseconds in the database" }),
+      wake_ms: T.Number({ description: "How long the database took to start; 0 when it was awake" }),
+      rows_read: T.Null({ description: "Always null: PostgreSQL does not count it" }),
+      query_id: T.String({ description: "The same for statements that differ in constants alone" }),
+      branch_id: described(Id, "Branch that it ran on"),
+    },
+    { description: "How the statement ran" },
+  ),
 }
 
 const Failure = T.Object({
-  code: T.String(),
-  error: T.String(),
-  details: T.Optional(T.Record(T.String(), T.Unknown())),
+  code: T.String({ description: "Error code, as in the documentation" }),
+  error: T.String({ description: "What went wrong, for people" }),
+  details: T.Optional(
+    T.Record(T.String(), T.Unknown(), {
+      description: "What PostgreSQL said: `sqlstate`, `position` and the like",
+    }),
+  ),
 })
 
 const BatchResult = T.Union([
-  T.Object({ ok: T.Literal(true), ...resultFields }),
-  T.Object({ ok: T.Literal(false), error: Failure }),
+  T.Object({ ok: T.Literal(true, { description: "The statement ran" }), ...resultFields }),
+  T.Object({
+    ok: T.Literal(false, { description: "The statement failed" }),
+    error: described(Failure, "Why it failed"),
+  }),
 ])
 
 const LogEntry = T.Object({
   id: Id,
-  tenant_id: Id,
+  tenant_id: described(Id, "Id of the organization"),
   database_id: Id,
   branch_id: Id,
-  query_id: T.String(),
+  query_id: T.String({ description: "The same for statements that differ in constants alone" }),
   sql: T.String({ description: "Without comments, and with `?` for every constant" }),
-  command: Nullable(T.String()),
-  status: OneOf(["ok", "error"]),
-  sqlstate: Nullable(T.String()),
-  error: Nullable(T.String()),
-  rows: Nullable(T.Integer()),
-  duration_ms: T.Number(),
-  wake_ms: T.Number(),
+  command: Nullable(T.String(), {
+    description: "`SELECT`, `CREATE TABLE`, …; null for an empty statement or one that failed",
+  }),
+  status: OneOf(["ok", "error"], { description: "Whether the statement succeeded" }),
+  sqlstate: Nullable(T.String(), { description: "PostgreSQL's error code; null if it succeeded" }),
+  error: Nullable(T.String(), { description: "PostgreSQL's error message; null if it succeeded" }),
+  rows: Nullable(T.Integer(), {
+    description: "Rows returned or changed; null for commands that count nothing",
+  }),
+  duration_ms: T.Number({ description: "Milliseconds in the database" }),
+  wake_ms: T.Number({ description: "Milliseconds that resuming the database took; 0 if it was running" }),
   started_at: Time,
-  source: OneOf(["http", "wire"]),
-  key_id: Nullable(Id),
-  user: Nullable(T.String()),
-  application_name: Nullable(T.String()),
-  client_addr: Nullable(T.String()),
-  read_only: T.Boolean(),
-  request_id: Nullable(T.String()),
+  source: OneOf(["http", "wire"], { description: "`http`: this API; `postgres`: a PostgreSQL connection" }),
+  key_id: Nullable(Id, { description: "API key that sent it over HTTP; null otherwise" }),
+  user: Nullable(T.String(), {
+    description: "Role that ran it over a PostgreSQL connection; null over HTTP",
+  }),
+  application_name: Nullable(T.String(), {
+    description: "Name that the client of a PostgreSQL connection gave; null for none",
+  }),
+  client_addr: Nullable(T.String(), { description: "Address of the client; null if it is not known" }),
+  read_only: T.Boolean({ description: "True if it was restricted to reading" }),
+  request_id: Nullable(T.String(), { description: "Request that sent it over HTTP; null otherwise" }),
 })
 
 const REACH_FAULTS = [
@@ -150,7 +178,12 @@ export const sql = area(
       aliases: { query: "sql", parameters: "params" },
       textAsJson: true,
       bodyBytesMax: 16 * MIB,
-      replies: { 200: T.Object({ ...resultFields, request_id: T.String() }) },
+      replies: {
+        200: T.Object({
+          ...resultFields,
+          request_id: T.String({ description: "Names this request in logs" }),
+        }),
+      },
       faults: [
         ...REACH_FAULTS,
         "invalid_sql",
@@ -178,22 +211,36 @@ export const sql = area(
         statements: T.Array(T.Object({ sql: Sql, params: T.Optional(Params) }), {
           minItems: 1,
           maxItems: SQL_BATCH_MAX,
+          description: "Statements, in the order in which they run",
         }),
-        transaction: T.Optional(T.Boolean()),
-        isolation_level: T.Optional(
-          OneOf(["read uncommitted", "read committed", "repeatable read", "serializable"]),
+        transaction: T.Optional(
+          T.Boolean({ description: "Run all in one transaction; false when left out" }),
         ),
-        deferrable: T.Optional(T.Boolean()),
-        stop_on_error: T.Optional(T.Boolean()),
+        isolation_level: T.Optional(
+          OneOf(["read uncommitted", "read committed", "repeatable read", "serializable"], {
+            description: "Isolation level of the transaction; PostgreSQL's default when left out",
+          }),
+        ),
+        deferrable: T.Optional(
+          T.Boolean({
+            description:
+              "With `serializable` and `read_only`: wait for a moment at which the transaction cannot fail; false when left out",
+          }),
+        ),
+        stop_on_error: T.Optional(
+          T.Boolean({
+            description: "Without `transaction`: stop at the first statement that fails; false when left out",
+          }),
+        ),
         ...target,
         ...options,
       }),
       bodyBytesMax: 16 * MIB,
       replies: {
         200: T.Object({
-          results: T.Array(BatchResult),
+          results: T.Array(BatchResult, { description: "One result for each statement, in order" }),
           committed: Nullable(T.Boolean({ description: "null without `transaction`" })),
-          request_id: T.String(),
+          request_id: T.String({ description: "Names this request in logs" }),
         }),
       },
       faults: REACH_FAULTS,
@@ -212,10 +259,15 @@ export const sql = area(
       envelope: "data",
       params: T.Object({ tenant_id: Id }),
       query: T.Object({
-        database_id: T.Optional(Id),
-        branch_id: T.Optional(Id),
+        database_id: T.Optional(described(Id, "Only statements of this database")),
+        branch_id: T.Optional(described(Id, "Only statements of this branch")),
         limit: T.Optional(
-          T.Integer({ minimum: 1, maximum: QUERY_LOG_LIMIT_MAX, default: QUERY_LOG_LIMIT_DEFAULT }),
+          T.Integer({
+            minimum: 1,
+            maximum: QUERY_LOG_LIMIT_MAX,
+            default: QUERY_LOG_LIMIT_DEFAULT,
+            description: "Largest number of entries",
+          }),
         ),
       }),
       replies: { 200: T.Array(LogEntry) },

@@ -1,6 +1,6 @@
 /** What storage's requests and replies are made of. */
 import { T } from "./dsl.ts"
-import { Dictionary, Id, Nullable, OneOf, Page, Time } from "./types.ts"
+import { Dictionary, described, Id, Nullable, OneOf, Page, Time } from "./types.ts"
 
 /** Bytes of a key in UTF-8; the handler counts bytes, the schema bounds characters. S3's limit. */
 export const OBJECT_KEY_BYTES_MAX = 1024
@@ -24,7 +24,7 @@ export const BucketName = T.String({
   description: "3 to 63 lower-case letters, digits, hyphens and dots, as in S3",
 })
 /** Of one that exists or not: whatever cannot be a bucket is one that was never made. */
-export const NamedBucket = T.String({ minLength: 1, maxLength: 255 })
+export const NamedBucket = T.String({ minLength: 1, maxLength: 255, description: "Name of the bucket" })
 export const Key = T.String({
   minLength: 1,
   maxLength: OBJECT_KEY_BYTES_MAX,
@@ -33,7 +33,7 @@ export const Key = T.String({
 const Text = T.String({ maxLength: 1024 })
 
 export const Bucket = T.Object({
-  name: T.String(),
+  name: T.String({ description: "Name of the bucket" }),
   public: T.Boolean({ description: "Whether anybody may read its objects without a key" }),
   public_url: Nullable(
     T.String({
@@ -42,14 +42,18 @@ export const Bucket = T.Object({
         "The public bucket of a name that was made public first has S3's path, others one with their project",
     }),
   ),
-  object_count: T.Integer(),
-  size_bytes: T.Integer(),
+  object_count: T.Integer({ description: "Number of objects" }),
+  size_bytes: T.Integer({ description: "Size of all objects" }),
   created_at: Time,
 })
 export const Buckets = Page(Bucket)
 
 /** A line of a header. */
-const HeaderText = T.String({ maxLength: 1024, pattern: "^[^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*$" })
+const HeaderText = T.String({
+  maxLength: 1024,
+  pattern: "^[^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*$",
+  description: "Value of the header",
+})
 
 export const HttpMetadata = T.Object(
   {
@@ -71,13 +75,17 @@ export const CustomMetadata = Dictionary(
   },
 )
 
-export const ChecksumAlgorithm = OneOf(["crc32", "crc32c", "crc64nvme", "sha1", "sha256"])
-export const ChecksumType = OneOf(["full_object", "composite"])
+export const ChecksumAlgorithm = OneOf(["crc32", "crc32c", "crc64nvme", "sha1", "sha256"], {
+  description: "Digest that every part must have",
+})
+export const ChecksumType = OneOf(["full_object", "composite"], {
+  description: "`full_object`: of all bytes; `composite`: of the digests of the parts",
+})
 const Checksums = T.Record(T.String(), T.String(), { description: "Digests in base64, by algorithm" })
 
 export const StoredObject = T.Object({
-  bucket: T.String(),
-  key: T.String(),
+  bucket: T.String({ description: "Name of the bucket" }),
+  key: T.String({ description: "Key of the object" }),
   size: T.Integer({ description: "Bytes" }),
   etag: T.String({
     description:
@@ -88,45 +96,62 @@ export const StoredObject = T.Object({
   custom_metadata: CustomMetadata,
   checksums: Checksums,
   checksum_type: ChecksumType,
-  part_count: Nullable(T.Integer()),
-  version_id: T.Null(),
+  part_count: Nullable(T.Integer(), {
+    description: "Number of parts that it was uploaded in; null for objects that were uploaded whole",
+  }),
+  version_id: T.Null({ description: "Always null: objects have no versions" }),
 })
 
 export const ListedObjects = T.Object(
   {
-    data: T.Array(StoredObject),
+    data: T.Array(StoredObject, { description: "Objects of the page" }),
     delimited_prefixes: T.Array(T.String(), {
       description: "What the keys have in common up to the delimiter, in the place of those keys",
     }),
-    is_truncated: T.Boolean(),
+    is_truncated: T.Boolean({ description: "True if there are more" }),
     cursor: Nullable(T.String({ description: "Asks for the next page; null at the end" })),
-    limit: T.Integer(),
+    limit: T.Integer({ description: "The `limit` that was applied" }),
   },
   { "x-svc-list": true },
 )
 
 export const ListQuery = T.Object({
-  prefix: T.Optional(Text),
-  delimiter: T.Optional(T.String({ minLength: 1, maxLength: 64 })),
-  start_after: T.Optional(Text),
-  cursor: T.Optional(T.String({ maxLength: 4096 })),
-  limit: T.Optional(T.Integer({ minimum: 1, maximum: LISTED_OBJECTS_MAX, default: LISTED_OBJECTS_DEFAULT })),
+  prefix: T.Optional(described(Text, "Only keys that begin with this")),
+  delimiter: T.Optional(
+    T.String({
+      minLength: 1,
+      maxLength: 64,
+      description: "Groups keys that are equal up to this text after the prefix, usually `/`",
+    }),
+  ),
+  start_after: T.Optional(described(Text, "Only keys after this one")),
+  cursor: T.Optional(T.String({ maxLength: 4096, description: "`cursor` of the page before" })),
+  limit: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: LISTED_OBJECTS_MAX,
+      default: LISTED_OBJECTS_DEFAULT,
+      description: "Largest number of objects and prefixes",
+    }),
+  ),
 })
 
 export const Transfer = T.Object({
-  source_bucket: NamedBucket,
-  source_key: Key,
-  bucket: NamedBucket,
-  key: Key,
+  source_bucket: described(NamedBucket, "Bucket to take it from"),
+  source_key: described(Key, "Key to take it from"),
+  bucket: described(NamedBucket, "Bucket to put it in"),
+  key: described(Key, "Key to put it under"),
   http_metadata: T.Optional(HttpMetadata),
   custom_metadata: T.Optional(CustomMetadata),
-  overwrite: T.Optional(T.Boolean({ default: true })),
+  overwrite: T.Optional(
+    T.Boolean({ default: true, description: "Whether an object of that key may be replaced" }),
+  ),
 })
 
 export const PresignInput = T.Object({
   bucket: NamedBucket,
   key: Key,
-  method: T.Optional(OneOf(["GET", "PUT"])),
+  method: T.Optional(OneOf(["GET", "PUT"], { description: "`GET` reads and is the default, `PUT` stores" })),
   expires_in: T.Optional(
     T.Integer({
       minimum: 1,
@@ -135,26 +160,34 @@ export const PresignInput = T.Object({
       description: "Seconds",
     }),
   ),
-  content_type: T.Optional(HeaderText),
-  content_length: T.Optional(T.Integer({ minimum: 0, maximum: PUT_BYTES_MAX })),
+  content_type: T.Optional(described(HeaderText, "With `PUT`: media type that must be sent")),
+  content_length: T.Optional(
+    T.Integer({
+      minimum: 0,
+      maximum: PUT_BYTES_MAX,
+      description: "With `PUT`: size in bytes that must be sent",
+    }),
+  ),
   max_size: T.Optional(T.Integer({ minimum: 0, maximum: PUT_BYTES_MAX, description: "Bytes" })),
   checksum_sha256: T.Optional(T.String({ maxLength: 44, description: "Base64" })),
   overwrite: T.Optional(T.Boolean({ default: true, description: "Whether an object may be there already" })),
-  response_content_disposition: T.Optional(HeaderText),
-  response_content_type: T.Optional(HeaderText),
+  response_content_disposition: T.Optional(
+    described(HeaderText, "With `GET`: `Content-Disposition` of the response"),
+  ),
+  response_content_type: T.Optional(described(HeaderText, "With `GET`: `Content-Type` of the response")),
 })
 
 export const SignedUrl = T.Object({
-  url: T.String(),
-  method: T.String(),
+  url: T.String({ description: "Address; whoever has it can use it" }),
+  method: T.String({ description: "Method to use it with" }),
   headers: T.Record(T.String(), T.String(), { description: "To be sent with it" }),
   expires_at: Time,
 })
 
 export const Usage = T.Object({
-  buckets: T.Integer(),
-  objects: T.Integer(),
-  size_bytes: T.Integer(),
+  buckets: T.Integer({ description: "Number of buckets" }),
+  objects: T.Integer({ description: "Number of objects" }),
+  size_bytes: T.Integer({ description: "Size of all objects" }),
   upload_bytes: T.Integer({ description: "Of uploads that are not complete" }),
   organization_bytes: T.Integer({ description: "All of it, in all projects: what counts against the plan" }),
   included_bytes: Nullable(T.Integer({ description: "What the plan includes; null: any amount" })),
@@ -164,23 +197,25 @@ export const Usage = T.Object({
   }),
 })
 
-export const UploadId = T.Object({ upload_id: Id })
+export const UploadId = T.Object({ upload_id: described(Id, "Id of the upload") })
 
 export const Upload = T.Object({
-  upload_id: T.String(),
-  bucket: T.String(),
-  key: T.String(),
+  upload_id: T.String({ description: "Id of the upload" }),
+  bucket: T.String({ description: "Name of the bucket" }),
+  key: T.String({ description: "Key of the object" }),
   http_metadata: HttpMetadata,
   custom_metadata: CustomMetadata,
-  checksum_algorithm: Nullable(ChecksumAlgorithm),
+  checksum_algorithm: Nullable(ChecksumAlgorithm, {
+    description: "Digest that every part must have; null for none",
+  }),
   checksum_type: ChecksumType,
   created_at: Time,
 })
 
 export const Part = T.Object({
-  part_number: T.Integer(),
-  size: T.Integer(),
-  etag: T.String(),
+  part_number: T.Integer({ description: "Number of the part, from 1" }),
+  size: T.Integer({ description: "Size in bytes" }),
+  etag: T.String({ description: "MD5 of the part in hexadecimal" }),
   checksums: Checksums,
   last_modified: Time,
 })

@@ -13,7 +13,10 @@ import {
 import { ReadConditions, ReadHeaders, SignedUploadHeaders } from "./storage-headers.ts"
 import { Id } from "./types.ts"
 
-const SignedParams = T.Object({ token: T.String({ minLength: 1, maxLength: 4096 }), key: Key })
+const SignedParams = T.Object({
+  token: T.String({ minLength: 1, maxLength: 4096, description: "Token of the signed URL" }),
+  key: Key,
+})
 const PublicParams = T.Object({ project_id: Id, bucket: NamedBucket, key: Key })
 
 /** Signed URLs may replace headers of the reply, which are then part of what is signed. */

@@ -15,7 +15,7 @@ import {
   UploadId,
 } from "./storage-fields.ts"
 import { PartHeaders, TusCreateHeaders, TusHeaders, TusPatchHeaders } from "./storage-headers.ts"
-import { Id } from "./types.ts"
+import { described, Id } from "./types.ts"
 
 export const TUS_VERSION = "1.0.0"
 export const TUS_CHECKSUM_ALGORITHMS = ["md5", "sha1", "sha256", "crc32"] as const
@@ -55,8 +55,12 @@ export const uploadOperations = {
       key: Key,
       http_metadata: T.Optional(HttpMetadata),
       custom_metadata: T.Optional(CustomMetadata),
-      checksum_algorithm: T.Optional(ChecksumAlgorithm),
-      checksum_type: T.Optional(ChecksumType),
+      checksum_algorithm: T.Optional(
+        described(ChecksumAlgorithm, "Digest that every part must have; none when left out"),
+      ),
+      checksum_type: T.Optional(
+        described(ChecksumType, "`full_object`: of all bytes; `composite`: of the digests of the parts"),
+      ),
     }),
     replies: { 201: Upload },
     faults: ["bucket_not_found", "invalid_parameter"],
@@ -71,13 +75,21 @@ export const uploadOperations = {
     beyond: true,
     query: T.Object({
       bucket: NamedBucket,
-      prefix: T.Optional(T.String({ maxLength: 1024 })),
-      after_key: T.Optional(T.String({ maxLength: 1024 })),
-      after_id: T.Optional(Id),
-      limit: T.Optional(T.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+      prefix: T.Optional(T.String({ maxLength: 1024, description: "Only keys that begin with this" })),
+      after_key: T.Optional(T.String({ maxLength: 1024, description: "Only uploads after this key" })),
+      after_id: T.Optional(described(Id, "With `after_key`: only uploads after this id")),
+      limit: T.Optional(
+        T.Integer({ minimum: 1, maximum: 1000, default: 100, description: "Largest number of uploads" }),
+      ),
     }),
     replies: {
-      200: T.Object({ data: T.Array(Upload), is_truncated: T.Boolean() }, { "x-svc-list": true }),
+      200: T.Object(
+        {
+          data: T.Array(Upload, { description: "Uploads of the page" }),
+          is_truncated: T.Boolean({ description: "True if there are more" }),
+        },
+        { "x-svc-list": true },
+      ),
     },
     faults: ["bucket_not_found", "invalid_parameter"],
   },
@@ -93,7 +105,10 @@ export const uploadOperations = {
     audit: "rollup",
     beyond: true,
     content: { request: "bytes" },
-    params: T.Object({ upload_id: Id, part_number: T.Integer({ minimum: 1, maximum: PARTS_MAX }) }),
+    params: T.Object({
+      upload_id: Id,
+      part_number: T.Integer({ minimum: 1, maximum: PARTS_MAX, description: "Number of the part, from 1" }),
+    }),
     headers: PartHeaders,
     replies: { 200: Part },
     faults: [
@@ -113,11 +128,26 @@ export const uploadOperations = {
     beyond: true,
     params: UploadId,
     query: T.Object({
-      after: T.Optional(T.Integer({ minimum: 0, maximum: PARTS_MAX, default: 0 })),
-      limit: T.Optional(T.Integer({ minimum: 1, maximum: 1000, default: 1000 })),
+      after: T.Optional(
+        T.Integer({
+          minimum: 0,
+          maximum: PARTS_MAX,
+          default: 0,
+          description: "Only parts with a greater number",
+        }),
+      ),
+      limit: T.Optional(
+        T.Integer({ minimum: 1, maximum: 1000, default: 1000, description: "Largest number of parts" }),
+      ),
     }),
     replies: {
-      200: T.Object({ data: T.Array(Part), is_truncated: T.Boolean() }, { "x-svc-list": true }),
+      200: T.Object(
+        {
+          data: T.Array(Part, { description: "Parts of the page" }),
+          is_truncated: T.Boolean({ description: "True if there are more" }),
+        },
+        { "x-svc-list": true },
+      ),
     },
     faults: ["upload_not_found"],
   },
@@ -134,12 +164,14 @@ export const uploadOperations = {
     body: T.Object({
       parts: T.Array(
         T.Object({
-          part_number: T.Integer({ minimum: 1, maximum: PARTS_MAX }),
-          etag: T.String({ maxLength: 100 }),
+          part_number: T.Integer({ minimum: 1, maximum: PARTS_MAX, description: "Number of the part" }),
+          etag: T.String({ maxLength: 100, description: "`etag` that sending the part returned" }),
         }),
-        { minItems: 1, maxItems: PARTS_MAX },
+        { minItems: 1, maxItems: PARTS_MAX, description: "Parts to put together" },
       ),
-      overwrite: T.Optional(T.Boolean({ default: true })),
+      overwrite: T.Optional(
+        T.Boolean({ default: true, description: "Whether an object of that key may be replaced" }),
+      ),
     }),
     bodyBytesMax: 2 * MIB,
     replies: { 200: StoredObject },
@@ -162,7 +194,12 @@ export const uploadOperations = {
     audit: "rollup",
     beyond: true,
     params: UploadId,
-    replies: { 200: T.Object({ upload_id: T.String(), aborted: T.Literal(true) }) },
+    replies: {
+      200: T.Object({
+        upload_id: T.String({ description: "Id of the upload" }),
+        aborted: T.Literal(true, { description: "Always true" }),
+      }),
+    },
     faults: ["upload_not_found"],
   },
   createUpload: {
@@ -181,7 +218,12 @@ export const uploadOperations = {
     content: { request: "bytes", requestTypes: ["application/offset+octet-stream"] },
     headers: TusCreateHeaders,
     optionsHeaders: tusOptions,
-    replies: { 201: T.Object({ upload_id: T.String(), offset: T.Integer() }) },
+    replies: {
+      201: T.Object({
+        upload_id: T.String({ description: "Id of the upload" }),
+        offset: T.Integer({ description: "Bytes that have arrived" }),
+      }),
+    },
     faults: [...TUS_FAULTS, "bucket_not_found"],
   },
   headUpload: {

@@ -51,7 +51,12 @@ export const storage = area(
       summary: "Create a bucket",
       scope: "storage:write",
       effect: "write",
-      body: T.Object({ name: BucketName, public: T.Optional(T.Boolean({ default: false })) }),
+      body: T.Object({
+        name: BucketName,
+        public: T.Optional(
+          T.Boolean({ default: false, description: "Whether anybody may read its objects without a key" }),
+        ),
+      }),
       replies: { 201: Bucket },
       faults: ["name_taken", "invalid_name"],
       example: { name: "photos" },
@@ -79,7 +84,9 @@ export const storage = area(
       idempotent: "naturally",
       beyond: true,
       params: T.Object({ name: NamedBucket }),
-      body: T.Object({ public: T.Boolean() }),
+      body: T.Object({
+        public: T.Boolean({ description: "Whether anybody may read its objects without a key" }),
+      }),
       replies: { 200: Bucket },
       faults: ["bucket_not_found"],
       example: { name: "photos", public: true },
@@ -92,7 +99,12 @@ export const storage = area(
       effect: "destroy",
       risk: "high",
       params: T.Object({ name: NamedBucket }),
-      replies: { 200: T.Object({ name: T.String(), deleted: T.Literal(true) }) },
+      replies: {
+        200: T.Object({
+          name: T.String({ description: "Name of the bucket" }),
+          deleted: T.Literal(true, { description: "Always true" }),
+        }),
+      },
       faults: ["bucket_not_found", "bucket_not_empty"],
     },
     listObjects: {
@@ -161,7 +173,13 @@ export const storage = area(
       rest: true,
       params: ObjectParams,
       headers: WriteConditions,
-      replies: { 200: T.Object({ bucket: T.String(), key: T.String(), deleted: T.Boolean() }) },
+      replies: {
+        200: T.Object({
+          bucket: T.String({ description: "Name of the bucket" }),
+          key: T.String({ description: "Key of the object" }),
+          deleted: T.Boolean({ description: "True if there was an object" }),
+        }),
+      },
       faults: ["bucket_not_found", "invalid_parameter", "precondition_failed"],
     },
     deleteObjects: {
@@ -175,7 +193,9 @@ export const storage = area(
       audit: "rollup",
       beyond: true,
       params: BucketParams,
-      body: T.Object({ keys: T.Array(Key, { minItems: 1, maxItems: LISTED_OBJECTS_MAX }) }),
+      body: T.Object({
+        keys: T.Array(Key, { minItems: 1, maxItems: LISTED_OBJECTS_MAX, description: "Keys of the objects" }),
+      }),
       bodyBytesMax: 7 * MIB,
       replies: { 200: T.Object({ deleted: T.Array(T.String(), { description: "Those that were there" }) }) },
       faults: ["bucket_not_found", "invalid_parameter"],

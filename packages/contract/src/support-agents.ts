@@ -87,7 +87,10 @@ export const supportAgents = {
     summary: "Answer a ticket, or note something that only agents see",
     description: "An answer to an `open` ticket makes it `pending`, and is mailed to the requester.",
     params: Named,
-    body: T.Object({ body: Text, internal: T.Optional(T.Boolean({ default: false })) }),
+    body: T.Object({
+      body: Text,
+      internal: T.Optional(T.Boolean({ default: false, description: "A note that only agents see" })),
+    }),
     replies: { 200: Comment },
     faults: ["ticket_not_found", "ticket_closed", "invalid_parameter", "role_insufficient"],
     example: { body: "It wakes again.", internal: false },

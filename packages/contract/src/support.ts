@@ -16,7 +16,7 @@ import {
   Ticket,
   ticketFilters,
 } from "./support-fields.ts"
-import { Id, LastEvent, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
+import { described, Id, LastEvent, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
 
 const READ = { scope: "any", effect: "read" } as const
 const WRITE = { scope: "any", effect: "write" } as const
@@ -42,7 +42,7 @@ const tickets = {
       subject: Subject,
       description: Text,
       priority: T.Optional(Priority),
-      category: T.Optional(Nullable(Category)),
+      category: T.Optional(Nullable(Category, { description: "Subject area; null or left out for none" })),
       tags: T.Optional(Tags),
       session_id: T.Optional(
         T.String({ format: "uuid", description: "The chat that the ticket comes from" }),
@@ -135,7 +135,7 @@ const chats = {
     summary: "Begin a chat with support",
     body: T.Object({
       subject: T.Optional(Nullable(Subject)),
-      message: T.Optional(Text),
+      message: T.Optional(described(Text, "First message; none when left out")),
     }),
     replies: { 200: Chat },
     faults: ["invalid_parameter"],

@@ -1,4 +1,4 @@
-/** Shared schemas: the words that every area uses the same way. */
+/** Schemas that several areas share. */
 import { type Static, T, type TSchema } from "./dsl.ts"
 
 export const Id = T.String({ format: "uuid", description: "UUID" })
@@ -10,6 +10,16 @@ export const Name = T.String({ minLength: 1, maxLength: 64, pattern: "^[^\\u0000
 
 export const Nullable = <S extends TSchema>(schema: S, options: { readonly description?: string } = {}) =>
   T.Union([schema, T.Null()], options)
+
+/** The same schema with a description of its own; a copy by spread would lose the marks of the schema library. */
+export const described = <S extends TSchema>(schema: S, description: string): S =>
+  Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(schema),
+      description: { value: description, enumerable: true, writable: true, configurable: true },
+    },
+  ) as S
 
 /** Marks a field whose wrong values are refused by a code of their own. */
 export const FIELD_FAULT = "x-svc-code"
@@ -69,8 +79,17 @@ const LIST_LIMIT_MAX = 200
 
 /** `limit` and `offset` of a list; newest first unless the operation says otherwise. */
 export const pageQuery = {
-  limit: T.Optional(T.Integer({ minimum: 1, maximum: LIST_LIMIT_MAX, default: LIST_LIMIT_DEFAULT })),
-  offset: T.Optional(T.Integer({ minimum: 0, maximum: 1_000_000, default: 0 })),
+  limit: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: LIST_LIMIT_MAX,
+      default: LIST_LIMIT_DEFAULT,
+      description: "Largest number of items in the reply",
+    }),
+  ),
+  offset: T.Optional(
+    T.Integer({ minimum: 0, maximum: 1_000_000, default: 0, description: "Number of items to skip" }),
+  ),
 }
 
 export const PageQuery = T.Object(pageQuery)
@@ -83,7 +102,12 @@ export interface PageInput {
 /** A list reply. The envelope adds `request_id` beside these fields instead of wrapping them again. */
 export const Page = <S extends TSchema>(item: S) =>
   T.Object(
-    { data: T.Array(item), total: T.Integer(), limit: T.Integer(), offset: T.Integer() },
+    {
+      data: T.Array(item, { description: "One page of the list" }),
+      total: T.Integer({ description: "Number of items on all pages" }),
+      limit: T.Integer({ description: "The `limit` that was applied" }),
+      offset: T.Integer({ description: "The `offset` that was applied" }),
+    },
     { "x-svc-list": true },
   )
 

@@ -1,107 +1,26 @@
-import { area, MIB, T } from "./dsl.ts"
-import { ExactInteger, eitherOr, exactlyOne, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
-
-export const VECTOR_METRICS = ["cosine", "dot", "euclidean"] as const
-export const VECTOR_INDEX_TYPES = ["auto", "hnsw", "flat"] as const
-export const VECTOR_DIMENSION_MAX = 4096
-/** Vectors of one upsert; ids of one read or delete. */
-export const VECTORS_MAX = 1000
-/** Bytes of an id in UTF-8; the handler counts bytes, the schema bounds characters. */
-export const VECTOR_ID_BYTES_MAX = 128
-/** Bytes of one vector's metadata as JSON text. */
-export const VECTOR_METADATA_BYTES_MAX = 40 * 1024
-export const VECTOR_TOP_K_MAX = 1000
-export const VECTOR_EF_MAX = 4096
-/** Largest amount of one value: sums of products of two such values still fit the 32-bit floats of the index. */
-export const VECTOR_VALUE_MAX = 1e15
-
-const LIST_LIMIT_DEFAULT = 100
-const BODY_BYTES_MAX = 10 * MIB
-
-const Tenant = { tenant_id: Id }
-
-export const VectorCollectionName = T.String({
-  minLength: 1,
-  maxLength: 64,
-  pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]*$",
-})
-
-const Collection = { ...Tenant, name: VectorCollectionName }
-
-const VectorId = T.Union([T.String({ minLength: 1, maxLength: VECTOR_ID_BYTES_MAX }), ExactInteger], {
-  description: "A text of at most 128 bytes; a whole number stands for its decimal text",
-})
-
-const Ids = T.Array(VectorId, { minItems: 1, maxItems: VECTORS_MAX })
-
-const Values = T.Array(T.Number({ minimum: -VECTOR_VALUE_MAX, maximum: VECTOR_VALUE_MAX }), {
-  minItems: 1,
-  // More than the longest collection takes, so that a vector too long is told both dimensions.
-  maxItems: 4 * VECTOR_DIMENSION_MAX,
-  description: "As many numbers as the collection has dimensions, kept as 32-bit floats",
-})
-
-const Metadata = T.Record(T.String(), T.Unknown(), {
-  description: "A JSON object of at most 40 KiB, which filters look into",
-})
-
-/** Its grammar is checked by the area, which can name the clause that is wrong. */
-const Filter = T.Record(T.String(), T.Unknown(), {
-  description:
-    "Qdrant's grammar: `must`, `should`, `must_not` (lists of conditions or of further filters) and `min_should`. " +
-    "Conditions: `{key, match: {value | any | except}}`, `{key, range: {gt, gte, lt, lte}}` with numbers or " +
-    "RFC 3339 times, `{key, values_count: {…}}`, `{is_empty: {key}}`, `{is_null: {key}}`, `{has_id: […]}`. " +
-    'Dots lead into objects, and of an array any element may match. Shorter: `{"color": "red", "size": [1, 2]}`.',
-})
-
-const index = T.Object({
-  type: OneOf(VECTOR_INDEX_TYPES),
-  m: T.Integer({ description: "Links of a vector in the graph" }),
-  ef_construction: T.Integer({ description: "Candidates looked at to place a vector in the graph" }),
-})
-
-const VectorCollection = T.Object({
-  id: Id,
-  name: VectorCollectionName,
-  dimension: T.Integer(),
-  metric: OneOf(VECTOR_METRICS),
-  index,
-  count: T.Integer({ description: "Vectors in it" }),
-  index_state: OneOf(["cold", "building", "ready"]),
-  created_at: Time,
-  updated_at: Time,
-})
-
-const upsertBody = T.Object({
-  collection: VectorCollectionName,
-  vectors: T.Array(
-    T.Object(
-      { id: VectorId, values: Values, metadata: T.Optional(Metadata) },
-      { additionalProperties: false },
-    ),
-    { minItems: 1, description: "At most 1,000. Of two with the same id the later one stays." },
-  ),
-})
-
-const Stored = T.Object({
-  id: T.String(),
-  metadata: T.Optional(T.Record(T.String(), T.Unknown())),
-  values: T.Optional(T.Array(T.Number())),
-})
-
-const exampleVectors = [
-  { id: "a", values: [0.1, 0.9, 0.2], metadata: { color: "red", year: 2024 } },
-  { id: "b", values: [0.7, 0.1, 0.4], metadata: { color: "blue", year: 2021 } },
-]
-
-const UPSERT_FAULTS = [
-  "plan_limit_reached",
-  "collection_not_found",
-  "dimension_mismatch",
-  "batch_too_large",
-  "invalid_parameter",
-  "vector_store_unavailable",
-] as const
+import { area, T } from "./dsl.ts"
+import { eitherOr, exactlyOne, Nullable, OneOf, Page, PageQuery } from "./types.ts"
+import {
+  BODY_BYTES_MAX,
+  Collection,
+  exampleVectors,
+  Filter,
+  Ids,
+  LIST_LIMIT_DEFAULT,
+  Stored,
+  Tenant,
+  UPSERT_FAULTS,
+  upsertBody,
+  Values,
+  VECTOR_DIMENSION_MAX,
+  VECTOR_EF_MAX,
+  VECTOR_INDEX_TYPES,
+  VECTOR_METRICS,
+  VECTOR_TOP_K_MAX,
+  VECTORS_MAX,
+  VectorCollection,
+  VectorCollectionName,
+} from "./vectors-fields.ts"
 
 export const vectors = area(
   "vectors",
@@ -124,16 +43,35 @@ export const vectors = area(
       params: T.Object(Tenant),
       body: T.Object({
         name: VectorCollectionName,
-        dimension: T.Integer({ minimum: 1, maximum: VECTOR_DIMENSION_MAX }),
-        metric: T.Optional(OneOf(VECTOR_METRICS)),
+        dimension: T.Integer({
+          minimum: 1,
+          maximum: VECTOR_DIMENSION_MAX,
+          description: "Numbers in each vector",
+        }),
+        metric: T.Optional(
+          OneOf(VECTOR_METRICS, { description: "How similarity is measured; `cosine` when left out" }),
+        ),
         index: T.Optional(
           T.Object(
             {
-              type: T.Optional(OneOf(VECTOR_INDEX_TYPES)),
-              m: T.Optional(T.Integer({ minimum: 4, maximum: 64 })),
-              ef_construction: T.Optional(T.Integer({ minimum: 16, maximum: 512 })),
+              type: T.Optional(OneOf(VECTOR_INDEX_TYPES, { description: "`auto` when left out" })),
+              m: T.Optional(
+                T.Integer({
+                  minimum: 4,
+                  maximum: 64,
+                  description: "Links of a vector in the graph; 16 when left out",
+                }),
+              ),
+              ef_construction: T.Optional(
+                T.Integer({
+                  minimum: 16,
+                  maximum: 512,
+                  description:
+                    "Candidates looked at to place a vector in the graph; more is slower and more exact",
+                }),
+              ),
             },
-            { additionalProperties: false },
+            { additionalProperties: false, description: "How it is searched" },
           ),
         ),
       }),
@@ -184,12 +122,25 @@ export const vectors = area(
       beyond: true,
       params: T.Object(Collection),
       query: T.Object({
-        limit: T.Optional(T.Integer({ minimum: 1, maximum: VECTORS_MAX, default: LIST_LIMIT_DEFAULT })),
-        cursor: T.Optional(T.String({ maxLength: 512 })),
-        include_metadata: T.Optional(T.Boolean({ default: false })),
+        limit: T.Optional(
+          T.Integer({
+            minimum: 1,
+            maximum: VECTORS_MAX,
+            default: LIST_LIMIT_DEFAULT,
+            description: "Largest number of vectors",
+          }),
+        ),
+        cursor: T.Optional(T.String({ maxLength: 512, description: "`cursor` of the page before" })),
+        include_metadata: T.Optional(T.Boolean({ default: false, description: "Return metadata too" })),
       }),
       replies: {
-        200: T.Object({ data: T.Array(Stored), cursor: Nullable(T.String()) }, { "x-svc-list": true }),
+        200: T.Object(
+          {
+            data: T.Array(Stored, { description: "Vectors of the page" }),
+            cursor: Nullable(T.String(), { description: "Asks for the next page; null at the end" }),
+          },
+          { "x-svc-list": true },
+        ),
       },
       faults: ["collection_not_found", "invalid_parameter"],
     },
@@ -204,7 +155,7 @@ export const vectors = area(
       params: T.Object(Tenant),
       body: upsertBody,
       bodyBytesMax: BODY_BYTES_MAX,
-      replies: { 200: T.Object({ upserted_count: T.Integer() }) },
+      replies: { 200: T.Object({ upserted_count: T.Integer({ description: "Number of vectors written" }) }) },
       faults: UPSERT_FAULTS,
       meters: ["vector_ops"],
       example: { collection: "articles", vectors: exampleVectors },
@@ -221,7 +172,7 @@ export const vectors = area(
       params: T.Object(Tenant),
       body: upsertBody,
       bodyBytesMax: BODY_BYTES_MAX,
-      replies: { 201: T.Object({ count: T.Integer() }) },
+      replies: { 201: T.Object({ count: T.Integer({ description: "Number of vectors written" }) }) },
       faults: UPSERT_FAULTS,
       meters: ["vector_ops"],
       example: { collection: "articles", vectors: exampleVectors },
@@ -236,15 +187,24 @@ export const vectors = area(
         "and the threshold.",
       scope: "vectors:read",
       effect: "read",
-      params: T.Object(Tenant),
+      params: T.Object(Tenant, { description: "Trades time for exactness" }),
       body: T.Object({
         collection: VectorCollectionName,
         vector: Values,
-        top_k: T.Optional(T.Integer({ minimum: 1, maximum: VECTOR_TOP_K_MAX, default: 10 })),
+        top_k: T.Optional(
+          T.Integer({
+            minimum: 1,
+            maximum: VECTOR_TOP_K_MAX,
+            default: 10,
+            description: "Largest number of matches",
+          }),
+        ),
         filter: T.Optional(Filter),
         score_threshold: T.Optional(T.Number({ description: "Only matches with at least this score" })),
-        include_metadata: T.Optional(T.Boolean({ default: true })),
-        include_values: T.Optional(T.Boolean({ default: false })),
+        include_metadata: T.Optional(T.Boolean({ default: true, description: "Return metadata too" })),
+        include_values: T.Optional(
+          T.Boolean({ default: false, description: "Return the numbers of the vectors too" }),
+        ),
         params: T.Optional(
           T.Object(
             {
@@ -257,7 +217,7 @@ export const vectors = area(
               ),
               exact: T.Optional(T.Boolean({ description: "Compare with every vector" })),
             },
-            { additionalProperties: false },
+            { additionalProperties: false, description: "Trades time for exactness" },
           ),
         ),
       }),
@@ -266,13 +226,14 @@ export const vectors = area(
         200: T.Object({
           matches: T.Array(
             T.Object({
-              id: T.String(),
-              score: T.Number(),
-              metadata: T.Optional(T.Record(T.String(), T.Unknown())),
-              values: T.Optional(T.Array(T.Number())),
+              id: T.String({ description: "Id of the vector" }),
+              score: T.Number({ description: "Similarity; higher is nearer" }),
+              metadata: T.Optional(T.Record(T.String(), T.Unknown(), { description: "Its metadata" })),
+              values: T.Optional(T.Array(T.Number(), { description: "Its numbers" })),
             }),
+            { description: "The nearest vectors, the nearest first" },
           ),
-          took_ms: T.Number(),
+          took_ms: T.Number({ description: "Milliseconds that the search took" }),
           exact: T.Boolean({ description: "Whether every vector that fits the filter was compared" }),
         }),
       },
@@ -303,10 +264,16 @@ export const vectors = area(
       body: T.Object({
         collection: VectorCollectionName,
         ids: Ids,
-        include_metadata: T.Optional(T.Boolean({ default: true })),
-        include_values: T.Optional(T.Boolean({ default: true })),
+        include_metadata: T.Optional(T.Boolean({ default: true, description: "Return metadata too" })),
+        include_values: T.Optional(
+          T.Boolean({ default: true, description: "Return the numbers of the vectors too" }),
+        ),
       }),
-      replies: { 200: T.Object({ vectors: T.Array(Stored) }) },
+      replies: {
+        200: T.Object({
+          vectors: T.Array(Stored, { description: "Vectors that exist, in the order of the ids" }),
+        }),
+      },
       faults: ["collection_not_found", "invalid_parameter"],
       example: { collection: "articles", ids: ["a"] },
     },
@@ -324,7 +291,9 @@ export const vectors = area(
         { collection: VectorCollectionName, ids: T.Optional(Ids), filter: T.Optional(Filter) },
         eitherOr(exactlyOne("ids", "filter")),
       ),
-      replies: { 200: T.Object({ deleted_count: T.Integer() }) },
+      replies: {
+        200: T.Object({ deleted_count: T.Integer({ description: "Number of vectors that were deleted" }) }),
+      },
       faults: ["collection_not_found", "missing_parameter", "invalid_parameter", "vector_store_unavailable"],
       example: { collection: "articles", ids: ["a"] },
     },
@@ -337,7 +306,7 @@ export const vectors = area(
       beyond: true,
       params: T.Object(Tenant),
       body: T.Object({ collection: VectorCollectionName, filter: T.Optional(Filter) }),
-      replies: { 200: T.Object({ count: T.Integer() }) },
+      replies: { 200: T.Object({ count: T.Integer({ description: "Number of vectors" }) }) },
       faults: ["collection_not_found", "vector_store_unavailable"],
       example: { collection: "articles", filter: { must: [{ key: "color", match: { value: "red" } }] } },
     },

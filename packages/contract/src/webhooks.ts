@@ -1,6 +1,6 @@
 import { DeliveryFailure, deliveryFields, deliveryQuery, replayBody } from "./deliveries-fields.ts"
 import { area, T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
 /** Of one organization. */
 export const WEBHOOKS_MAX = 1_000
@@ -38,16 +38,24 @@ const aliases = { events: "event_types", enabled: "active" }
 const webhookFields = {
   id: Id,
   tenant_id: Id,
-  project_id: Nullable(Id),
+  project_id: Nullable(Id, {
+    description: "Project whose events are sent; null for all of the organization",
+  }),
   url: T.String(),
-  event_types: T.Array(T.String()),
-  active: T.Boolean(),
+  event_types: T.Array(T.String(), {
+    description: "Types of events that are sent; `database.*` for a group, `*` for all",
+  }),
+  active: T.Boolean({ description: "False while nothing is sent" }),
   description: T.String(),
   secret_hint: T.String({ description: "The last four characters of the secret" }),
   created_at: Time,
   updated_at: Time,
-  last_delivery_at: Nullable(Time),
-  last_success_at: Nullable(Time),
+  last_delivery_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last attempt; null before the first",
+  }),
+  last_success_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last successful attempt; null before the first",
+  }),
   consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
   disabled_at: Nullable(
     T.String({
@@ -55,7 +63,9 @@ const webhookFields = {
       description: "When the platform switched it off, because it answered 410 or failed for five days",
     }),
   ),
-  disabled_reason: Nullable(OneOf(["gone", "failing"])),
+  disabled_reason: Nullable(OneOf(["gone", "failing"]), {
+    description: "`gone`: it responded with 410; `failing`: it failed for five days; null while it is active",
+  }),
 }
 
 const Webhook = T.Object(webhookFields)
@@ -67,7 +77,7 @@ const WithSecret = T.Object({
 const Delivery = T.Object({ ...deliveryFields, webhook_id: Id })
 
 const EventType = T.Object({
-  type: T.String(),
+  type: T.String({ description: "Type of the event" }),
   description: T.String(),
   schema: T.Record(T.String(), T.Unknown(), { description: "JSON Schema of `data`" }),
 })
@@ -106,7 +116,12 @@ export const webhooks = area(
       query: T.Object({
         ...PageQuery.properties,
         limit: T.Optional(
-          T.Integer({ minimum: 1, maximum: 200, default: WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT }),
+          T.Integer({
+            minimum: 1,
+            maximum: 200,
+            default: WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
+            description: "Largest number of items in the reply",
+          }),
         ),
       }),
       replies: { 200: Page(EventType) },
@@ -184,6 +199,7 @@ export const webhooks = area(
             minimum: 0,
             maximum: GRACE_SECONDS_MAX,
             default: WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
+            description: "Seconds for which the old secret still signs",
           }),
         ),
       }),
@@ -205,11 +221,11 @@ export const webhooks = area(
       params: T.Object(Named),
       replies: {
         200: T.Object({
-          success: T.Boolean(),
+          success: T.Boolean({ description: "True if the endpoint accepted the event" }),
           status_code: deliveryFields.status_code,
           response_time_ms: deliveryFields.response_time_ms,
           error: DeliveryFailure,
-          delivery: Delivery,
+          delivery: described(Delivery, "The delivery with its attempt"),
         }),
       },
       faults: ["webhook_not_found"],
@@ -251,7 +267,9 @@ export const webhooks = area(
       effect: "write",
       params: T.Object(Named),
       body: T.Object(replayBody),
-      replies: { 200: T.Object({ replayed: T.Integer() }) },
+      replies: {
+        200: T.Object({ replayed: T.Integer({ description: "Number of deliveries that are sent again" }) }),
+      },
       faults: ["webhook_not_found", "invalid_state_transition"],
       example: { status: "dead_lettered" },
     },

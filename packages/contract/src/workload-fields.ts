@@ -1,6 +1,6 @@
 /** What requests and replies about sandboxes and computers have in common. */
 import { MIB, T } from "./dsl.ts"
-import { Dictionary, OneOf, Time } from "./types.ts"
+import { Dictionary, described, OneOf, Time } from "./types.ts"
 
 export const EXEC_TIMEOUT_SECONDS_DEFAULT = 60
 const EXEC_TIMEOUT_SECONDS_MAX = 3_600
@@ -19,9 +19,13 @@ export const WORKLOAD_FILES_BODY_BYTES_MAX = 32 * MIB
 export const isolations = ["process", "container", "gvisor", "microvm-emulated", "microvm"] as const
 export const guestUsers = ["user", "root"] as const
 
-export const Isolation = OneOf(isolations)
-export const GuestUser = OneOf(guestUsers)
-export const GuestPath = T.String({ minLength: 1, maxLength: 4096 })
+export const Isolation = OneOf(isolations, {
+  description: "Weakest isolation that is accepted; the strongest available when left out",
+})
+export const GuestUser = OneOf(guestUsers, {
+  description: "`user` is unprivileged, `root` may install software",
+})
+export const GuestPath = T.String({ minLength: 1, maxLength: 4096, description: "Path of the file" })
 export const AbsoluteGuestPath = T.String({
   minLength: 1,
   maxLength: 4096,
@@ -35,18 +39,25 @@ export const Env = Dictionary(VariableName, T.String(), {
   description:
     "At most 128 variables and 64 KiB. Kept encrypted: replies tell the names only, in `env_names`",
 })
-export const EnvNames = T.Array(T.String())
+export const EnvNames = T.Array(T.String(), {
+  description: "Names of the environment variables; values are not shown",
+})
 export const Labels = Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 256 }), {
   description: "At most 64",
 })
 
-export const Vcpus = T.Number({ exclusiveMinimum: 0, maximum: 1024, multipleOf: 0.25 })
-export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304 })
-export const DiskGb = T.Integer({ minimum: 1, maximum: 65_536 })
+export const Vcpus = T.Number({
+  exclusiveMinimum: 0,
+  maximum: 1024,
+  multipleOf: 0.25,
+  description: "Virtual CPUs",
+})
+export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304, description: "Memory in MiB" })
+export const DiskGb = T.Integer({ minimum: 1, maximum: 65_536, description: "Disk space in GiB" })
 /** What a sandbox has. */
 export const sandboxShape = {
-  vcpus: T.Number(),
-  memory_mb: T.Integer(),
+  vcpus: T.Number({ description: "Virtual CPUs" }),
+  memory_mb: T.Integer({ description: "Memory in MiB" }),
   disk_gb: T.Integer({
     description:
       "An ephemeral sandbox too has a disk beside its memory, which is gone when it ends. Where the installation cannot " +
@@ -84,10 +95,19 @@ export const commandFields = {
         "A string without `args` is run by `/bin/sh -c`; a list, or a string with `args`, without a shell",
     },
   ),
-  args: T.Optional(T.Array(T.String({ maxLength: 131_072 }), { maxItems: 1024 })),
-  cwd: T.Optional(AbsoluteGuestPath),
-  env: T.Optional(Dictionary(VariableName, T.String())),
-  user: T.Optional(GuestUser),
+  args: T.Optional(
+    T.Array(T.String({ maxLength: 131_072 }), {
+      maxItems: 1024,
+      description: "Arguments; with them `command` is a program that runs without a shell",
+    }),
+  ),
+  cwd: T.Optional(described(AbsoluteGuestPath, "Working directory; that of the workload when left out")),
+  env: T.Optional(
+    Dictionary(VariableName, T.String(), {
+      description: "Environment variables, beside those of the workload",
+    }),
+  ),
+  user: T.Optional(described(GuestUser, "User that runs the command; that of the workload when left out")),
   stdin: T.Optional(
     T.String({ maxLength: MIB, description: "What the command reads; nothing when left out" }),
   ),
@@ -114,11 +134,13 @@ export const commandResult = {
     description: "124 after a timeout; 128 and the signal's number when a signal ended it",
   }),
   stdout: T.String({ description: "UTF-8; bytes that are not are replaced" }),
-  stderr: T.String(),
-  duration_ms: T.Integer(),
-  timed_out: T.Boolean(),
+  stderr: T.String({ description: "As `stdout`" }),
+  duration_ms: T.Integer({ description: "Milliseconds that the command ran" }),
+  timed_out: T.Boolean({ description: "True if `timeout_seconds` ended it" }),
   truncated: Truncated,
-  signal: T.Union([T.String(), T.Null()]),
+  signal: T.Union([T.String(), T.Null()], {
+    description: "Signal that ended it, as `SIGKILL`; null if it exited by itself",
+  }),
 }
 
 export const COMMAND_DESCRIPTION =
@@ -138,10 +160,16 @@ const terminalQuery = T.Object({
       description: "Run by `/bin/sh -c`; left out, the login shell of `user`",
     }),
   ),
-  cwd: T.Optional(AbsoluteGuestPath),
-  user: T.Optional(GuestUser),
-  columns: T.Optional(T.Integer({ minimum: 1, maximum: TERMINAL_SIDE_MAX, default: 80 })),
-  rows: T.Optional(T.Integer({ minimum: 1, maximum: TERMINAL_SIDE_MAX, default: 24 })),
+  cwd: T.Optional(described(AbsoluteGuestPath, "Working directory; that of the workload when left out")),
+  user: T.Optional(
+    described(GuestUser, "User that the terminal runs as; that of the workload when left out"),
+  ),
+  columns: T.Optional(
+    T.Integer({ minimum: 1, maximum: TERMINAL_SIDE_MAX, default: 80, description: "Width in characters" }),
+  ),
+  rows: T.Optional(
+    T.Integer({ minimum: 1, maximum: TERMINAL_SIDE_MAX, default: 24, description: "Height in lines" }),
+  ),
   term: T.Optional(
     T.String({
       pattern: "^[A-Za-z0-9+._-]{1,64}$",
@@ -192,30 +220,36 @@ export const terminalSpec = {
 export const NewFile = T.Object(
   {
     path: GuestPath,
-    content: T.Optional(T.String()),
+    content: T.Optional(T.String({ description: "What the file contains" })),
     content_base64: T.Optional(T.String({ description: "Short for `content` with `encoding: base64`" })),
-    encoding: T.Optional(OneOf(["utf-8", "base64"])),
+    encoding: T.Optional(
+      OneOf(["utf-8", "base64"], { description: "Encoding of `content`; `utf-8` when left out" }),
+    ),
     mode: T.Optional(T.String({ pattern: "^0?[0-7]{3}$", description: "As in `0644`" })),
-    owner: T.Optional(GuestUser),
+    owner: T.Optional(described(GuestUser, "Owner of the file; the user of the workload when left out")),
   },
   { additionalProperties: false },
 )
 
 /** Their number is the handler's to check: it has a refusal of its own. */
-export const NewFiles = T.Array(NewFile, { maxItems: 1024 })
+export const NewFiles = T.Array(NewFile, { maxItems: 1024, description: "Files to write" })
 
 export const WorkloadMetrics = T.Object({
   timestamp: Time,
-  cpu_count: T.Number(),
+  cpu_count: T.Number({ description: "Virtual CPUs" }),
   cpu_used_percent: T.Number({
     description: "Of `cpu_count` processors, since the last reading or the start; 100 is all of them",
   }),
-  memory_used_bytes: T.Integer(),
-  memory_peak_bytes: T.Integer(),
-  memory_total_bytes: T.Integer(),
-  disk_used_bytes: T.Integer(),
-  disk_total_bytes: T.Integer(),
-  processes: T.Integer(),
-  network_received_bytes: T.Union([T.Integer(), T.Null()]),
-  network_sent_bytes: T.Union([T.Integer(), T.Null()]),
+  memory_used_bytes: T.Integer({ description: "Memory in use" }),
+  memory_peak_bytes: T.Integer({ description: "Most memory that was in use since the start" }),
+  memory_total_bytes: T.Integer({ description: "Memory that it may use" }),
+  disk_used_bytes: T.Integer({ description: "Disk space in use" }),
+  disk_total_bytes: T.Integer({ description: "Disk space that it may use" }),
+  processes: T.Integer({ description: "Number of processes" }),
+  network_received_bytes: T.Union([T.Integer(), T.Null()], {
+    description: "Bytes received since the start; null if they are not counted",
+  }),
+  network_sent_bytes: T.Union([T.Integer(), T.Null()], {
+    description: "Bytes sent since the start; null if they are not counted",
+  }),
 })
