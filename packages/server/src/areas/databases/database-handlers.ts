@@ -14,6 +14,7 @@ import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
+import { callEngine } from "./call-engine.ts"
 import { type Compute, hold } from "./compute.ts"
 import { DATABASE_TOPIC, type Directory, type ReadyBranch, sealedFor } from "./directory.ts"
 import type { NamesEarlierHistory } from "./earlier.ts"
@@ -23,7 +24,6 @@ import { newCredentials } from "./passwords.ts"
 import type { Payloads } from "./payloads.ts"
 import type { Provision } from "./provision.ts"
 import { pointOf, rolesOf, tierOf, versionOf } from "./rules.ts"
-import { served } from "./served.ts"
 import { type DatabaseRecord, databaseStore } from "./store.ts"
 import type { Swap } from "./swap.ts"
 
@@ -98,7 +98,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     // A restore may have given the branch another volume before its turn came.
     const { organizationId, volume } = await readyBranch(call, id, branchId)
     const credentials = newCredentials()
-    await served(() => engine.setCredentials(volume, credentials))
+    await callEngine(() => engine.setCredentials(volume, credentials))
     const sealed = await box.seal(organizationId, sealedFor(branchId), JSON.stringify(credentials))
     await databaseStore(call.db).updateBranch(organizationId, branchId, {
       credentials: sealed,
@@ -221,7 +221,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
     suspend: async ({ id, branch_id }, call) => {
       const branch = await readyBranch(call, id, branch_id)
       call.describe({ targets: [databaseTarget({ id, name: branch.databaseName })] })
-      await served(() => compute.suspend(branch))
+      await callEngine(() => compute.suspend(branch))
       return { compute_state: compute.stateOf(branch.volume.id) }
     },
 
@@ -235,7 +235,7 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
 
     async recoveryWindow({ id, branch_id }, call) {
       const { volume } = await readyBranch(call, id, branch_id)
-      const window = await served(() => engine.window(volume))
+      const window = await callEngine(() => engine.window(volume))
       return {
         earliest: window.earliest?.toISOString() ?? null,
         latest: window.latest?.toISOString() ?? null,

@@ -14,9 +14,9 @@ import type {
   VolumeCredentials,
   VolumeRef,
 } from "../../ports/engine/port.ts"
+import { callEngine } from "./call-engine.ts"
 import { DATABASE_TOPIC, sealedFor } from "./directory.ts"
 import { newCredentials } from "./passwords.ts"
-import { served } from "./served.ts"
 import { type BranchRow, type DatabaseRow, databaseStore } from "./store.ts"
 
 export const DEFAULT_BRANCH = "main"
@@ -101,7 +101,7 @@ export const createMaking = (needs: {
     target: VolumeRef,
     credentials: VolumeCredentials,
     { volume, point, roles }: CopiedFrom,
-  ): Promise<BranchedFrom> => served(() => engine.branch(volume, target, point, credentials, roles))
+  ): Promise<BranchedFrom> => callEngine(() => engine.branch(volume, target, point, credentials, roles))
 
   return {
     async database(asked) {
@@ -134,7 +134,7 @@ export const createMaking = (needs: {
         })
       try {
         if (asked.from) await copy(volume, credentials, asked.from)
-        else await served(() => engine.create(volume, credentials))
+        else await callEngine(() => engine.create(volume, credentials))
         await database.transaction(async tx => {
           const rows = databaseStore(tx)
           await rows.updateVolume(organizationId, volume.id, { state: "ready" })

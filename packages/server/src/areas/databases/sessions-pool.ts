@@ -5,9 +5,9 @@ import { type SessionRole, type Sessions, sessionConfig } from "../../core/postg
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { DATABASE_NAME, type Endpoint, type EnginePort } from "../../ports/engine/port.ts"
+import { callEngine } from "./call-engine.ts"
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"
-import { served } from "./served.ts"
 
 export interface SessionPools extends Sessions, AsyncDisposable {
   /** Lets go of every connection to the branch. */
@@ -120,7 +120,7 @@ export const createSessionPools = (needs: {
     async use(target, role, work, { signal, cleaned = false } = {}) {
       const branch = await directory.find(target)
       if (!branch) throw fault("branch_not_found")
-      using lease = await served(() => compute.acquire(branch, signal))
+      using lease = await callEngine(() => compute.acquire(branch, signal))
       const client = await connect(branch, poolOf(branch, role, lease.endpoint))
       return await lend({ client, wakeMs: lease.endpoint.wakeMs }, work, cleaned)
     },

@@ -14,7 +14,7 @@ import type {
   KvWrite,
   KvWritten,
 } from "../../ports/kv/port.ts"
-import { served } from "./served.ts"
+import { callEngine, callEngineToList } from "./call-engine.ts"
 
 type Operations = typeof areas.kv.specs
 type BatchOp = Input<Operations["batch"]>["ops"][number]
@@ -107,13 +107,13 @@ export const kvHandlers = implement(areas.kv, ({ kv, atRest }: { kv: KvPort; atR
     const { owner, now } = call
     const key = checkKey(input.key)
     const write = await toWrite(atRest, call, input, now)
-    return toWritten(await served(() => kv.set(owner, key, write, now.getTime())))
+    return toWritten(await callEngine(() => kv.set(owner, key, write, now.getTime())))
   },
 
   get({ key }, call) {
     const { owner, now } = call
     checkKey(key)
-    const entry = served(() => kv.get(owner, key, now.getTime()))
+    const entry = callEngine(() => kv.get(owner, key, now.getTime()))
     const found = after(entry, entry => opened(atRest, call, key, entry))
     return after(found, entry => toFound(entry, now))
   },
@@ -121,7 +121,7 @@ export const kvHandlers = implement(areas.kv, ({ kv, atRest }: { kv: KvPort; atR
   exists({ key }, { owner, now }) {
     checkKey(key)
     return after(
-      served(() => kv.exists(owner, [key], now.getTime())),
+      callEngine(() => kv.exists(owner, [key], now.getTime())),
       count => ({ exists: count > 0 }),
     )
   },
@@ -133,16 +133,13 @@ export const kvHandlers = implement(areas.kv, ({ kv, atRest }: { kv: KvPort; atR
     all.forEach(checkKey)
     // One write is counted by the declaration; the rest are this call's own.
     meter("kv_writes", all.length - 1)
-    return { deleted: await served(() => kv.delete(owner, all, now.getTime())) }
+    return { deleted: await callEngine(() => kv.delete(owner, all, now.getTime())) }
   },
 
   keys({ pattern = "*", limit = KEYS_MAX, cursor }, { owner, now }) {
     checkText("pattern", pattern)
     const listing = { pattern, limit, cursor: cursor ?? null }
-    return served(
-      () => kv.list(owner, listing, now.getTime()),
-      "cursor is not one that a list gave, or pattern has more than 1,024 bytes",
-    )
+    return callEngineToList(() => kv.list(owner, listing, now.getTime()))
   },
 
   async batch({ ops }, call) {
@@ -150,7 +147,7 @@ export const kvHandlers = implement(areas.kv, ({ kv, atRest }: { kv: KvPort; atR
     if (ops.some(({ op }) => op === "get")) requireScope(call, "kv:read")
     const all = await Promise.all(ops.map(op => toOp(atRest, op, call)))
     meter("kv_writes", ops.length - 1)
-    const outcome = await served(() => kv.batch(owner, all, now.getTime()))
+    const outcome = await callEngine(() => kv.batch(owner, all, now.getTime()))
     return {
       committed: outcome.committed,
       failed_index: outcome.failedIndex,

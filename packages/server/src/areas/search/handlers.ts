@@ -19,12 +19,12 @@ import { isUuid, newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
+import { callEngine } from "./call-engine.ts"
 import type { Item } from "./documents.ts"
 import { parseFilter, pathOf } from "./filter.ts"
 import type { Freshness } from "./freshness.ts"
 import type { Ingest } from "./ingest.ts"
 import { type RunRecord, runStore } from "./runs.ts"
-import { served } from "./served.ts"
 import { checkConfig } from "./sources/config.ts"
 import {
   type SourceChanges,
@@ -134,7 +134,7 @@ const searchHandler =
     const isNothing = source !== undefined && !isUuid(source)
     const { hits, total, facets } = isNothing
       ? { hits: [], total: 0, facets: [] }
-      : await served(() => index.search(projectOf(call), query))
+      : await callEngine(() => index.search(projectOf(call), query))
     return {
       query: q,
       hits: hits.map(({ sourceId, ...hit }) => ({ ...hit, source_id: sourceId })),
@@ -196,7 +196,7 @@ const documentHandlers = ({ writer }: SearchHandlerNeeds) => ({
   putDocuments: async ({ id, documents }: Input<Operations["putDocuments"]>, call: Call) => {
     needInline(await needSource(call, id))
     const at = { projectId: projectOf(call), sourceId: id }
-    const outcome = await served(() => writer.put(at, documents.map(toItem), null))
+    const outcome = await callEngine(() => writer.put(at, documents.map(toItem), null))
     if (!outcome) throw fault("resource_not_found", { id })
     const { written, unchanged, unreadable } = outcome
     return {
@@ -208,7 +208,7 @@ const documentHandlers = ({ writer }: SearchHandlerNeeds) => ({
   deleteDocuments: async ({ id, ids }: Input<Operations["deleteDocuments"]>, call: Call) => {
     needInline(await needSource(call, id))
     const at = { projectId: projectOf(call), sourceId: id }
-    const deleted = await served(() => writer.remove(at, [...new Set(ids)]))
+    const deleted = await callEngine(() => writer.remove(at, [...new Set(ids)]))
     if (deleted === undefined) throw fault("resource_not_found", { id })
     return { deleted }
   },
@@ -251,7 +251,7 @@ export const searchHandlers = implement(areas.search, (needs: SearchHandlerNeeds
   query: searchHandler(needs),
 
   suggest: async ({ prefix, limit = 10 }, call) => ({
-    suggestions: await served(() => needs.index.suggest(projectOf(call), prefix, limit)),
+    suggestions: await callEngine(() => needs.index.suggest(projectOf(call), prefix, limit)),
   }),
 
   async listSources(input, call) {
@@ -276,7 +276,7 @@ export const searchHandlers = implement(areas.search, (needs: SearchHandlerNeeds
     const { documents, sources, last_ingest_at, pending } = await sourceStore(call.db).stats(project)
     return {
       ...{ documents, sources, pending: pending ?? 0, last_ingest_at: time(last_ingest_at) },
-      index_bytes: await served(() => needs.index.bytes(project)),
+      index_bytes: await callEngine(() => needs.index.bytes(project)),
       tts_p95_ms: needs.freshness.p95(project),
     }
   },

@@ -2,9 +2,9 @@
 import { Readable } from "node:stream"
 import { LRUCache } from "lru-cache"
 import type { BlobPort, ByteRange } from "../../ports/blob/port.ts"
+import { callStore } from "./call-store.ts"
 import type { Claims } from "./claims.ts"
 import { piecesOf } from "./rules/ranges.ts"
-import { served } from "./served.ts"
 import type { BlobPart } from "./store/rows.ts"
 
 interface ReadingNeeds {
@@ -32,7 +32,7 @@ async function* readPieces(
     pieces.map(({ part }) => part.address),
   )
   for (const { part, range } of pieces) {
-    const body = await served(() => blob.read(owner, part.address, range))
+    const body = await callStore(() => blob.read(owner, part.address, range))
     for await (const chunk of body) yield chunk as Buffer
   }
 }
@@ -57,7 +57,7 @@ const createSmallReader = (blob: BlobPort) => {
     const name = `${owner}/${address}`
     const cached = known.get(name)
     if (cached) return streamOf(cached)
-    const body = await served(() => blob.read(owner, address, { start: 0, end: size - 1 }))
+    const body = await callStore(() => blob.read(owner, address, { start: 0, end: size - 1 }))
     if (body.readableLength !== size) return body
     const bytes = body.read(size) as Buffer
     known.set(name, bytes)
@@ -77,6 +77,6 @@ export const createPartsReader = (needs: ReadingNeeds): OpenParts => {
       return Readable.from(readPieces(needs, owner, piecesOf(parts, range)), { objectMode: false })
     const isWhole = range.start === 0 && range.end === size - 1
     if (isWhole && size <= SMALL_BYTES_MAX) return readSmall(owner, only)
-    return served(() => needs.blob.read(owner, only.address, range))
+    return callStore(() => needs.blob.read(owner, only.address, range))
   }
 }

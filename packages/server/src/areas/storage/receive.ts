@@ -1,10 +1,10 @@
 /** Bytes from a caller into the blob store: bounded, hashed, compared with what was announced. */
 import { fault, isFault } from "../../kernel/fault.ts"
 import type { BlobPort, HashName, StagedBlob } from "../../ports/blob/port.ts"
+import { callStore } from "./call-store.ts"
 import type { Checksums, Place, PutObject } from "./object-store.ts"
 import type { Quota } from "./quota.ts"
 import { checkDigests, storedChecksums } from "./rules/checksums.ts"
-import { served } from "./served.ts"
 import type { BlobPart } from "./store/rows.ts"
 
 export interface Incoming extends Pick<PutObject, "source" | "size" | "expected" | "trailing" | "signal"> {
@@ -80,7 +80,7 @@ export const createReceiver =
     const source = watch(incoming, passing, admit)
     const names: HashName[] = ["md5", ...hashes, ...(trailing?.hashes ?? [])]
     for (const name of Object.keys(expected) as HashName[]) names.push(name)
-    const staged: StagedBlob = await served(() =>
+    const staged: StagedBlob = await callStore(() =>
       blob.stage(projectId, source, { bytesMax, hashes: [...new Set(names)], ...(signal && { signal }) }),
     )
     try {
@@ -101,7 +101,7 @@ export const createReceiver =
       checksums: storedChecksums(staged.hashes),
       parts: isEmpty ? [] : [{ address: staged.address, size: staged.bytes }],
       torn: passing.torn,
-      publish: () => (isEmpty ? Promise.resolve() : served(() => staged.publish())),
+      publish: () => (isEmpty ? Promise.resolve() : callStore(() => staged.publish())),
       stored: () => held.stored(),
       async discard() {
         held.dropped()

@@ -4,11 +4,11 @@ import type { Database } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Condition, VectorIndexPort } from "../../ports/vectors/port.ts"
+import { callIndex, storeUnavailable } from "./call-index.ts"
 import { collectionHandlers, findCollection, ownerOf, toStored } from "./collection-handlers.ts"
 import { readFilter } from "./filter.ts"
 import type { Keeper } from "./keeper.ts"
 import type { VectorQuota } from "./quota.ts"
-import { served, storeUnavailable } from "./served.ts"
 import { vectorStore, vectorWrites } from "./store.ts"
 import { checkBatchSize, idOf, vectorOf, writtenOf } from "./values.ts"
 
@@ -64,7 +64,7 @@ const searchWith =
         exact: params.exact ?? false,
         filter,
       }
-      const { matches, exact } = await served(() => keeper.using(row, shape => index.search(shape, query)))
+      const { matches, exact } = await callIndex(() => keeper.using(row, shape => index.search(shape, query)))
       const ids = matches.map(({ id }) => id)
       const isBare = ids.length === 0 || !(include_metadata || include_values)
       const stored = isBare ? [] : await vectorStore(call.db).read(ownerOf(call), row.id, ids)
@@ -100,7 +100,9 @@ const deleteWith = ({ database, index, keeper }: VectorHandlerNeeds) => {
     let deleted = 0
     for (;;) {
       const row = await findCollection(call.db, call, name)
-      const ids = await served(() => keeper.using(row, shape => index.select(shape, filter, DELETED_AT_ONCE)))
+      const ids = await callIndex(() =>
+        keeper.using(row, shape => index.select(shape, filter, DELETED_AT_ONCE)),
+      )
       if (ids.length > 0) deleted += await deleteIds(name, ids, call, row.last_seq)
       if (ids.length < DELETED_AT_ONCE || call.signal.aborted) return deleted
     }
@@ -148,7 +150,7 @@ export const vectorHandlers = implement(areas.vectors, (needs: VectorHandlerNeed
       const condition = filter && readFilter(filter)
       const row = await findCollection(call.db, call, collection)
       if (!condition) return { count: row.vector_count }
-      return { count: await served(() => keeper.using(row, shape => index.count(shape, condition))) }
+      return { count: await callIndex(() => keeper.using(row, shape => index.count(shape, condition))) }
     },
   }
 })

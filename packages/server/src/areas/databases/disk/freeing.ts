@@ -6,9 +6,9 @@ import { createMutex } from "../../../kernel/concurrency/semaphore.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import type { EnginePort } from "../../../ports/engine/port.ts"
+import { callEngine } from "../call-engine.ts"
 import type { Compute } from "../compute.ts"
 import type { Directory, ReadyBranch } from "../directory.ts"
-import { served } from "../served.ts"
 import { openPool } from "../sessions-pool.ts"
 import type { Frees } from "../sql/frees.ts"
 import { databaseStore } from "../store.ts"
@@ -76,7 +76,7 @@ export const createFreeing = (needs: {
     await compute.suspend(branch)
     const before = await dataBytes(branch)
     try {
-      return await served(() =>
+      return await callEngine(() =>
         engine.whileWritable(branch.volume, async endpoint => {
           const pool = openPool(branch, "owner", endpoint)
           const client = await pool.connect()

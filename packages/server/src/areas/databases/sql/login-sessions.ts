@@ -15,9 +15,9 @@ import type { OrganizationFacts } from "../../../kernel/call.ts"
 import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import { asOptions, type Endpoint } from "../../../ports/engine/port.ts"
+import { callEngine } from "../call-engine.ts"
 import type { Compute } from "../compute.ts"
 import type { Directory, ReadyBranch } from "../directory.ts"
-import { served } from "../served.ts"
 import { WireRefusal, wrongPassword } from "../wire/error-response.ts"
 import { route } from "../wire/route.ts"
 
@@ -184,7 +184,7 @@ export const createLoginSessions = (needs: {
 
     of: login => ({
       async use(_target, _role, work, { signal, cleaned = false } = {}) {
-        using lease = await served(() => compute.acquire(login.branch, signal))
+        using lease = await callEngine(() => compute.acquire(login.branch, signal))
         const client = await connect(poolOf(login, lease.endpoint)).catch(error => {
           // What was refused keeps no place from others.
           if (isFault(error, "invalid_sql")) forget(login)

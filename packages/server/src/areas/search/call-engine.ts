@@ -1,0 +1,9 @@
+import { invalidParameter, serviceUnavailable, translatePortErrors } from "../../core/port-faults.ts"
+
+const unavailable = serviceUnavailable("the search engine does not answer")
+
+export const callEngine = translatePortErrors({
+  unavailable,
+  missing: unavailable,
+  refused: invalidParameter("the search engine cannot hold this"),
+})
