@@ -58,7 +58,13 @@ export const createReconciler = <Row extends WorkloadRow, Item extends CommandWo
     }
   }
 
+  const reconcile = async (): Promise<void> => {
+    for (const id of fleet.ids()) await reconcileRunning(id)
+  }
+
   return {
+    reconcile,
+
     /** After a start of this process: nothing runs yet, whatever the rows say. */
     async recover(): Promise<void> {
       await records.recordLoss([hosts.id], "ephemeral")
@@ -67,16 +73,21 @@ export const createReconciler = <Row extends WorkloadRow, Item extends CommandWo
 
     /** When other hosts had taken this one for lost. */
     async rejoin(): Promise<void> {
-      for (const id of fleet.ids()) await reconcileRunning(id)
+      await reconcile()
       await startMissing()
     },
   }
 }
 
+interface Reconciler {
+  readonly reconcile: () => Promise<void>
+  readonly rejoin: () => Promise<void>
+}
+
 /** What happens to workloads beside calls. */
 export const watchWorkloads = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
-  needs: ReconcileNeeds<Row, Item> & { readonly rejoin: () => Promise<void> },
+  needs: ReconcileNeeds<Row, Item> & Reconciler,
 ): Disposable => {
   const { database, changes, clock, log, hosts, images, meters, fleet, records } = needs
   const { resource } = policy
@@ -85,12 +96,12 @@ export const watchWorkloads = <Row extends WorkloadRow, Item extends CommandWork
   images.keep(() => hosted.imageDigests(hosts.id))
   hosts.onLapse(needs.rejoin)
   changes.subscribe(deletedTopic(resource), id => {
-    if (id === undefined || !fleet.itemOf(id)) return
-    fleet
-      .withLock(id, () => fleet.destroy(id))
-      .catch(error =>
-        log.error({ err: error, [resource]: id }, `removing a deleted ${resource} from its host failed`),
-      )
+    // Without an id, any of them may have been deleted while notifications were lost.
+    if (id !== undefined && !fleet.itemOf(id)) return
+    const removed = id === undefined ? needs.reconcile() : fleet.withLock(id, () => fleet.destroy(id))
+    removed.catch(error =>
+      log.error({ err: error, [resource]: id }, `removing a deleted ${resource} from its host failed`),
+    )
   })
   const recordLosses = async () => {
     try {

@@ -70,9 +70,9 @@ export const openWorkloads = async <Row extends WorkloadRow, Item extends Comman
   )
   const lifecycle: Lifecycle<Row, Item> = createLifecycle(policy, { ...needs, fleet, records })
   const reconciling = { ...needs, fleet, records, lifecycle }
-  const { recover, rejoin } = createReconciler(policy, reconciling)
-  await recover()
-  opened.use(watchWorkloads(policy, { ...reconciling, rejoin }))
+  const reconciler = createReconciler(policy, reconciling)
+  await reconciler.recover()
+  opened.use(watchWorkloads(policy, { ...reconciling, ...reconciler }))
   const terminals = opened.use(createTerminals({ ...needs, db: needs.database.db, fleet }))
   const calls = createWorkloadCalls(policy, { ...needs, fleet, records, lifecycle })
   const use = createWorkloadUse(policy, { ...needs, fleet, terminals, usable: calls.usable })
