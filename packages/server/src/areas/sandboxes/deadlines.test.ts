@@ -38,32 +38,6 @@ test("a sandbox ends within a second of its hard deadline, however busy it is", 
   }
 })
 
-test("a sandbox that nobody uses ends after its idle time; one that runs a command is used", async t => {
-  const p = await platform(t)
-  const svc = await open(p)
-  const id = await runningSandbox(svc, { idle_timeout_seconds: 30, timeout_seconds: 300 })
-
-  await p.clock.advance(25 * SECOND)
-  await svc.sandboxes.runCommand({ id, command: "true" })
-  await p.clock.advance(25 * SECOND)
-  const done = svc.sandboxes.runCommand({ id, command: "until [ -e go ]; do sleep 0.01; done" })
-  await eventually(
-    "the command runs",
-    () => svc.sandboxes.runCommand({ id, command: "grep -l ^sleep /proc/[0-9]*/comm" }),
-    ({ exit_code }) => exit_code === 0,
-  )
-  await p.clock.advance(60 * SECOND)
-  assert.equal((await svc.sandboxes.get({ id })).status, "RUNNING")
-  await svc.sandboxes.writeFiles({ id, files: [{ path: "go", content: "" }] })
-  assert.equal((await done).exit_code, 0)
-
-  await p.clock.advance(29 * SECOND)
-  assert.equal((await svc.sandboxes.get({ id })).status, "RUNNING")
-  await p.clock.advance(2 * SECOND)
-  const ended = await svc.sandboxes.get({ id })
-  assert.deepEqual([ended.status, ended.stop_reason], ["STOPPED", "idle_timeout"])
-})
-
 test("extending adds to the deadline, up to the longest timeout of an ephemeral one from now", async t => {
   const p = await platform(t)
   const svc = await open(p)
@@ -103,39 +77,12 @@ test("a command that eats its memory is killed alone", async t => {
   assert.equal((await svc.sandboxes.runCommand({ id, command: "echo alive" })).stdout, "alive\n")
 })
 
-test("running time, memory and disk are counted up to the stop; what has ended is forgotten after a day", async t => {
+test("a sandbox that has ended is forgotten after a day", async t => {
   const p = await platform(t)
   const svc = await open(p)
-  const { organizationId } = await p.tenant("acme")
-  const id = await runningSandbox(svc, {
-    vcpus: 2,
-    memory_mb: 512,
-    timeout_seconds: 300,
-    idle_timeout_seconds: 0,
-  })
-  await p.clock.advance(100 * SECOND)
+  const id = await runningSandbox(svc)
   await svc.sandboxes.stop({ id })
-  const ended = await svc.sandboxes.get({ id })
-  assert.deepEqual([ended.status, ended.stop_reason], ["STOPPED", "stopped"])
-  await assert.rejects(svc.sandboxes.start({ id }), refusedAs("invalid_state_transition", 409))
-  await p.clock.advance(2 * SECOND)
-
-  const counts = await p.database.db
-    .selectFrom("core.usage")
-    // There is a row for each day, and the clock may have passed midnight.
-    .select(({ fn }) => ["metric", fn.sum<number>("quantity").as("quantity")])
-    .where("organization_id", "=", organizationId)
-    .where("metric", "like", "workload_%")
-    .groupBy("metric")
-    .orderBy("metric")
-    .execute()
-  const rounded = counts.map(({ metric, quantity }) => [metric, Math.round(quantity * 1000) / 1000])
-  assert.deepEqual(rounded, [
-    ["workload_disk_gb_hours", 0.028],
-    ["workload_memory_gb_seconds", 50],
-    ["workload_vcpu_seconds", 200],
-  ])
-
+  assert.equal((await svc.sandboxes.list()).total, 1)
   await p.clock.advance(26 * 3_600 * SECOND)
   await eventually(
     "it is forgotten",
