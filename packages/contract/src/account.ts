@@ -50,7 +50,7 @@ export const account = area(
   "account",
   {
     title: "Account",
-    summary: "The person who calls: sign-up, sign-in, sessions. The session travels in a cookie.",
+    summary: "Sign-up, sign-in and sessions of people. A session is sent as a cookie.",
     project: "none",
     belongs: "caller",
   },
@@ -58,9 +58,9 @@ export const account = area(
     signup: {
       id: "accountSignup",
       http: "POST /v1/account/signup",
-      summary: "Sign up: create a user with an organization of their own",
+      summary: "Sign up: create a user and an organization",
       description:
-        "Where the installation sends mail (`SVC_SMTP_URL` or `SVC_MAIL_DIRECT`), 200, and a mail goes to the address: the user exists, and is signed in, after `POST /v1/account/verify-email` with the token of the mail. An address that has an account already is answered the same, and its mail says so. Where the installation sends no mail, as in development, addresses cannot be confirmed: 201 and signed in at once, and 409 for an address that has an account. Mails: at most three an hour to one address from one place, ten a day to one address, and a hundred a day from one place; more is refused with 429, whether or not the address has an account.",
+        "If the installation sends mail (`SVC_SMTP_URL` or `SVC_MAIL_DIRECT`), the reply is 200 and a mail is sent to the address: the user is created, and signed in, by `POST /v1/account/verify-email` with the token of the mail. The reply is the same for an address that has an account; the mail then says so. Otherwise, as in development, the reply is 201 and the user is signed in at once; an address that has an account gets 409. Limits: three mails an hour to one address from one network, ten a day to one address, and a hundred a day from one network; beyond them 429, whether or not the address has an account.",
       scope: "public",
       effect: "write",
       transaction: "none",
@@ -77,7 +77,7 @@ export const account = area(
           T.String({
             minLength: 20,
             maxLength: 100,
-            description: "Lets an invited person in where sign-up is closed",
+            description: "Token of an invitation; required where sign-up is closed",
           }),
         ),
       }),
@@ -90,7 +90,7 @@ export const account = area(
       http: "POST /v1/account/verify-email",
       summary: "Confirm the address of a sign-up: create the user and sign in",
       description:
-        "Takes the token of the mail and the password of the sign-up, so that nobody confirms an address for a stranger. A token works once, for 24 hours and for ten passwords.",
+        "Needs the token from the mail and the password of the sign-up, so that only the person who signed up can confirm. A token is valid once, for 24 hours and for ten attempts.",
       scope: "public",
       effect: "write",
       transaction: "none",
@@ -133,7 +133,7 @@ export const account = area(
       id: "accountReauthenticate",
       action: "auth_login",
       http: "POST /v1/account/reauthenticate",
-      summary: "Prove the password again, for acts that ask for a fresh proof",
+      summary: "Re-authenticate with the password, for operations that need a recent sign-in",
       scope: "session",
       effect: "write",
       transaction: "none",

@@ -1,7 +1,7 @@
 import { area, T } from "./dsl.ts"
 import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 
-/** How long one call looks for better plans, in seconds, before it answers with what it has. */
+/** Seconds after which one call stops searching for better plans and replies with what it has. */
 export const OPTIMIZE_SECONDS_MAX = 30
 
 const QUESTION_LENGTH_MAX = 2000
@@ -36,7 +36,7 @@ const Finding = T.Object({
   }),
   description: T.String({ description: "What the check is about" }),
   detail: T.String({ description: "What was found" }),
-  remediation: T.String({ description: "What to do, with the statements where there are any" }),
+  remediation: T.String({ description: "What to do, with SQL statements if there are any" }),
   metadata: described(
     Facts,
     "Values behind `detail`, such as names of tables; the fields depend on the check",
@@ -72,7 +72,7 @@ const Report = T.Object({
       reason: T.String({ description: "Why it was skipped" }),
     }),
     {
-      description: "Checks that did not end in time or are not possible here",
+      description: "Checks that did not finish in time or are not possible here",
     },
   ),
 })
@@ -104,7 +104,9 @@ const IndexSuggestion = T.Object({
     description: "Planner's cost of the statement with the index; null if it was not planned",
   }),
   time_before_ms: Nullable(
-    T.Number({ description: "The best of several runs; null where none was measured" }),
+    T.Number({
+      description: "Milliseconds of the best of several runs without the index; null if it was not measured",
+    }),
   ),
   time_after_ms: Nullable(T.Number(), { description: "The same with the index" }),
   index_statements: T.Array(T.String(), { description: "CREATE INDEX statements to run" }),
@@ -129,7 +131,7 @@ const Optimization = T.Object({
   suggestions: T.Array(T.Union([IndexSuggestion, RewriteSuggestion]), {
     description: "Indexes and rewrites, the most useful first",
   }),
-  examined: T.Integer({ description: "Statements that were looked at" }),
+  examined: T.Integer({ description: "Number of statements that were examined" }),
   skipped: T.Array(
     T.Object({
       query: T.String({ description: "The statement" }),
@@ -140,8 +142,8 @@ const Optimization = T.Object({
   ),
   branch: T.Object(
     {
-      used: T.Boolean({ description: "Whether indexes were built and measured on a throw-away branch" }),
-      reason: Nullable(T.String({ description: "Why not" })),
+      used: T.Boolean({ description: "True if indexes were built and measured on a temporary branch" }),
+      reason: Nullable(T.String({ description: "Why no branch was used; null if one was" })),
     },
     { description: "Whether a temporary branch was used" },
   ),
@@ -166,7 +168,7 @@ const Translation = T.Object({
   explanation: T.String({ description: "What the statement does, in words" }),
   tables: T.Array(T.String(), { description: "Tables that it reads" }),
   read_only: T.Boolean({ description: "Always true: statements that write are not returned" }),
-  valid: T.Boolean({ description: "Whether PostgreSQL accepts the statement for this database" }),
+  valid: T.Boolean({ description: "True if PostgreSQL accepts the statement for this database" }),
   warnings: T.Array(T.String(), { description: "What to check before relying on the result" }),
   confidence: T.Number({
     minimum: 0,
@@ -196,7 +198,7 @@ export const advice = area(
   "advice",
   {
     title: "Database advice",
-    summary: "What is wrong in a database, what would make it faster, and what size it should have",
+    summary: "Anomalies, index and query suggestions, sizing, and questions in plain words",
     project: "required",
     belongs: "project",
   },
@@ -204,9 +206,9 @@ export const advice = area(
     anomalies: {
       id: "detectAnomalies",
       http: "POST /api/v1/anomalies",
-      summary: "Report what is wrong or unusual in a database",
+      summary: "Report problems and unusual behaviour of a database",
       description:
-        "Looks at the catalogs and statistics of the database, and compares the statements of the last `window_hours` " +
+        "Examines the catalogs and statistics of the database, and compares the statements of the last `window_hours` " +
         "with those of the seven days before. A healthy database has no findings.",
       scope: READ,
       effect: "read",
@@ -227,11 +229,11 @@ export const advice = area(
     optimize: {
       id: "optimizeQuery",
       http: "POST /api/v1/optimize",
-      summary: "Propose indexes and rewrites that were shown to help",
+      summary: "Suggest indexes and rewrites that were measured to help",
       description:
-        "Takes the statement given, or those that took most time. Indexes are built on a throw-away branch and the " +
-        "statement is run there with and without; what does not help is not proposed. Statements that write are " +
-        `planned and not run. An answer takes at most ${OPTIMIZE_SECONDS_MAX} seconds.`,
+        "Examines the given statement, or those that took most time. Indexes are built on a temporary branch and the " +
+        "statement is run there with and without them; what does not help is not suggested. Statements that write are " +
+        `planned and not run. The reply takes at most ${OPTIMIZE_SECONDS_MAX} seconds.`,
       scope: READ,
       effect: "read",
       body: T.Object({
@@ -247,7 +249,12 @@ export const advice = area(
           T.Array(T.Unknown(), { maxItems: 1000, description: "Values of $1, $2, … in `sql`" }),
         ),
         limit: T.Optional(
-          T.Integer({ minimum: 1, maximum: 20, default: 5, description: "Statements to look at" }),
+          T.Integer({
+            minimum: 1,
+            maximum: 20,
+            default: 5,
+            description: "Largest number of statements to examine",
+          }),
         ),
       }),
       aliases: { query: "sql", parameters: "params" },
@@ -258,7 +265,7 @@ export const advice = area(
     scaling: {
       id: "getScalingSuggestions",
       http: "GET /api/v1/scaling",
-      summary: "Propose another size, tier or setting where use calls for one",
+      summary: "Suggest another size, tier or setting where the usage calls for it",
       scope: READ,
       effect: "read",
       query: T.Object({ database_id: T.Optional(Id), branch_id: T.Optional(Id) }),
@@ -271,7 +278,7 @@ export const advice = area(
       summary: "Turn a question into a SELECT",
       description:
         "The statement is checked against the database before it is returned, and never writes. With `execute` it is " +
-        "also run, read-only, and at most 100 rows come back. Without a language model, a question is refused when its " +
+        "also run, read-only, and at most 100 rows are returned. Without a language model, a question is rejected when its " +
         "statement would leave out one of its words, when tables can be joined in more than one way, or when it takes " +
         "longer than 200 ms. `confidence` is the share of such answers that were right on a published set of questions.",
       scope: READ,

@@ -16,7 +16,7 @@ export const Approval = T.Object({
   detail: Nullable(
     T.String({
       description:
-        "What of the request makes it high-risk, where its operation alone does not: the statements",
+        "What makes the request high-risk where its operation alone does not, such as SQL statements; null otherwise",
     }),
   ),
   risk: T.Literal("high", { description: "Always `high`" }),
@@ -90,7 +90,7 @@ export const approvals = area(
     approve: {
       id: "approveApproval",
       http: "POST /v1/approvals/{id}/approve",
-      summary: "Say yes; the server then runs the stored request once",
+      summary: "Approve a request; the server then runs it once",
       scope: "session",
       effect: "write",
       transaction: "none",
@@ -104,7 +104,7 @@ export const approvals = area(
     reject: {
       id: "rejectApproval",
       http: "POST /v1/approvals/{id}/reject",
-      summary: "Say no; the request never runs",
+      summary: "Reject a request; it never runs",
       scope: "session",
       effect: "write",
       beyond: true,
@@ -116,7 +116,7 @@ export const approvals = area(
     cancel: {
       id: "cancelApproval",
       http: "POST /v1/approvals/{id}/cancel",
-      summary: "Withdraw a request; by the key that made it",
+      summary: "Withdraw a request; for the key that sent it",
       scope: "any",
       effect: "write",
       beyond: true,

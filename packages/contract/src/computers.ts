@@ -40,7 +40,7 @@ const NOT_USABLE = [
 /** What does not look like one has refusals of its own. */
 const SshKeys = T.Array(T.String({ maxLength: 16_384 }), {
   maxItems: 1024,
-  description: "Lines as in authorized_keys, without options; at most 32",
+  description: "Public keys, as lines of authorized_keys without options; at most 32",
 })
 const ComputerName = T.String({
   minLength: 1,
@@ -70,24 +70,26 @@ const Computer = T.Object({
   ssh_host: Nullable(
     T.String({
       description:
-        "With `ssh_port`: `ssh -p <ssh_port> <name>@<ssh_host>`, or `root+<name>`; null where ssh is off",
+        "Host name of ssh: `ssh -p <ssh_port> <name>@<ssh_host>`, or `root+<name>`; null where ssh is off",
     }),
   ),
   ssh_port: Nullable(T.Integer(), { description: "TCP port of ssh; null where ssh is off" }),
   ssh_host_key: Nullable(
     T.String({
       description:
-        "The public key by which the ssh port is known, as in known_hosts after `[ssh_host]:ssh_port`; the same for all " +
-        "computers of an installation",
+        "Public host key of ssh, as in known_hosts after `[ssh_host]:ssh_port`; the same for all " +
+        "computers of an installation; null where ssh is off",
     }),
   ),
   ssh_host_fingerprint: Nullable(
-    T.String({ description: "Of that key: what ssh shows when it asks whether the host is the right one" }),
+    T.String({
+      description: "Fingerprint of that key, as ssh shows it on the first connection; null where ssh is off",
+    }),
   ),
   isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"], {
     description: "How it is isolated from its host",
   }),
-  auto_stop_seconds: T.Integer({ description: "0: never" }),
+  auto_stop_seconds: T.Integer({ description: "Seconds of inactivity after which it is stopped; 0: never" }),
   last_activity_at: Nullable(Time, {
     description: "RFC 3339 time in UTC of the last command or file; null before the first",
   }),
@@ -114,7 +116,7 @@ const createFields = {
     T.Integer({
       minimum: 0,
       maximum: 365 * 86_400,
-      description: "Stops it so long after the last command or file; 0, the default, never does",
+      description: "Seconds after the last command or file after which it is stopped; 0, the default: never",
     }),
   ),
   isolation: T.Optional(Isolation),
@@ -137,7 +139,7 @@ export const computers = area(
   "computers",
   {
     title: "Computers",
-    summary: "Linux machines that keep their disk and address",
+    summary: "Linux machines with a persistent disk and ssh",
     project: "optional",
     belongs: "project",
     envelope: "bare",
@@ -162,9 +164,9 @@ export const computers = area(
       http: "POST /v1/computers",
       summary: "Create a computer",
       description:
-        "It is `CREATING` until it runs; calls that use it wait for that. `isolation` names the weakest that will do: " +
-        "weaker is refused. It stays on the image that `image` stood for when it first started, by `image_digest`; one that " +
-        "cannot be pulled makes it `ERROR`, and `status_reason` tells why.",
+        "It is `CREATING` until it runs; calls that use it wait for that. `isolation` is the weakest that is accepted: " +
+        "weaker fails. The image is resolved at the first start and fixed as `image_digest`; one that " +
+        "cannot be pulled makes it `ERROR`, and `status_reason` says why.",
       scope: "computers:write",
       effect: "write",
       body: T.Object({ name: ComputerName, ...createFields }),
@@ -197,7 +199,7 @@ export const computers = area(
     exec: {
       id: "computerExec",
       http: "POST /v1/computers/{id}/exec",
-      summary: "Run a command and wait for its end",
+      summary: "Run a command and wait until it ends",
       description: COMMAND_DESCRIPTION,
       scope: "computers:exec",
       effect: "write",
@@ -223,7 +225,7 @@ export const computers = area(
       id: "computerReadFile",
       http: "GET /v1/computers/{id}/files",
       summary: "Read a file, base64-encoded",
-      description: "Of at most 16 MiB; larger ones are taken apart with commands.",
+      description: "At most 16 MiB; split larger files with commands.",
       scope: "computers:exec",
       effect: "read",
       params: One,
@@ -233,8 +235,8 @@ export const computers = area(
           path: T.String({ description: "Path of the file" }),
           content: T.String({ description: "What the file contains, in base64" }),
           encoding: OneOf(["base64"], { description: "Always `base64`" }),
-          size: T.Integer({ description: "Bytes" }),
-          mode: T.String({ description: "As in `0644`" }),
+          size: T.Integer({ description: "Size in bytes" }),
+          mode: T.String({ description: "Permissions in octal, as `0644`" }),
           modified_at: described(Time, "RFC 3339 time in UTC of the last change"),
         }),
       },
@@ -244,7 +246,7 @@ export const computers = area(
       id: "computerWriteFiles",
       http: "PUT /v1/computers/{id}/files",
       summary: "Write files",
-      description: "1 to 64, one after the other; each is whole or as before. Paths are absolute.",
+      description: "1 to 64 files, in order; each is replaced atomically. Paths are absolute.",
       scope: "computers:exec",
       effect: "write",
       idempotent: "naturally",
@@ -261,8 +263,8 @@ export const computers = area(
       http: "PUT /v1/computers/{id}/ssh-keys",
       summary: "Replace the ssh keys of a computer",
       description:
-        "The whole list each time. A running machine has them at once, in the authorized_keys of its user and of root; " +
-        "a stopped one gets them at its next start.",
+        "Replaces the whole list. A running computer has them at once, in the authorized_keys of its user and of root; " +
+        "a stopped one at its next start.",
       scope: "computers:write",
       effect: "write",
       idempotent: "naturally",
@@ -285,7 +287,7 @@ export const computers = area(
     start: {
       id: "computerStart",
       http: "POST /v1/computers/{id}/start",
-      summary: "Start a computer, with the disk that it had",
+      summary: "Start a stopped computer",
       scope: "computers:write",
       effect: "write",
       transaction: "none",
@@ -297,7 +299,7 @@ export const computers = area(
     stop: {
       id: "computerStop",
       http: "POST /v1/computers/{id}/stop",
-      summary: "Stop a computer; its disk stays",
+      summary: "Stop a computer; its disk is kept",
       scope: "computers:write",
       effect: "write",
       transaction: "none",
@@ -310,7 +312,7 @@ export const computers = area(
       beyond: true,
       id: "computerMetrics",
       http: "GET /v1/computers/{id}/metrics",
-      summary: "Tell what a running computer uses",
+      summary: "Show the resource usage of a running computer",
       scope: "computers:read",
       effect: "read",
       params: One,
@@ -320,8 +322,8 @@ export const computers = area(
     getOrCreate: {
       id: "computerGetOrCreateByName",
       http: "PUT /v1/computers/by-name/{name}",
-      summary: "Give the computer of this name, and make it if there is none",
-      description: "One that exists stays as it is, whatever else the request asks for.",
+      summary: "Get the computer of this name, and create it if there is none",
+      description: "An existing computer is returned unchanged, whatever the other fields are.",
       scope: "computers:write",
       effect: "write",
       idempotent: "naturally",

@@ -38,15 +38,21 @@ export const CronTarget = T.Union([
   T.Object(
     {
       type: T.Literal("http", { description: "Send an HTTP request" }),
-      url: T.String({ minLength: 1, maxLength: 2048, description: "Must lead to a public address" }),
+      url: T.String({
+        minLength: 1,
+        maxLength: 2048,
+        description: "Address of the request; it must resolve to a public address",
+      }),
       method: T.Optional(OneOf(methods, { description: "Method of the request; `POST` when left out" })),
       headers: T.Optional(
         Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 8192 }), {
           description:
-            "Kept encrypted. Values of headers that look like credentials are shown as `***`, and `***` keeps them",
+            "Headers of the request, encrypted at rest. Replies show credentials as `***`; sending `***` keeps the stored value",
         }),
       ),
-      body: T.Optional(T.Unknown({ description: "A string is sent as it is, anything else as JSON" })),
+      body: T.Optional(
+        T.Unknown({ description: "Body of the request; a string is sent unchanged, anything else as JSON" }),
+      ),
     },
     closed,
   ),
@@ -78,7 +84,7 @@ export const CronTarget = T.Union([
       database_id: T.Optional(
         Nullable(Id, { description: "Database; the project's default when left out or null" }),
       ),
-      statement: T.String({ minLength: 1, maxLength: 32_768, description: "One statement" }),
+      statement: T.String({ minLength: 1, maxLength: 32_768, description: "SQL statement" }),
     },
     closed,
   ),
@@ -112,12 +118,12 @@ export const CronExpression = T.String({
   maxLength: 200,
   description:
     "Minute, hour, day of the month, month, day of the week; a sixth field in front for the second. `L`, `W`, `#` and " +
-    "`@daily` names are known, and so is `CRON_TZ=Europe/Berlin ` in front.",
+    "names such as `@daily` work, and so does `CRON_TZ=Europe/Berlin ` in front.",
 })
 export const Timezone = T.String({
   minLength: 1,
   maxLength: 64,
-  description: "A name of the IANA database. UTC when left out",
+  description: "IANA time zone; UTC when left out",
 })
 
 export const cronFields = {
@@ -126,13 +132,13 @@ export const cronFields = {
   interval_seconds: T.Optional(
     T.Integer({ minimum: 1, maximum: 366 * 86_400, description: "Seconds between runs, in place of `cron`" }),
   ),
-  run_at: T.Optional(T.String({ format: "date-time", description: "Once, at this time" })),
+  run_at: T.Optional(T.String({ format: "date-time", description: "RFC 3339 time of the only run" })),
   timezone: T.Optional(Timezone),
   target: T.Optional(described(CronTarget, "What a run does")),
   function_name: T.Optional(
-    T.String({ minLength: 1, maxLength: 128, description: "Short for a target of the type `function`" }),
+    T.String({ minLength: 1, maxLength: 128, description: "Short form of a target of type `function`" }),
   ),
-  enabled: T.Optional(T.Boolean({ description: "true when left out; false pauses the schedule" })),
+  enabled: T.Optional(T.Boolean({ description: "False pauses the schedule; true when left out" })),
   overlap_policy: T.Optional(
     OneOf(cronOverlapPolicies, {
       description: "What to do when a run is due while another is unfinished; `skip` when left out",
@@ -163,8 +169,14 @@ export const cronFields = {
         "How long one attempt may take: 30 when left out; a function takes as long as its own limit, and never longer",
     }),
   ),
-  max_retries: T.Optional(T.Integer({ minimum: 0, maximum: 20, description: "After the first attempt" })),
-  pause_on_failure: T.Optional(T.Boolean({ description: "Pause once an execution has failed for good" })),
+  max_retries: T.Optional(
+    T.Integer({ minimum: 0, maximum: 20, description: "Attempts after the first; 3 when left out" }),
+  ),
+  pause_on_failure: T.Optional(
+    T.Boolean({
+      description: "Pause the schedule once an execution has failed for good; false when left out",
+    }),
+  ),
   start_at: T.Optional(
     Nullable(Time, { description: "RFC 3339 time before which it does not run; null or left out: none" }),
   ),
@@ -186,7 +198,7 @@ const scheduleFields = {
   run_at: Nullable(Time, { description: "RFC 3339 time in UTC of the only run; null for other kinds" }),
   timezone: T.String({ description: "IANA time zone in which the expression is read" }),
   target: T.Record(T.String(), T.Unknown(), {
-    description: "As it was given; credentials in headers are `***`",
+    description: "Target as given; credentials in headers are shown as `***`",
   }),
   enabled: T.Boolean({ description: "False while it is paused" }),
   status: OneOf(["active", "paused", "completed"], { description: "`completed`: it will not run again" }),
@@ -204,7 +216,9 @@ const scheduleFields = {
   }),
   end_at: Nullable(Time, { description: "RFC 3339 time in UTC after which it does not run; null for none" }),
   next_run_at: Nullable(Time, { description: "RFC 3339 time in UTC of the next run; null if there is none" }),
-  next_runs: T.Array(Time, { description: "The next five at most; none while it is paused" }),
+  next_runs: T.Array(Time, {
+    description: "RFC 3339 times in UTC of the next runs, at most five; empty while it is paused",
+  }),
   last_run_at: Nullable(Time, { description: "RFC 3339 time in UTC of the last run; null before the first" }),
   last_status: Nullable(OneOf(cronExecutionStatuses), {
     description: "Status of the last execution; null before the first",
@@ -220,7 +234,8 @@ export const NewSchedule = T.Object({
   ...scheduleFields,
   signing_secret: T.Optional(
     T.String({
-      description: "Requests of an http target are signed with it as Standard Webhooks says. Shown this once",
+      description:
+        "Secret that signs requests of http targets, as Standard Webhooks defines. Shown only in this reply",
     }),
   ),
 })
@@ -233,19 +248,27 @@ export const Execution = T.Object({
   status: OneOf(cronExecutionStatuses, {
     description: "`missed`: too late for the catch-up policy; `skipped`: `skip_reason` says why",
   }),
-  attempt: T.Integer({ description: "0 before the first" }),
-  started_at: Nullable(T.String({ format: "date-time", description: "Of the last attempt" })),
+  attempt: T.Integer({ description: "Number of the last attempt, from 1; 0 before the first" }),
+  started_at: Nullable(
+    T.String({
+      format: "date-time",
+      description: "RFC 3339 time in UTC of the last attempt; null before the first",
+    }),
+  ),
   finished_at: Nullable(Time, { description: "RFC 3339 time in UTC; null until it has finished" }),
-  duration_ms: Nullable(T.Integer({ description: "Of the last attempt" })),
+  duration_ms: Nullable(
+    T.Integer({ description: "Milliseconds that the last attempt took; null before its end" }),
+  ),
   lag_ms: Nullable(
     T.Integer({
-      description: "From the time it was due, jitter included, to the start of the first attempt",
+      description:
+        "Milliseconds from the due time, jitter included, to the start of the first attempt; null before it",
     }),
   ),
   status_code: Nullable(T.Integer(), {
     description: "HTTP status of the last response; null where there was none",
   }),
-  response_body: Nullable(T.String({ description: "The first 4 KiB" })),
+  response_body: Nullable(T.String({ description: "First 4 KiB of the last response; null for none" })),
   error: Nullable(T.String(), { description: "Why the last attempt failed; null if it did not" }),
   skip_reason: Nullable(OneOf(["overlap", "outside_catchup_window"]), {
     description: "Why it was skipped or missed; null if it was not",

@@ -40,21 +40,26 @@ const WRITE_FAULTS = [
 ] as const
 
 const TIMES =
-  "Exactly one of `cron`, `interval_seconds` and `run_at` says when. A time that a change of the clock leaves out runs " +
-  "once when the gap ends; one that comes twice runs at the first; patterns with `*` or steps follow real time."
+  "Exactly one of `cron`, `interval_seconds` and `run_at` is required. A time that a clock change skips runs " +
+  "once when the gap ends; one that occurs twice runs the first time; patterns with `*` or steps follow elapsed time."
 const OVERLAP =
-  "`overlap_policy` says what happens to a run that is due while another is unfinished: `skip` (the default) leaves it " +
-  "out, `buffer_one` lets one wait, `buffer_all` lets all wait, `allow_all` runs them together, `cancel_other` ends the " +
+  "`overlap_policy` says what happens to a run that is due while another is unfinished: `skip` (the default) drops " +
+  "it, `buffer_one` queues one, `buffer_all` queues all, `allow_all` runs them together, `cancel_other` cancels the " +
   "other."
 const CATCH_UP =
   "`catchup_policy` says what happens to runs that are more than ten seconds late: `latest` (the default) runs the last " +
-  "of them, `all` each, `none` none; those later than `catchup_window_seconds` (3600) are missed."
+  "of them, `all` each, `none` none; those later than `catchup_window_seconds` (3600 by default) are missed."
 
 const WHEN = ["cron", "interval_seconds", "run_at"] as const
 
 export const cron = area(
   "cron",
-  { title: "Cron", summary: "Work at set times", project: "optional", belongs: "project" },
+  {
+    title: "Cron",
+    summary: "Schedules that send requests, run SQL, invoke functions and more at set times",
+    project: "optional",
+    belongs: "project",
+  },
   {
     list: {
       id: "listCronSchedules",
@@ -70,7 +75,7 @@ export const cron = area(
       http: "POST /v1/cron/schedules",
       summary: "Create a schedule",
       description:
-        `${TIMES} ${OVERLAP} ${CATCH_UP} A key needs the scope of what the target does: \`database:query\` for sql, ` +
+        `${TIMES} ${OVERLAP} ${CATCH_UP} A key also needs the scope of the target: \`database:query\` for sql, ` +
         "`events:publish` for topic, `email:send` for email, `functions:invoke` for function.",
       scope: "cron:write",
       effect: "write",
@@ -105,8 +110,8 @@ export const cron = area(
       http: "PUT /v1/cron/schedules/{id}",
       summary: "Change a schedule",
       description:
-        "What is left out stays. `enabled: false` pauses it: what waits still runs, and what would have been due " +
-        "meanwhile is not made up for.",
+        "Fields that are left out do not change. `enabled: false` pauses it: queued executions still run, and runs that would have been due " +
+        "meanwhile are not caught up on.",
       scope: "cron:write",
       effect: "write",
       risk: "by-input",
@@ -121,7 +126,7 @@ export const cron = area(
     delete: {
       id: "deleteCronSchedule",
       http: "DELETE /v1/cron/schedules/{id}",
-      summary: "Delete a schedule with its history, and cancel what waits or runs",
+      summary: "Delete a schedule and its history; queued and running executions are cancelled",
       scope: "cron:write",
       effect: "destroy",
       params: One,
@@ -132,7 +137,7 @@ export const cron = area(
       id: "listCronExecutions",
       http: "GET /v1/cron/schedules/{id}/executions",
       summary: "List the executions of a schedule, newest first",
-      description: "The newest 1,000 are kept, for 30 days.",
+      description: "The newest 1,000 are stored, for 30 days.",
       scope: "cron:read",
       effect: "read",
       params: One,
@@ -158,7 +163,7 @@ export const cron = area(
       beyond: true,
       id: "cancelCronExecution",
       http: "POST /v1/cron/schedules/{id}/executions/{execution_id}/cancel",
-      summary: "Cancel an execution that waits or runs",
+      summary: "Cancel a queued or running execution",
       scope: "cron:write",
       effect: "write",
       params: OneExecution,
@@ -170,8 +175,8 @@ export const cron = area(
       http: "POST /v1/cron/schedules/{id}/trigger",
       summary: "Run a schedule at once, outside its times",
       description:
-        "Also while it is paused, and beside a run that is unfinished. The reply does not wait for the end; read the " +
-        "execution for how it went.",
+        "Works while it is paused, and beside an unfinished run. The reply does not wait for the end; read the " +
+        "execution for its result.",
       scope: "cron:write",
       effect: "write",
       params: One,
@@ -182,7 +187,7 @@ export const cron = area(
       beyond: true,
       id: "previewCron",
       http: "POST /v1/cron/preview",
-      summary: "Tell when a cron expression would run",
+      summary: "Show when a cron expression would run",
       scope: "cron:read",
       effect: "read",
       body: T.Object({

@@ -30,9 +30,9 @@ export const branchOperations = {
   createBranch: {
     id: "createDatabaseBranch",
     http: "POST /v1/databases/{id}/branches",
-    summary: "Make a branch: a database of its own with the data of another branch",
+    summary: "Create a branch: a database of its own with the data of another branch",
     description:
-      "`owner` gets a password of its own. Roles that you made keep their rights, and lose their passwords unless " +
+      "`owner` gets a new password. Roles that you created keep their rights, and lose their passwords unless " +
       "`keep_passwords` is true.",
     scope: "database:branch",
     effect: "write",
@@ -58,7 +58,7 @@ export const branchOperations = {
           }),
         ),
         protected: T.Optional(
-          T.Boolean({ description: "Whether it is kept from being deleted, reset and restored" }),
+          T.Boolean({ description: "Protect it from deletion, reset and restore; false when left out" }),
         ),
         keep_passwords: T.Optional(KeepPasswords),
       },
@@ -98,7 +98,7 @@ export const branchOperations = {
       {
         name: T.Optional(BranchName),
         protected: T.Optional(
-          T.Boolean({ description: "Whether it is kept from being deleted, reset and restored" }),
+          T.Boolean({ description: "Protect it from deletion, reset and restore; false when left out" }),
         ),
         expires_at: T.Optional(
           Nullable(Time, {
@@ -132,10 +132,10 @@ export const branchOperations = {
   restoreBranch: {
     id: "restoreDatabaseBranch",
     http: "POST /v1/databases/{id}/branches/{branch_id}/restore",
-    summary: "Give a branch the state of another, or of itself, at a point",
+    summary: "Restore a branch to the state of another branch, or to an earlier state of its own",
     description:
-      "The connection string stays, and roles keep the passwords that they have in the branch. What the branch held " +
-      "is kept under `preserve_under_name`, and must be when the source is the branch itself.",
+      "The connection string and the passwords of the branch do not change. The state before " +
+      "is stored as a branch named `preserve_under_name`, which is required when the source is the branch itself.",
     scope: "database:branch",
     effect: "destroy",
     transaction: "none",
@@ -156,8 +156,8 @@ export const branchOperations = {
   resetBranch: {
     id: "resetDatabaseBranch",
     http: "POST /v1/databases/{id}/branches/{branch_id}/reset",
-    summary: "Give a branch the newest state of its parent",
-    description: "The connection string stays, and roles keep the passwords that they have in the branch.",
+    summary: "Reset a branch to the newest state of its parent",
+    description: "The connection string and the passwords of the branch do not change.",
     scope: "database:branch",
     effect: "destroy",
     transaction: "none",

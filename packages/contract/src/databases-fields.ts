@@ -7,13 +7,13 @@ export const ISOLATION_TIERS = ["shared", "isolated", "dedicated"] as const
 
 export const ChosenTier = T.String({
   enum: [...ISOLATION_TIERS],
-  description: "`isolated` when left out",
+  description: "Isolation tier: what the database shares with others; `isolated` when left out",
   [FIELD_FAULT]: "invalid_isolation_tier",
 })
 
 export const ChosenVersion = T.Integer({
   enum: [...PG_VERSIONS],
-  description: "16 when left out; fixed from then on",
+  description: "Major version of PostgreSQL; 16 when left out; it cannot be changed",
   [FIELD_FAULT]: "unsupported_pg_version",
 })
 export const SUSPEND_TIMEOUT_SECONDS_DEFAULT = 300
@@ -22,7 +22,7 @@ export const HISTORY_RETENTION_SECONDS_DEFAULT = 86_400
 const NAME = "^[a-z][a-z0-9_-]{0,62}$"
 export const DatabaseName = T.String({
   pattern: NAME,
-  description: "Lowercase letters, digits, `-` and `_`, beginning with a letter; at most 63",
+  description: "Lower-case letters, digits, `-` and `_`, beginning with a letter; at most 63 characters",
 })
 export const BranchName = T.String({
   minLength: 1,
@@ -40,19 +40,19 @@ export const Lsn = T.String({
 export const SuspendTimeout = T.Integer({
   minimum: 0,
   maximum: 604_800,
-  description: "Idle seconds after which the database sleeps; 0: never",
+  description: "Idle seconds after which the database is suspended; 300 by default; 0: never",
 })
 export const HistoryRetention = T.Integer({
   minimum: 0,
   maximum: 30 * 86_400,
-  description: "How far back the database can be restored to any second",
+  description: "Seconds of history that are stored, for restoring to any point in them; 86400 by default",
 })
 
 export const KeepPasswords = T.Boolean({
   default: false,
   description:
-    "Whether roles that you made yourself can log in to the copy with the passwords that they have in the source; " +
-    "without it they keep their rights and have no password. `owner` gets a new password always",
+    "Whether roles that you created can log in to the copy with their passwords of the source; " +
+    "otherwise they keep their rights and have no password. `owner` always gets a new password",
 })
 
 const Connection = T.Object({
@@ -66,8 +66,8 @@ const Connection = T.Object({
   pooled_uri: Nullable(
     T.String({
       description:
-        "Without the password. By it up to 1,000 clients share few server connections, each for the length of a " +
-        "transaction. Null where databases run in an engine that has no pooler here",
+        "Connection string of the pooler, without the password: up to 1,000 clients share few server connections, each for one " +
+        "transaction. Null where the engine has no pooler",
     }),
   ),
 })
@@ -84,7 +84,7 @@ const databaseFields = {
   parent_id: Nullable(Id, { description: "Database that this one was restored from; null for none" }),
   default_branch_id: described(Id, "Branch that requests use when they name none"),
   is_default: T.Boolean({
-    description: "The database that requests of its project mean when they name none",
+    description: "True for the database that requests of the project use when they name none",
   }),
   suspend_timeout_seconds: T.Integer({
     description: "Idle seconds after which the server is suspended; 0: never",
@@ -105,9 +105,12 @@ const databaseFields = {
       project_limit_bytes: Nullable(T.Integer(), {
         description: "Limit of the plan for all databases of the project; null for none",
       }),
-      history_bytes: T.Integer({ description: "What earlier states of all branches take" }),
+      history_bytes: T.Integer({ description: "Space of the history of all branches" }),
       history_limit_bytes: Nullable(
-        T.Integer({ description: "Past it the oldest history is dropped, and `recovery-window` says so" }),
+        T.Integer({
+          description:
+            "Beyond it the oldest history is deleted, as `recovery-window` shows; null for no limit",
+        }),
       ),
     },
     {
@@ -130,14 +133,14 @@ const databaseFields = {
 
 export const Database = T.Object(databaseFields)
 
-export const Password = T.String({ description: "Shown this once" })
+export const Password = T.String({ description: "Shown only in this reply" })
 export const ConnectionUri = T.String({
   description:
-    "With the password when that is shown, else without. It has no `sslmode` where TLS is not required",
+    "Connection string, with the password if that is shown. Without `sslmode` where TLS is not required",
 })
 
 export const PooledConnectionUri = T.String({
-  description: "As `connection_uri`, of the pooler. Absent where there is none",
+  description: "The same through the pooler; absent where there is none",
 })
 
 export const NewDatabase = T.Object({
@@ -149,15 +152,15 @@ export const NewDatabase = T.Object({
 
 export const Provisioned = T.Object({
   database: described(Database, "The default database"),
-  // Absent where an answer is given again, because it holds the password.
+  // Absent in replayed replies, because it contains the password.
   connection_uri: T.Optional(ConnectionUri),
   pooled_connection_uri: T.Optional(PooledConnectionUri),
-  password: T.Optional(T.String({ description: "Only in the reply that made the database" })),
+  password: T.Optional(T.String({ description: "Only in the reply that created the database" })),
   created: T.Boolean({ description: "True if this request created it" }),
 })
 
 export const Credentials = T.Object({
-  // Absent where an answer is given again, because it holds the password.
+  // Absent in replayed replies, because it contains the password.
   connection_uri: T.Optional(ConnectionUri),
   pooled_connection_uri: T.Optional(PooledConnectionUri),
   connection: described(Connection, "How to connect"),

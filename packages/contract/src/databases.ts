@@ -25,7 +25,7 @@ export const databases = area(
   {
     title: "Databases",
     summary:
-      "PostgreSQL 16, 17 and 18: one server a database, asleep when idle, branched and restored at will",
+      "PostgreSQL 16, 17 and 18: one server per database, suspended when idle, with branches and point-in-time restore",
     project: "required",
     belongs: "project",
   },
@@ -47,7 +47,7 @@ export const databases = area(
       http: "POST /v1/databases",
       summary: "Create a database",
       description:
-        "Answers when the database takes SQL. The password is shown this once; `reset-password` makes another.",
+        "The reply is sent when the database accepts SQL. The password is shown only in this reply; `reset-password` sets another.",
       scope: "database:manage",
       effect: "write",
       transaction: "none",
@@ -67,10 +67,10 @@ export const databases = area(
     provision: {
       id: "provisionDatabase",
       http: "POST /v1/databases/provision",
-      summary: "Get the project's default database, made when it is not there yet",
+      summary: "Get the default database of the project, and create it if there is none",
       description:
-        "SQL that names no database makes it too, but for one case: while a deleted default database can still be " +
-        "restored, SQL is refused with 404, and only this operation makes another.",
+        "SQL that names no database creates it too, with one exception: while a deleted default database can still be " +
+        "restored, SQL fails with 404, and only this operation creates another.",
       scope: "database:manage",
       effect: "write",
       transaction: "none",
@@ -86,7 +86,7 @@ export const databases = area(
       http: "GET /v1/databases/certificate-authority",
       summary: "Get the certificate authority that clients of the PostgreSQL port trust",
       description:
-        "Save it as a file and connect with `sslmode=verify-full&sslrootcert=<file>`. Certificates are renewed under the " +
+        "Save it as a file and connect with `sslmode=verify-full&sslrootcert=<file>`. Renewed certificates have the " +
         "same authority.",
       scope: READ,
       effect: "read",
@@ -96,7 +96,7 @@ export const databases = area(
           certificate: Nullable(
             T.String({
               description:
-                "PEM; null where the operator's certificate is of an authority that clients trust already",
+                "PEM; null if the operator configured a certificate of an authority that clients trust anyway",
             }),
           ),
         }),
@@ -115,7 +115,7 @@ export const databases = area(
     update: {
       id: "updateDatabase",
       http: "PATCH /v1/databases/{id}",
-      summary: "Change a database's name, sleep and history",
+      summary: "Change the name, suspension and history of a database",
       scope: "database:manage",
       effect: "write",
       beyond: true,
@@ -146,9 +146,9 @@ export const databases = area(
     restore: {
       id: "restoreDatabase",
       http: "POST /v1/databases/{id}/restore",
-      summary: "Bring a deleted database back",
+      summary: "Restore a deleted database",
       description:
-        "As it was, passwords included. A default database is the default again, unless its project has another by now.",
+        "With its data and passwords. A default database is the default again unless the project has another by now.",
       scope: "database:manage",
       effect: "write",
       idempotent: "naturally",
@@ -159,10 +159,10 @@ export const databases = area(
     wake: {
       id: "wakeDatabase",
       http: "POST /v1/databases/{id}/wake",
-      summary: "Start a sleeping database ahead of its first query",
+      summary: "Resume a suspended database ahead of its first query",
       description:
-        "Queries wake a sleeping database by themselves, those of a read-only key too. This starts its server before there " +
-        "is one, which is more than reading: a read-only key may not.",
+        "Queries resume a suspended database by themselves, also those of a read-only key. This starts its server before " +
+        "there is a query, which a read-only key may not.",
       scope: READ,
       effect: "write",
       audit: "rollup",
@@ -176,7 +176,7 @@ export const databases = area(
     suspend: {
       id: "suspendDatabase",
       http: "POST /v1/databases/{id}/suspend",
-      summary: "Put a database to sleep now; ends its connections",
+      summary: "Suspend a database now; its connections end",
       scope: "database:manage",
       effect: "write",
       transaction: "none",
@@ -190,7 +190,7 @@ export const databases = area(
     resetPassword: {
       id: "resetDatabasePassword",
       http: "POST /v1/databases/{id}/reset-password",
-      summary: "Give the database's owner another password",
+      summary: "Set a new password for the role that owns the database",
       scope: "database:manage",
       effect: "write",
       transaction: "none",
@@ -204,7 +204,7 @@ export const databases = area(
     recoveryWindow: {
       id: "getDatabaseRecoveryWindow",
       http: "GET /v1/databases/{id}/recovery-window",
-      summary: "Between which times the database can be restored",
+      summary: "Show the times between which the database can be restored",
       scope: READ,
       effect: "read",
       beyond: true,
@@ -236,8 +236,8 @@ export const databases = area(
       http: "POST /v1/databases/{id}/pitr",
       summary: "Restore a database to any second of its recovery window",
       description:
-        "`new` makes another database of that state; `in_place` gives the database itself that state, keeps what it " +
-        "was as a branch, and leaves every role the password that it has now. Version and tier stay.",
+        "`new` creates another database with that state; `in_place` returns the database itself to that state, stores the " +
+        "present state as a branch, and keeps the present passwords. Version and tier do not change.",
       scope: "database:manage",
       effect: "destroy",
       transaction: "none",

@@ -28,11 +28,11 @@ const DeliveryError = T.Object({
   message: T.String({ description: "Details of the failure" }),
 })
 
-const StatusCode = Nullable(T.Integer({ description: "null when there was no answer" }))
+const StatusCode = Nullable(T.Integer({ description: "HTTP status of the response; null if there was none" }))
 
 const Attempt = T.Object({
   id: Id,
-  attempt: T.Integer({ description: "1 for the first" }),
+  attempt: T.Integer({ description: "Number of the attempt, from 1" }),
   trigger: OneOf(["scheduled", "manual", "test", "replay"], { description: "Why the attempt was made" }),
   started_at: Time,
   status_code: StatusCode,
@@ -41,13 +41,13 @@ const Attempt = T.Object({
   remote_ip: Nullable(T.String(), {
     description: "IP address that it was sent to; null where no connection was made",
   }),
-  response_body: Nullable(T.String({ description: "Its first 4 KiB" })),
+  response_body: Nullable(T.String({ description: "First 4 KiB of the response; null if there was none" })),
   error: Nullable(DeliveryError, { description: "Why it failed; null if it succeeded" }),
 })
 
 export const deliveryFields = {
   id: Id,
-  event_id: T.String({ description: "The `webhook-id` of all its attempts" }),
+  event_id: T.String({ description: "Id of the event, sent as `webhook-id` with all attempts" }),
   event_type: T.String({ description: "Type of the event" }),
   status: DeliveryStatus,
   attempt_count: T.Integer({ description: "Attempts so far" }),
@@ -59,9 +59,13 @@ export const deliveryFields = {
   completed_at: Nullable(Time, {
     description: "RFC 3339 time in UTC when it was delivered or given up; null before",
   }),
-  status_code: Nullable(T.Integer({ description: "Of the last attempt" })),
-  response_time_ms: Nullable(T.Integer({ description: "Of the last attempt" })),
-  attempts: T.Array(Attempt, { description: "In the order in which they were made" }),
+  status_code: Nullable(
+    T.Integer({ description: "HTTP status of the last response; null if there was none" }),
+  ),
+  response_time_ms: Nullable(
+    T.Integer({ description: "Milliseconds of the last attempt; null before the first" }),
+  ),
+  attempts: T.Array(Attempt, { description: "Attempts, in order" }),
 }
 
 export const DeliveryFailure = Nullable(DeliveryError, { description: "Why it failed; null if it succeeded" })
@@ -70,8 +74,12 @@ export const deliveryQuery = {
   ...pageQuery,
   status: T.Optional(described(DeliveryStatus, "Only deliveries with this status")),
   event_type: T.Optional(T.String({ minLength: 1, maxLength: 256, description: "Only events of this type" })),
-  since: T.Optional(T.String({ format: "date-time", description: "Made at or after this time" })),
-  until: T.Optional(T.String({ format: "date-time", description: "Made before this time" })),
+  since: T.Optional(
+    T.String({ format: "date-time", description: "Only deliveries created at or after this RFC 3339 time" }),
+  ),
+  until: T.Optional(
+    T.String({ format: "date-time", description: "Only deliveries created before this RFC 3339 time" }),
+  ),
 }
 
 export const replayBody = {

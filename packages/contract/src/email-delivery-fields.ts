@@ -1,4 +1,4 @@
-/** Sending domains, settings, events and figures of email, as replies show them. */
+/** Sending domains, settings, events and statistics of email, as replies show them. */
 import { T, type TSchema } from "./dsl.ts"
 import { described, Email, Id, Nullable, OneOf, Time } from "./types.ts"
 
@@ -28,16 +28,18 @@ export type DnsRecordName = (typeof dnsRecordNames)[number]
 const DomainRecord = T.Object({
   record: OneOf(dnsRecordNames, { description: "What the record is for" }),
   type: OneOf(["TXT", "MX", "CNAME"], { description: "Type of the DNS record" }),
-  name: T.String({ description: "The whole name, without a final dot" }),
-  value: T.String({ description: "A TXT of more than 255 characters is entered as several strings" }),
+  name: T.String({ description: "Full name of the record, without a final dot" }),
+  value: T.String({
+    description: "Value of the record; a TXT value of more than 255 characters is entered as several strings",
+  }),
   ttl: T.Integer({ description: "Recommended lifetime in seconds" }),
-  priority: Nullable(T.Integer({ description: "Of MX" })),
+  priority: Nullable(T.Integer({ description: "Priority of an MX record; null for others" })),
   required: T.Boolean({ description: "True if the domain is not verified without it" }),
   status: OneOf(["not_started", "pending", "verified", "failed", "temporary_failure"], {
     description: "Result of the last check",
   }),
-  found: T.Array(T.String(), { description: "What name servers answered at the last check" }),
-  error: Nullable(T.String({ description: "What is wrong, in a sentence" })),
+  found: T.Array(T.String(), { description: "Values that name servers returned at the last check" }),
+  error: Nullable(T.String({ description: "What is wrong with the record; null if nothing is" })),
 })
 
 export const EmailDomain = T.Object({
@@ -47,7 +49,7 @@ export const EmailDomain = T.Object({
     description: "Summary of the records' states",
   }),
   delivery_enabled: T.Boolean({
-    description: "Whether mail from this domain is sent: it is verified, and the settings enable it",
+    description: "True if mail is sent from this domain: it is verified and the settings enable it",
   }),
   dkim_selector: T.String({ description: "Selector of the DKIM record" }),
   return_path: T.String({ description: "The subdomain that bounces go to" }),
@@ -62,7 +64,9 @@ export const EmailDomain = T.Object({
   verified_at: Nullable(Time, {
     description: "RFC 3339 time in UTC when it was verified first; null if it never was",
   }),
-  records: T.Array(DomainRecord, { description: "What to publish, and what was found of it" }),
+  records: T.Array(DomainRecord, {
+    description: "DNS records to publish, with the result of the last check",
+  }),
 })
 
 /** One label of a host name. */
@@ -143,7 +147,8 @@ export const NewEmailSettings = T.Object({
                 Nullable(
                   T.String({
                     maxLength: 1024,
-                    description: "Never shown again; left out, the one for the same host and user stays",
+                    description:
+                      "Password; not returned by any operation. Left out, the stored one for the same host and user stays",
                   }),
                 ),
               ),
@@ -152,7 +157,12 @@ export const NewEmailSettings = T.Object({
           ),
         ),
         max_per_second: Optional(
-          T.Integer({ minimum: 1, maximum: 1000, default: 10, description: "Mails that your relay is sent" }),
+          T.Integer({
+            minimum: 1,
+            maximum: 1000,
+            default: 10,
+            description: "Mails per second that the relay is sent at most",
+          }),
         ),
       },
       { description: "How mail leaves the installation" },
@@ -201,7 +211,7 @@ export const EmailSettings = T.Object({
       },
       {
         description:
-          "Set when too many mails bounced or were reported; own-domain delivery is off until it is enabled again",
+          "Set when too many mails bounced or were reported as spam; delivery from own domains is off until it is enabled again. Null otherwise",
       },
     ),
   ),
@@ -227,7 +237,7 @@ export const EmailSettings = T.Object({
 
 export const EmailEvent = T.Object({
   id: Id,
-  type: T.String({ description: "`email.` and the event" }),
+  type: T.String({ description: "`email.` followed by the event" }),
   event: OneOf(emailEventKinds, { description: "What happened" }),
   created_at: Time,
   email_id: Id,
@@ -236,11 +246,10 @@ export const EmailEvent = T.Object({
   from: T.String({ description: "Sender of the mail" }),
   subject: T.String(),
   template: Nullable(T.String(), { description: "Name of the template; null for mail without one" }),
-  domain: T.String({ description: "Of the sender's address" }),
+  domain: T.String({ description: "Domain of the sender" }),
   tags: T.Record(T.String(), T.String(), { description: "Tags of the mail, by name" }),
   details: T.Record(T.String(), T.Unknown(), {
-    description:
-      "What is known besides, such as the link or the server's response; the fields depend on the event",
+    description: "Further details, such as the link or the server's response; the fields depend on the event",
   }),
 })
 
@@ -260,13 +269,16 @@ const Count = T.Integer({ minimum: 0 })
 const Rate = T.Number({ minimum: 0, description: "0 to 1" })
 
 export const emailCounts = {
-  sent: T.Integer({ minimum: 0, description: "Mails handed over, or refused at once" }),
+  sent: T.Integer({
+    minimum: 0,
+    description: "Mails that were handed to a mail server, or rejected at once",
+  }),
   delivered: described(Count, "Mails that the recipient's server accepted"),
   delayed: described(Count, "Mails whose delivery was put off by the recipient's server"),
   bounced: described(Count, "Mails that the recipient's server rejected"),
   bounced_permanent: described(Count, "Mails of these that were rejected for good"),
   complained: described(Count, "Mails that recipients reported as spam"),
-  opened: T.Integer({ minimum: 0, description: "By people; what machines open is left out" }),
+  opened: T.Integer({ minimum: 0, description: "Opens by people; those of programs are not counted" }),
   unique_opened: described(Count, "Mails that were opened at least once"),
   clicked: described(Count, "Clicks on links"),
   unique_clicked: described(Count, "Mails of which a link was clicked at least once"),
@@ -280,8 +292,8 @@ const warnings = {
     T.Object({
       code: OneOf(["bounce_rate", "complaint_rate"], { description: "Which rate" }),
       rate: T.Number({ description: "The rate now, from 0 to 1" }),
-      limit: T.Number({ description: "The rate from which this is a warning" }),
-      pauses_at: T.Number({ description: "The rate at which own-domain delivery is switched off" }),
+      limit: T.Number({ description: "Rate from which this is a warning" }),
+      pauses_at: T.Number({ description: "Rate at which delivery from own domains is disabled" }),
     }),
     { description: "Rates that are too high; none when all is well" },
   ),
@@ -292,7 +304,7 @@ export const EmailStats = T.Object({
   ...emailCounts,
   quota: T.Object(
     {
-      limit: Nullable(T.Integer({ description: "What the plan includes; null: no limit" })),
+      limit: Nullable(T.Integer({ description: "Mails that the plan includes; null for no limit" })),
       used: described(Count, "Mails counted in this billing period"),
       resets_at: described(Time, "RFC 3339 time in UTC when the count starts again"),
     },

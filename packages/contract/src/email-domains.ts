@@ -1,4 +1,4 @@
-/** The delivery side of email: domains, settings, events, figures, suppression, and the links in mails. */
+/** The delivery side of email: domains, settings, events, statistics, suppression, and the links in mails. */
 import { type OperationSpec, T } from "./dsl.ts"
 import {
   EmailAnalytics,
@@ -30,17 +30,17 @@ const period = {
   since: T.Optional(
     T.String({
       format: "date-time",
-      description: `${EMAIL_PERIOD_DAYS_DEFAULT} days before \`until\` unless told`,
+      description: `${EMAIL_PERIOD_DAYS_DEFAULT} days before \`until\` when left out`,
     }),
   ),
-  until: T.Optional(T.String({ format: "date-time", description: "Now unless told" })),
+  until: T.Optional(T.String({ format: "date-time", description: "Now when left out" })),
 }
 
 const linkOperations = {
   trackOpen: {
     id: "trackEmailOpen",
     http: "GET /v1/email/open/{token}",
-    summary: "The picture that tells of an open",
+    summary: "Image that records the open of a mail",
     scope: "public",
     effect: "read",
     project: "none",
@@ -54,7 +54,7 @@ const linkOperations = {
     id: "trackEmailClick",
     http: "GET /v1/email/click/{token}",
     summary: "Follow a link of a mail",
-    description: "Leads to the address that the mail was made with, and nowhere else.",
+    description: "Redirects to the address in the original mail, and to no other.",
     scope: "public",
     effect: "read",
     project: "none",
@@ -67,8 +67,8 @@ const linkOperations = {
   unsubscribePage: {
     id: "showEmailUnsubscribe",
     http: "GET /v1/email/unsubscribe/{token}",
-    summary: "The page that a mail's unsubscribe link opens",
-    description: "Changes nothing: programs that look at links follow it too.",
+    summary: "Page that the unsubscribe link of a mail opens",
+    description: "It changes nothing, because mail scanners open links too; the page has a button.",
     scope: "public",
     effect: "read",
     project: "none",
@@ -100,7 +100,7 @@ const suppressionOperations = {
   listSuppression: {
     id: "listEmailSuppression",
     http: "GET /v1/email/suppression",
-    summary: "List the addresses that get no mail",
+    summary: "List suppressed addresses, which get no mail",
     scope: "email:read",
     effect: "read",
     belongs: "organization",
@@ -116,7 +116,7 @@ const suppressionOperations = {
   suppress: {
     id: "addEmailSuppression",
     http: "POST /v1/email/suppression",
-    summary: "Send no more mail to an address",
+    summary: "Suppress an address: it gets no more mail",
     description: "An address that is suppressed already keeps its first reason.",
     scope: "email:send",
     effect: "write",
@@ -129,7 +129,7 @@ const suppressionOperations = {
   unsuppress: {
     id: "removeEmailSuppression",
     http: "DELETE /v1/email/suppression",
-    summary: "Send mail to an address again",
+    summary: "Remove an address from the suppression list",
     scope: "email:send",
     effect: "destroy",
     belongs: "organization",
@@ -144,7 +144,7 @@ const figureOperations = {
   listEvents: {
     id: "listEmailEvents",
     http: "GET /v1/email/events",
-    summary: "List what became of mails",
+    summary: "List events of mails: deliveries, bounces, opens, clicks",
     scope: "email:read",
     effect: "read",
     query: T.Object({
@@ -164,10 +164,10 @@ const figureOperations = {
   stats: {
     id: "getEmailStats",
     http: "GET /v1/email/stats",
-    summary: "Count what became of mails, and what is left of the quota",
+    summary: "Count events of mails, and show the rest of the quota",
     description:
-      "Own-domain delivery is switched off at 10 % of mails bounced for good or 0.5 % reported as unwanted; `warnings` tells from " +
-      "half of the one and a fifth of the other on.",
+      "Delivery from own domains is disabled at 10 % permanent bounces or 0.5 % spam complaints; `warnings` reports from " +
+      "half of the former and a fifth of the latter on.",
     scope: "email:read",
     effect: "read",
     query: T.Object(period),
@@ -179,8 +179,8 @@ const figureOperations = {
     http: "GET /v1/email/analytics/summary",
     summary: "Rates of delivery, opens, clicks, bounces and complaints",
     description:
-      "Delivered and bounced are shares of what was sent; opened and clicked (once a recipient), complained and " +
-      "unsubscribed are shares of what was delivered.",
+      "Delivered and bounced are shares of the mails sent; opened and clicked (once per recipient), complained and " +
+      "unsubscribed are shares of the mails delivered.",
     scope: "email:read",
     effect: "read",
     query: T.Object(period),
@@ -190,7 +190,7 @@ const figureOperations = {
   analyticsCampaign: {
     id: "getEmailCampaignAnalytics",
     http: "GET /v1/email/analytics/campaign/{template_name}",
-    summary: "The figures of one template, and its most clicked links",
+    summary: "Statistics of one template, and its most clicked links",
     scope: "email:read",
     effect: "read",
     params: T.Object({
@@ -218,13 +218,13 @@ export const emailDomainOperations = {
     http: "POST /v1/email/domains",
     summary: "Register a domain to send from; the reply has the DNS records to publish",
     description:
-      "The records are looked up 1, 5, 15 and 60 minutes later, then every hour for three days, and whenever " +
-      "`verify` asks. Somebody else's unproven claim to the domain does not matter.",
+      "The records are checked after 1, 5, 15 and 60 minutes, then every hour for three days, and whenever " +
+      "`verify` is called. An unverified claim of another organization to the domain does not matter.",
     scope: "email:send",
     effect: "write",
     belongs: "organization",
     body: T.Object({
-      domain: T.String({ minLength: 1, maxLength: 253, description: "As `mail.example.com`" }),
+      domain: T.String({ minLength: 1, maxLength: 253, description: "Domain name, as `mail.example.com`" }),
       return_path: T.Optional(
         described(Label, "First label of the subdomain that bounces go to; `bounce` when left out"),
       ),
@@ -240,7 +240,7 @@ export const emailDomainOperations = {
   getDomain: {
     id: "getEmailDomain",
     http: "GET /v1/email/domains/{id}",
-    summary: "Show a sending domain and what was found of its records",
+    summary: "Show a sending domain and the state of its records",
     scope: "email:read",
     effect: "read",
     belongs: "organization",
@@ -264,7 +264,7 @@ export const emailDomainOperations = {
   verifyDomain: {
     id: "verifyEmailDomain",
     http: "POST /v1/email/domains/{id}/verify",
-    summary: "Look the domain's records up now",
+    summary: "Check the DNS records of the domain now",
     scope: "email:send",
     effect: "write",
     transaction: "none",
@@ -289,7 +289,7 @@ export const emailDomainOperations = {
     summary: "Replace the organization's email settings",
     description:
       "Mode `relay` sends through the organization's own SMTP server, `direct` to the servers of recipients, " +
-      "`provider` as the installation is set up. Enabling own-domain delivery also ends a pause.",
+      "`provider` as the installation is configured. Enabling delivery from own domains also ends a pause.",
     scope: "email:send",
     effect: "write",
     belongs: "organization",

@@ -104,14 +104,19 @@ export const Recipient = T.Object({
   kind: OneOf(["to", "cc", "bcc"], { description: "Header that named the recipient" }),
   status: OneOf(recipientStatuses, { description: "State of the delivery to this recipient" }),
   attempts: T.Integer({ description: "Number of attempts so far" }),
-  captured: T.Boolean({ description: "It is in the mailbox of this installation instead" }),
-  last_error: Nullable(T.String({ description: "What the other server answered last" })),
+  captured: T.Boolean({
+    description:
+      "True if the mail was stored in the dev inbox of this installation instead of being sent, because no mail relay is configured",
+  }),
+  last_error: Nullable(
+    T.String({ description: "Last response of the recipient's server; null before the first attempt" }),
+  ),
   updated_at: Time,
 })
 
 export const Accepted = T.Object({
   id: Id,
-  message_id: T.String({ description: "The header of that name" }),
+  message_id: T.String({ description: "`Message-ID` header" }),
   status: OneOf(["queued", "scheduled", "suppressed"], {
     description: "`suppressed` if all recipients are suppressed",
   }),
@@ -156,25 +161,29 @@ export const Variable = T.Object(
     required: T.Optional(
       T.Boolean({ description: "True: mail without it is rejected; false when left out" }),
     ),
-    default: T.Optional(T.Unknown({ description: "Used where `data` has no such field" })),
+    default: T.Optional(
+      T.Unknown({ description: "Value that is used when `data` lacks the field; none when left out" }),
+    ),
   },
   { additionalProperties: false },
 )
 
 export const Template = T.Object({
   id: Id,
-  project_id: Nullable(Id, { description: "null: the organization's, which all its projects send from" }),
+  project_id: Nullable(Id, {
+    description: "Project it belongs to; null for templates of the organization, which all projects can use",
+  }),
   name: T.String(),
-  version: T.Integer({ description: "Grows with every change" }),
+  version: T.Integer({ description: "Increases with every change" }),
   subject: T.String(),
-  html: T.String({ description: "As it was given, or made from `mjml`" }),
-  text: Nullable(T.String({ description: "Null: made from the HTML when it is sent" })),
+  html: T.String({ description: "HTML body: as given, or compiled from `mjml`" }),
+  text: Nullable(T.String({ description: "Plain text body; null: derived from the HTML when it is sent" })),
   mjml: Nullable(T.String(), { description: "MJML source; null for templates that were written in HTML" }),
   from: Nullable(T.String(), {
     description: "Sender of mails that name none; null for the sender of the settings",
   }),
   reply_to: Nullable(T.String(), { description: "Reply address of mails that name none; null for none" }),
-  bulk: T.Boolean({ description: "Mails get the headers by which recipients unsubscribe" }),
+  bulk: T.Boolean({ description: "True if mails get the headers by which recipients unsubscribe" }),
   variables: T.Array(
     T.Object({
       name: T.String(),

@@ -1,4 +1,4 @@
-/** Sending: mails, their templates, and the mailbox that takes them where nothing carries them on. */
+/** Sending: mails, their templates, and the dev inbox that stores them where no relay is configured. */
 import { MIB, type OperationSpec, T } from "./dsl.ts"
 import {
   Accepted,
@@ -39,8 +39,8 @@ const envelope = {
   scheduled_at: T.Optional(
     Nullable(Time, { description: "RFC 3339 time, at most 30 days ahead; null or left out: at once" }),
   ),
-  track_opens: T.Optional(T.Boolean({ description: "Otherwise as the settings say" })),
-  track_clicks: T.Optional(T.Boolean({ description: "Otherwise as the settings say" })),
+  track_opens: T.Optional(T.Boolean({ description: "The settings decide when left out" })),
+  track_clicks: T.Optional(T.Boolean({ description: "The settings decide when left out" })),
 }
 
 const TemplateName = T.String({
@@ -78,7 +78,7 @@ const templateBody = {
 
 const Data = Dictionary(T.String({ maxLength: 64 }), T.Unknown(), {
   maxProperties: 200,
-  description: "What the template's variables stand for",
+  description: "Values of the template's variables",
 })
 
 const inboxFields = {
@@ -86,24 +86,24 @@ const inboxFields = {
   email_id: described(Id, "The mail that this is a copy of"),
   message_id: T.String({ description: "`Message-ID` header" }),
   from: T.String({ description: "Sender" }),
-  to: T.String({ description: "Whom this copy was for" }),
+  to: T.String({ description: "Recipient of this copy" }),
   subject: T.String(),
-  captured_at: Time,
+  captured_at: described(Time, "RFC 3339 time in UTC when the mail was stored here instead of being sent"),
 }
 
 const sends = {
   sendTransactional: {
     id: "sendTransactionalEmail",
     http: "POST /v1/email/send/tx",
-    summary: "Send a mail made from a template",
+    summary: "Send a mail from a template",
     description:
-      "Accepted once it is stored: the reply does not wait for the delivery. A recipient that is suppressed is marked and " +
-      "gets nothing; the others are not held up by it.",
+      "The mail is stored before the reply, which does not wait for the delivery. A suppressed recipient is marked and " +
+      "gets nothing; the others get the mail.",
     scope: "email:send",
     effect: "write",
     body: T.Object({
       ...envelope,
-      template: T.String({ minLength: 1, maxLength: 100, description: "Its name or its id" }),
+      template: T.String({ minLength: 1, maxLength: 100, description: "Name or id of the template" }),
       data: T.Optional(Data),
       subject: T.Optional(described(Subject, "Subject line, in place of the template's")),
     }),
@@ -121,8 +121,8 @@ const sends = {
   sendRaw: {
     id: "sendRawEmail",
     http: "POST /v1/email/send/raw",
-    summary: "Send a mail as given",
-    description: "Without `text` a plain part is made from the HTML.",
+    summary: "Send a mail with the given content",
+    description: "Without `text`, the plain text part is derived from the HTML.",
     scope: "email:send",
     effect: "write",
     body: T.Object(
@@ -156,7 +156,7 @@ const templates = {
     http: "POST /v1/email/templates",
     summary: "Create a template",
     description:
-      "Subject, HTML, MJML and text are Liquid. `html` or `mjml` is needed; MJML is compiled now, Liquid is checked now.",
+      "Subject, HTML, MJML and text are Liquid. `html` or `mjml` is required. MJML is compiled and Liquid is checked by this request.",
     scope: "email:write",
     effect: "write",
     body: T.Object(templateBody, eitherOr(atLeastOne("html", "mjml"))),
@@ -180,7 +180,7 @@ const templates = {
     id: "updateEmailTemplate",
     http: "PUT /v1/email/templates/{id}",
     summary: "Replace a template",
-    description: "Mails that were accepted before keep what they were made from.",
+    description: "Mails that were accepted before are not changed.",
     scope: "email:write",
     effect: "write",
     params: ById,
@@ -209,8 +209,8 @@ const templates = {
   previewTemplate: {
     id: "previewEmailTemplate",
     http: "POST /v1/email/templates/{id}/preview",
-    summary: "See what a template makes of data",
-    description: "Nothing is sent. A variable that is required and missing is listed instead of refused.",
+    summary: "Render a template with data",
+    description: "Nothing is sent. Missing required variables are listed and do not fail the request.",
     scope: "email:read",
     effect: "read",
     beyond: true,
@@ -247,7 +247,7 @@ const messages = {
   getMessage: {
     id: "getEmailMessage",
     http: "GET /v1/email/messages/{id}",
-    summary: "Read a mail and what became of it",
+    summary: "Show a mail and the state of its delivery",
     scope: "email:read",
     effect: "read",
     beyond: true,
@@ -264,8 +264,8 @@ const messages = {
   cancelMessage: {
     id: "cancelEmailMessage",
     http: "POST /v1/email/messages/{id}/cancel",
-    summary: "Cancel what has not been sent",
-    description: "For scheduled mails, and for recipients that are still being tried.",
+    summary: "Cancel a mail that has not been sent",
+    description: "Works for scheduled mails, and for recipients whose delivery is still being retried.",
     scope: "email:send",
     effect: "write",
     beyond: true,
@@ -280,8 +280,8 @@ const inbox = {
   listInbox: {
     id: "listEmailInbox",
     http: "GET /v1/email/inbox",
-    summary: "List captured mails",
-    description: "Where no relay is configured, mails end here instead of leaving the installation.",
+    summary: "List mails in the dev inbox",
+    description: "Without a mail relay, mails are stored here instead of being sent.",
     scope: "email:read",
     effect: "read",
     beyond: true,
@@ -294,7 +294,7 @@ const inbox = {
   getInbox: {
     id: "getEmailInbox",
     http: "GET /v1/email/inbox/{id}",
-    summary: "Read a captured mail",
+    summary: "Show a mail in the dev inbox",
     scope: "email:read",
     effect: "read",
     beyond: true,
@@ -304,7 +304,7 @@ const inbox = {
         ...inboxFields,
         text: Nullable(T.String(), { description: "Plain text body; null for none" }),
         html: Nullable(T.String(), { description: "HTML body; null for none" }),
-        raw: T.String({ description: "The whole mail as it would travel, each character one byte" }),
+        raw: T.String({ description: "The whole mail as it would be sent, one character per byte" }),
         attachments: T.Array(
           T.Object({
             filename: T.String({ description: "Name of the file" }),
@@ -321,8 +321,8 @@ const inbox = {
   inboxPage: {
     id: "showEmailInbox",
     http: "GET /inbox",
-    summary: "The page on which people read captured mails",
-    description: "Holds no mail itself: it asks the API with the reader's key, or as who is signed in.",
+    summary: "Page that shows the dev inbox",
+    description: "The page contains no mail: it calls the API with the key or the session of its reader.",
     scope: "public",
     effect: "read",
     belongs: "installation",
@@ -334,7 +334,7 @@ const inbox = {
   deleteInbox: {
     id: "deleteEmailInbox",
     http: "DELETE /v1/email/inbox/{id}",
-    summary: "Remove a captured mail from the mailbox",
+    summary: "Delete a mail from the dev inbox",
     scope: "email:send",
     effect: "destroy",
     beyond: true,

@@ -27,8 +27,8 @@ const BODY_BYTES_MAX = 8 * MIB
 const Context = Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 1024 }), {
   maxProperties: CONTEXT_FIELDS_MAX,
   description:
-    "What the text belongs to, as `{ invoice: 42 }` in strings. It is not part of the ciphertext and not secret; " +
-    "only who gives the same fields and values decrypts. Their order does not matter; none is the same as `{}`",
+    'What the text belongs to, as `{ "invoice": "42" }`. It is authenticated, not stored and not secret; ' +
+    "decrypting needs the same fields and values in any order. Left out, it is `{}`",
 })
 const Encoding = OneOf(["utf8", "base64"], { description: "Encoding of the plaintext; `utf8` when left out" })
 const KeyVersion = T.Integer({
@@ -36,8 +36,8 @@ const KeyVersion = T.Integer({
   maximum: 999_999_999,
   description: "Version of the tenant's key, counted from 1",
 })
-const Reference = T.String({ maxLength: 256, description: "Comes back with the item's result" })
-const Ciphertext = T.String({ maxLength: CIPHERTEXT_LENGTH_MAX, description: "As `svc:v3:…`" })
+const Reference = T.String({ maxLength: 256, description: "Returned with the result of the item" })
+const Ciphertext = T.String({ maxLength: CIPHERTEXT_LENGTH_MAX, description: "Ciphertext, as `svc:v3:…`" })
 
 const toEncrypt = {
   plaintext: T.String({
@@ -47,12 +47,19 @@ const toEncrypt = {
   encoding: T.Optional(Encoding),
   context: T.Optional(Context),
   key_version: T.Optional(
-    T.Integer({ minimum: 1, maximum: 999_999_999, description: "Another version than the newest" }),
+    T.Integer({
+      minimum: 1,
+      maximum: 999_999_999,
+      description: "Key version to encrypt with; the newest when left out",
+    }),
   ),
 }
 const toDecrypt = { ciphertext: Ciphertext, context: T.Optional(Context) }
 
-const Encrypted = { ciphertext: T.String({ description: "As `svc:v3:…`" }), key_version: KeyVersion }
+const Encrypted = {
+  ciphertext: T.String({ description: "Ciphertext, as `svc:v3:…`" }),
+  key_version: KeyVersion,
+}
 const Decrypted = {
   plaintext: T.String({ description: "Text, or bytes in base64 if `encoding` says so" }),
   encoding: Encoding,
@@ -68,7 +75,7 @@ const oneOrMany = <const Fields extends Record<string, TSchema>>(first: string, 
         T.Array(T.Object({ ...fields, reference: T.Optional(Reference) }, { additionalProperties: false }), {
           minItems: 1,
           maxItems: ITEMS_MAX,
-          description: "Several at once, in place of the fields above",
+          description: "Several items, in place of the fields above",
         }),
       ),
     },
@@ -98,19 +105,19 @@ const oneOrManyOf = <const Fields extends Record<string, TSchema>>(fields: Field
   ])
 
 const MANY =
-  "With `items`, up to 500 in one request and 4 MiB in all, the reply has an entry for each, in order, under its " +
-  "`reference`: a result, or an `error` that leaves the others as they are."
+  "With `items`, up to 500 in one request and 4 MiB in all, the reply has one entry for each, in order, with its " +
+  "`reference`: a result, or an `error` that does not affect the others."
 
-const READS = "It changes nothing, so a read-only key may do it, and no copy of the text is kept anywhere."
+const READS = "It changes nothing, so a read-only key may call it, and the text is not stored."
 const WRITES =
-  "The first use makes the key and every use is counted, so a read-only key may not do it. No copy of the text is kept."
+  "The first use creates the key and every use is counted, so a read-only key may not call it. The text is not stored."
 
 export const encryption = area(
   "encryption",
   {
     title: "Encryption",
     summary:
-      "Encrypt and decrypt with a key of the tenant's own; a text belongs to the project that encrypted it, or to the organization where none was named",
+      "Encrypt and decrypt with a key of the tenant; a ciphertext belongs to the project that encrypted it, or to the organization if no project was named",
     project: "optional",
     belongs: "project",
   },
@@ -138,10 +145,10 @@ export const encryption = area(
       id: "decryptData",
       nulFields: ["context", "items"],
       http: "POST /api/v1/encryption/decrypt",
-      summary: "Decrypt what was encrypted with the tenant's key",
+      summary: "Decrypt a text with the tenant's key",
       description:
-        "Every reason not to decrypt is the one answer `decryption_failed`: another tenant's or project's text, another context, a " +
-        `version that is no longer accepted, a changed character. ${MANY} ${READS}`,
+        "Every failure has the same error `decryption_failed`: a text of another tenant or project, another context, a " +
+        `version that is no longer accepted, a modified text. ${MANY} ${READS}`,
       scope: "encryption:use",
       effect: "read",
       body: oneOrMany("ciphertext", toDecrypt),
@@ -156,8 +163,8 @@ export const encryption = area(
       id: "rewrapData",
       nulFields: ["context", "items"],
       http: "POST /api/v1/encryption/rewrap",
-      summary: "Encrypt a ciphertext anew with the newest version of the key",
-      description: `The plaintext is not shown, and the context stays. ${MANY} ${WRITES}`,
+      summary: "Re-encrypt a ciphertext with the newest version of the key",
+      description: `The plaintext is not returned, and the context does not change. ${MANY} ${WRITES}`,
       scope: "encryption:use",
       effect: "write",
       audit: "rollup",
@@ -172,10 +179,10 @@ export const encryption = area(
     rotateKey: {
       id: "rotateEncryptionKey",
       http: "POST /api/v1/encryption/rotate-key",
-      summary: "Give the tenant's key a new version",
+      summary: "Rotate the tenant's key: create a new version",
       description:
-        "What is encrypted from now on has the new version; what was encrypted before still decrypts. A key also " +
-        "rotates by itself, after 2^30 encryptions.",
+        "New texts are encrypted with the new version; earlier texts still decrypt. A key also " +
+        "rotates automatically after 2^30 encryptions.",
       scope: "encryption:rotate",
       effect: "write",
       belongs: "organization",
@@ -212,9 +219,9 @@ export const encryption = area(
       beyond: true,
       id: "updateEncryptionKey",
       http: "PATCH /api/v1/encryption/key",
-      summary: "Say which versions of the tenant's key still decrypt",
+      summary: "Set the oldest version of the tenant's key that still decrypts",
       description:
-        "Rewrap what is older first: below `min_decryption_version` nothing decrypts, until it is set lower again.",
+        "Rewrap older texts first: versions below `min_decryption_version` do not decrypt until it is lowered again.",
       scope: "encryption:rotate",
       effect: "write",
       belongs: "organization",

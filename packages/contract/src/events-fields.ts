@@ -48,22 +48,28 @@ export const Topic = T.Object({
   name: T.String({ description: "Name, unique in the project" }),
   project_id: Nullable(Id, { description: "Project it belongs to; null for the organization" }),
   subscription_count: T.Integer({ description: "Number of its subscriptions" }),
-  event_count: T.Integer({ description: "Published since the topic was made" }),
-  retention_days: T.Integer({ description: "How long events are kept" }),
+  event_count: T.Integer({ description: "Events published since the topic was created" }),
+  retention_days: T.Integer({ description: "Days for which events are stored" }),
   created_at: Time,
   updated_at: Time,
 })
 
 export const eventFields = {
   event_type: EventType,
-  data: T.Optional(T.Record(T.String(), T.Unknown(), { description: "At most 256 KiB as JSON" })),
-  source: T.Optional(T.String({ minLength: 1, maxLength: 256, description: "Who says so" })),
+  data: T.Optional(
+    T.Record(T.String(), T.Unknown(), {
+      description: "Data of the event, at most 256 KiB as JSON; empty when left out",
+    }),
+  ),
+  source: T.Optional(
+    T.String({ minLength: 1, maxLength: 256, description: "Source of the event, as you name it" }),
+  ),
   id: T.Optional(
     T.String({
       minLength: 1,
       maxLength: 256,
       description:
-        "Yours: published again within 24 hours, it answers as the first time with `duplicate: true`",
+        "Id of your own: publishing it again within 24 hours returns the first reply with `duplicate: true`",
     }),
   ),
   occurred_at: T.Optional(described(Time, "RFC 3339 time when it happened; now when left out")),
@@ -71,21 +77,23 @@ export const eventFields = {
     T.String({
       minLength: 1,
       maxLength: 256,
-      description: "Ordered subscriptions get events of one key one after the other",
+      description: "Ordered subscriptions receive events of one key one after the other",
     }),
   ),
 }
 export const eventAliases = { event_id: "id" }
 
 export const Published = T.Object({
-  event_id: T.String({ description: "The `webhook-id` of its deliveries" }),
-  id: T.String({ description: "The same" }),
+  event_id: T.String({ description: "Id of the event, sent as `webhook-id` with its deliveries" }),
+  id: T.String({ description: "The same as `event_id`" }),
   topic_id: Id,
   event_type: T.String({ description: "Type of the event" }),
   source: Nullable(T.String(), { description: "Source that the publisher gave; null for none" }),
   published_at: Time,
   matched_subscriptions: T.Integer({ description: "Subscriptions that get the event" }),
-  duplicate: T.Boolean({ description: "It had been published before, and this is the answer of then" }),
+  duplicate: T.Boolean({
+    description: "True if the event was published before; the reply is that of the first time",
+  }),
 })
 
 export const SubscriptionType = OneOf(["webhook", "function"], {
@@ -100,16 +108,22 @@ export const subscriptionFields = {
         T.String({
           minLength: 1,
           maxLength: 2_048,
-          description: "Of a webhook; must lead to a public address",
+          description: "Address of a webhook; it must resolve to a public address",
         }),
       ),
-      function_name: T.Optional(T.String({ minLength: 1, maxLength: 255, description: "Of a function" })),
+      function_name: T.Optional(
+        T.String({
+          minLength: 1,
+          maxLength: 255,
+          description: "Name of the function of a function subscription",
+        }),
+      ),
       headers: T.Optional(
         Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 4_096 }), {
           maxProperties: 20,
           description:
-            "Of a webhook: sent beside our own. Never shown again; left out in a change, they stay. A function is " +
-            "given the event alone, and refuses them",
+            "Headers that are added to the requests of a webhook; replies have only their names. Left out in an update, they do not change. A function " +
+            "gets the event alone and must not have them",
         }),
       ),
       timeout_seconds: T.Optional(
@@ -117,9 +131,9 @@ export const subscriptionFields = {
           minimum: 1,
           maximum: FUNCTION_SECONDS_MAX,
           description:
-            `How long one attempt may take. Of a webhook: ${WEBHOOK_SECONDS_MAX} at most, ` +
-            `${WEBHOOK_SECONDS_DEFAULT} when left out. Of a function: as long as its own limit when left out, and never ` +
-            "longer; it is not tried again while it runs",
+            `How long one attempt may take. For a webhook at most ${WEBHOOK_SECONDS_MAX}, ` +
+            `${WEBHOOK_SECONDS_DEFAULT} when left out. For a function at most, and when left out, its own limit; ` +
+            "it is not retried while it runs",
         }),
       ),
       format: T.Optional(
@@ -139,7 +153,10 @@ export const subscriptionFields = {
           }),
         ),
       },
-      { additionalProperties: false, description: "None or empty: every event" },
+      {
+        additionalProperties: false,
+        description: "Which events are delivered; left out or empty: every event",
+      },
     ),
   ),
   max_retries: T.Optional(
@@ -156,12 +173,12 @@ export const subscriptionFields = {
         minItems: 1,
         maxItems: 20,
         description:
-          "Before each retry, the last one repeated; else 5 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 hours",
+          "Seconds before each retry, the last value repeated; null or left out: 5 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 hours",
       }),
     ),
   ),
   ordered: T.Optional(
-    T.Boolean({ default: false, description: "Events of one ordering key are sent one after the other" }),
+    T.Boolean({ default: false, description: "Send events of one ordering key one after the other" }),
   ),
   max_per_second: T.Optional(
     Nullable(T.Integer({ minimum: 1, maximum: 10_000 }), {
@@ -204,7 +221,7 @@ const shownFields = {
       "`owner`: by a request; `gone`: it responded with 410; `failing`: it failed for five days; null while it is active",
   }),
   secret_hint: T.String({ description: "The last four characters of the signing secret" }),
-  consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
+  consecutive_failures: T.Integer({ description: "Failed attempts since the last successful one" }),
   last_delivery_at: Nullable(Time, {
     description: "RFC 3339 time in UTC of the last attempt; null before the first",
   }),
@@ -217,7 +234,7 @@ const shownFields = {
 export const Subscription = T.Object(shownFields)
 export const WithSecret = T.Object({
   ...shownFields,
-  signing_secret: T.Optional(T.String({ description: "Shown when it is new, and then never again" })),
+  signing_secret: T.Optional(T.String({ description: "Shown only in the reply that sets it" })),
 })
 
 export const Delivery = T.Object({ ...deliveryFields, subscription_id: Id })

@@ -27,7 +27,7 @@ export const events = area(
   "events",
   {
     title: "Events",
-    summary: "Topics, and subscriptions that are told of what is published",
+    summary: "Topics, and subscriptions that receive published events",
     project: "optional",
     belongs: "project",
   },
@@ -90,8 +90,8 @@ export const events = area(
       http: "POST /v1/events/topics/{topic_id}/publish",
       summary: "Publish an event, or up to 100",
       description:
-        "Answers once the event is on disk; it is delivered at least once to every subscription that matches. Several " +
-        "events go in `events`, are published all or none, and are answered in `events` in their order.",
+        "The event is stored before the reply, and delivered at least once to every matching subscription. Several " +
+        "events go in `events`, are published all or none, and have their results in `events` in the same order.",
       scope: "events:publish",
       effect: "write",
       audit: "rollup",
@@ -131,8 +131,8 @@ export const events = area(
       http: "GET /v1/events/topics/{topic_id}/tail",
       summary: "Watch a topic's events as they are published",
       description:
-        "Server-sent events for people who look on, for an hour at most: `event` is the type, `id` the event's, `data` " +
-        "its envelope. What must not be missed goes to a subscription.",
+        "Server-sent events for watching, for an hour at most: `event` is the type, `id` the id of the event, `data` " +
+        "its envelope. Use a subscription for events that must not be missed.",
       scope: "events:read",
       effect: "read",
       content: { reply: "sse" },
@@ -148,9 +148,9 @@ export const events = area(
       http: "POST /v1/events/topics/{topic_id}/subscriptions",
       summary: "Subscribe an endpoint or a function to a topic",
       description:
-        "Deliveries are POSTs signed as Standard Webhooks 1.0.0 says. Whatever is no 2xx is repeated with growing " +
+        "Deliveries are POST requests, signed as Standard Webhooks 1.0.0 defines. Any response but 2xx is retried with growing " +
         "delays, `max_retries` times after the first attempt; then it is `dead_lettered` and can be replayed. A " +
-        "subscription of a function takes `functions:invoke` besides.",
+        "subscription of a function also needs `functions:invoke`.",
       scope: "events:manage",
       effect: "write",
       params: T.Object(TopicId),
@@ -201,8 +201,8 @@ export const events = area(
       http: "PUT /v1/events/subscriptions/{sub_id}",
       summary: "Replace a subscription",
       description:
-        "All fields are replaced, and what is left out gets its default; headers that are left out stay. Disabling it " +
-        "cancels what waits to be sent; activating it forgets its failures.",
+        "All fields are replaced, and fields that are left out get their defaults; headers that are left out do not change. Disabling it " +
+        "cancels pending deliveries; activating it resets its failures.",
       scope: "events:manage",
       effect: "write",
       idempotent: "naturally",
@@ -224,7 +224,7 @@ export const events = area(
       beyond: true,
       id: "deleteSubscription",
       http: "DELETE /v1/events/subscriptions/{sub_id}",
-      summary: "Delete a subscription; what waits to be sent is cancelled",
+      summary: "Delete a subscription; pending deliveries are cancelled",
       scope: "events:manage",
       effect: "destroy",
       params: T.Object(SubId),
@@ -236,7 +236,7 @@ export const events = area(
       id: "testSubscription",
       http: "POST /v1/events/subscriptions/{sub_id}/test",
       summary: "Send a test event, once and now",
-      description: "Answers 200 whatever the endpoint does: the reply tells what that was.",
+      description: "The reply is 200 whatever the endpoint responds, and says what it was.",
       scope: "events:manage",
       effect: "write",
       transaction: "none",
@@ -260,7 +260,7 @@ export const events = area(
       beyond: true,
       id: "rotateSubscriptionSecret",
       http: "POST /v1/events/subscriptions/{sub_id}/rotate-secret",
-      summary: "Give a subscription a new signing secret",
+      summary: "Rotate the signing secret of a subscription",
       description:
         "Both sign until the grace period is over, so that receivers can change in their own time.",
       scope: "events:manage",
@@ -286,8 +286,7 @@ export const events = area(
       id: "replaySubscription",
       http: "POST /v1/events/subscriptions/{sub_id}/replay",
       summary: "Send deliveries of a time again",
-      description:
-        "Those that were given up, unless `status` names others; at most 10,000, the oldest first.",
+      description: "Deliveries of one status, `dead_lettered` by default; at most 10,000, the oldest first.",
       scope: "events:manage",
       effect: "write",
       params: T.Object(SubId),
@@ -301,7 +300,7 @@ export const events = area(
       id: "listSubscriptionDeliveries",
       http: "GET /v1/events/subscriptions/{sub_id}/deliveries",
       summary: "List the deliveries of a subscription, with all attempts",
-      description: "Kept for 30 days after the event. `total` is counted up to 100,000.",
+      description: "Deliveries are stored for 30 days after the event. `total` is counted up to 100,000.",
       scope: "events:read",
       effect: "read",
       params: T.Object(SubId),

@@ -1,4 +1,4 @@
-/** What the page of each error says. The pages in docs/errors, those on the web and the API reference share it. */
+/** The page of each error: shared by docs/errors, the pages that the server serves, and the API reference. */
 
 import type { FaultSpec, FaultStatus } from "./faults/spec.ts"
 import { type FaultCode, type FaultParam, faultCodes, faultSpec, faultText, wireCode } from "./faults.ts"
@@ -29,8 +29,8 @@ export const statusPhrases = {
   504: "Gateway Timeout",
 } as const satisfies Record<FaultStatus, string>
 
-// One value for each fact a text can carry, so that the example on a page reads like a real answer. A reason is
-// another program's own words, so a page shows the text without it.
+// One value for each placeholder, so that the example on a page reads like a real reply. A reason is the text of
+// another program, so a page shows the error without it.
 const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | number>> = {
   actual: 384,
   address: "198.51.100.7",
@@ -71,15 +71,15 @@ const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | num
 const requestId = "01980d5e-9f00-7d2c-8a11-6b7c8d9e0f12"
 
 const retryAdvice = ({ status, retryable }: FaultSpec): string => {
-  if (status < 400) return "This is not an error: the request was accepted and waits."
+  if (status < 400) return "This is not an error: the request was accepted and is waiting."
   if (retryable)
     return "The same request may succeed later. Wait as `Retry-After` says, or longer after each failure."
   if (status === 429) return "Repeating the request at once does not help."
   if (status >= 500) return "Repeating the request without a change on the server is unlikely to help."
-  return "The same request will be refused again until its cause is removed."
+  return "The same request fails again until its cause is removed."
 }
 
-/** A reply with this refusal, as a caller might get it. */
+/** A reply with this error, as a caller might get it. */
 export const faultExample = (code: FaultCode, baseUrl: string): Record<string, unknown> => {
   const wire = wireCode(code)
   if (faultSpec(code).status < 400)
@@ -101,7 +101,7 @@ export const faultExample = (code: FaultCode, baseUrl: string): Record<string, u
   return { code: wire, error: text, ...rest }
 }
 
-/** One refusal, as its page tells it. `help` and `advice` are Markdown of words and code spans only. */
+/** One error, as its page explains it. `help` and `advice` are Markdown of words and code spans only. */
 export interface FaultArticle {
   readonly status: FaultStatus
   readonly phrase: string
@@ -117,7 +117,7 @@ const codesByWireCode = Map.groupBy(faultCodes, wireCode)
 export const wireCodes: readonly string[] = [...codesByWireCode.keys()]
 
 const PLANNED =
-  "No operation of this version answers with this code: it belongs to operations that are not there yet, and what follows may name them."
+  "No operation of this version returns this code: it belongs to operations that are not implemented yet, and the text below may name them."
 
 /** The articles of a wire code's page, several where several texts share the code; none for an unknown code. */
 export const faultArticles = (wire: string, baseUrl: string): readonly FaultArticle[] =>

@@ -92,7 +92,7 @@ test("a value is taken literally, bounded in length, and never from an object's 
   assert.equal(faultText("name_taken", { resource: "bucket", name: "$& {id} [x]" }), NAME_TAKEN_LITERAL)
   assert.equal(
     faultText("invalid_sql", { reason: "x".repeat(10_000) }).length,
-    "the database refused the statement: ".length + 501,
+    "the database rejected the statement: ".length + 501,
   )
   assert.equal(fillText("a[: {constructor}]", {}), "a")
 })

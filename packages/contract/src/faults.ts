@@ -9,7 +9,7 @@ import { type FaultSpec, fillText, type Placeholders } from "./faults/spec.ts"
 
 export { type FaultSpec, type FaultStatus, faultStatuses } from "./faults/spec.ts"
 
-/** Every refusal the platform can give. The table is closed: a code that is not here cannot be thrown. */
+/** Every error of the API. The table is closed: a code that is not here cannot be thrown. */
 export const faults = {
   ...badRequestFaults,
   ...badInputFaults,
@@ -27,10 +27,10 @@ export type FaultCode = keyof typeof faults
 
 export const faultCodes = Object.keys(faults) as readonly FaultCode[]
 
-/** The name of a fact some text can carry. */
+/** The name of a value that some text can contain. */
 export type FaultParam = Placeholders<(typeof faults)[FaultCode]["text"]>
 
-/** The public facts the text of a fault can carry; an unknown one leaves its part of the text out. */
+/** The public values that the text of a fault can contain; an unknown one leaves its part of the text out. */
 export type FaultParams<Code extends FaultCode = FaultCode> = {
   readonly [Name in Placeholders<(typeof faults)[Code]["text"]>]?: string | number | undefined
 }

@@ -60,8 +60,8 @@ const Runtime = T.String({
   minLength: 1,
   maxLength: 32,
   description:
-    "`nodejs` or `python3`, with or without a version (`nodejs22`, `python3.12`): the version that is there is used, " +
-    "and told as `runtime_version`. `wasm`: a command of WASI preview 1, which reads the event from its standard input " +
+    "`nodejs` or `python3`, with or without a version (`nodejs22`, `python3.12`): the installed version is used, " +
+    "and returned as `runtime_version`. `wasm`: a command of WASI preview 1, which reads the event from its standard input " +
     "and writes the result to its standard output; behind the URL it is a CGI 1.1 program (RFC 3875). `container`: a " +
     "program of an image that answers HTTP on the port that PORT names; an invocation is a POST of the event to `/`",
 })
@@ -73,8 +73,8 @@ export const deployFields = {
       maxLength: 200,
       pattern: "^[A-Za-z0-9_/-]+\\.[A-Za-z0-9_$]+$",
       description:
-        "File without its ending, a dot, and what it exports: `index.handler` when left out. A JavaScript module may " +
-        "instead have a default export: a function, or an object with `fetch(request)`. Of WebAssembly the file counts",
+        "File without its extension, a dot, and the export: `index.handler` when left out. A JavaScript module may " +
+        "instead have a default export: a function, or an object with `fetch(request)`. For WebAssembly only the file counts",
     }),
   ),
   code: T.Optional(
@@ -106,26 +106,34 @@ export const deployFields = {
       minLength: 1,
       maxLength: 512,
       description:
-        "Of the runtime `container`, such as `ghcr.io/owner/name:tag` or a template of the installation",
+        "Image of the runtime `container`, such as `ghcr.io/owner/name:tag` or a template of the installation",
     }),
   ),
   memory_mb: T.Optional(
-    T.Integer({ minimum: 64, maximum: memory_mb.max, description: `${memory_mb.default} when left out` }),
+    T.Integer({
+      minimum: 64,
+      maximum: memory_mb.max,
+      description: `Memory of an instance in MiB; ${memory_mb.default} when left out`,
+    }),
   ),
   timeout_seconds: T.Optional(
     T.Integer({
       minimum: 1,
       maximum: timeout_seconds.max,
-      description: `${timeout_seconds.default} when left out`,
+      description: `How long an invocation may take; ${timeout_seconds.default} when left out`,
     }),
   ),
   vcpus: T.Optional(
-    T.Number({ minimum: 0.05, maximum: vcpus.max, description: `${vcpus.default} when left out` }),
+    T.Number({
+      minimum: 0.05,
+      maximum: vcpus.max,
+      description: `Virtual CPUs of an instance; ${vcpus.default} when left out`,
+    }),
   ),
   env: T.Optional(
     Dictionary(T.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), T.String({ maxLength: 32_768 }), {
       maxProperties: 200,
-      description: "Kept encrypted and never shown again; only the names are",
+      description: "Environment variables, encrypted at rest; replies have only their names",
     }),
   ),
   concurrency: T.Optional(
@@ -140,11 +148,11 @@ export const deployFields = {
       minimum: 0,
       maximum: 5,
       description:
-        "Instances kept while nothing is invoked; 0 when left out. The plan bounds those of a project, and a host that " +
-        "is full keeps fewer",
+        "Provisioned instances, which run even while nothing is invoked; 0 when left out. The plan limits them per project, and a host that " +
+        "is full runs fewer",
     }),
   ),
-  public: T.Optional(T.Boolean({ description: "Whether its URL answers without a key" })),
+  public: T.Optional(T.Boolean({ description: "True if its URL needs no key; false when left out" })),
   description: T.Optional(T.String({ maxLength: 500 })),
   labels: T.Optional(
     Dictionary(T.String({ minLength: 1, maxLength: 63 }), T.String({ maxLength: 255 }), {
@@ -165,11 +173,11 @@ export const deployAliases = {
 } as const
 
 const versionFields = {
-  version: T.Integer({ description: "Counts deployments from 1" }),
+  version: T.Integer({ description: "Number of the deployment, from 1" }),
   runtime: T.String({ description: "Runtime as it was given" }),
-  runtime_version: T.String({ description: "What runs it here, such as `nodejs24.11.0`" }),
+  runtime_version: T.String({ description: "Installed version that runs it, such as `nodejs24.11.0`" }),
   handler: T.String({ description: "File and export that is called" }),
-  code_sha256: T.String({ description: "Of the files, the same for the same files" }),
+  code_sha256: T.String({ description: "SHA-256 of the files" }),
   code_size_bytes: T.Integer({ description: "Size of the files" }),
   memory_mb: T.Integer({ description: "Memory of an instance in MiB" }),
   timeout_seconds: T.Integer({ description: "How long an invocation may take" }),
@@ -179,7 +187,9 @@ const versionFields = {
   min_instances: T.Integer({ description: "Instances that run even while nothing is invoked" }),
   image: Nullable(T.String(), { description: "Image of the runtime `container`; null for other runtimes" }),
   image_digest: Nullable(
-    T.String({ description: "What the image stood for when the version first started" }),
+    T.String({
+      description: "Digest of the image when the version first started; null for other runtimes and before",
+    }),
   ),
 }
 
@@ -198,9 +208,9 @@ export const FunctionRecord = T.Object({
   status_reason: Nullable(T.String(), { description: "Why it could not be loaded; null if it could" }),
   ...versionFields,
   public: T.Boolean({ description: "True if its URL needs no key" }),
-  url: T.String({ description: "Takes any method and path behind it" }),
+  url: T.String({ description: "URL of the function; accepts any method and any path below it" }),
   isolation: T.String({
-    description: "What keeps its instances from the host, such as `process` or `microvm`",
+    description: "How its instances are isolated from the host, such as `process` or `microvm`",
   }),
   network: OneOf(["none", "public"], {
     description: "`public`: it can reach public addresses; `none`: it cannot use the network",
@@ -222,7 +232,7 @@ export const FunctionVersion = T.Object({
 export const InvocationError = T.Object({
   type: T.String({
     description:
-      "The class of what was thrown, or `OutOfMemory`, `Timeout`, `Crash`, `InitError`, `ResponseTooLarge`, `InvalidResponse`",
+      "Class of the error that was thrown, or `OutOfMemory`, `Timeout`, `Crash`, `InitError`, `ResponseTooLarge`, `InvalidResponse`",
   }),
   message: T.String({ description: "Message of the error" }),
   stack: Nullable(T.String(), { description: "Stack trace; null for none" }),
@@ -233,7 +243,7 @@ export const Invoked = T.Object({
   status: OneOf(["success", "error", "timeout"], {
     description: "`timeout`: it took longer than `timeout_seconds`",
   }),
-  result: T.Unknown({ description: "What the function gave back; null when it failed" }),
+  result: T.Unknown({ description: "Return value of the function; null when it failed" }),
   error: Nullable(InvocationError, { description: "Why it failed; null if it succeeded" }),
   duration_ms: T.Number({ description: "Milliseconds that the function ran" }),
   cold_start: T.Boolean({ description: "True if an instance had to be started for it" }),
@@ -251,13 +261,21 @@ export const Invocation = T.Object({
   trigger: OneOf(functionTriggers, { description: "What invoked it" }),
   mode: OneOf(["sync", "async"], { description: "`async`: the caller did not wait" }),
   status: OneOf(invocationStatuses, { description: "`timeout`: it took longer than `timeout_seconds`" }),
-  status_code: Nullable(T.Integer({ description: "Of the reply to a request to the function's URL" })),
+  status_code: Nullable(
+    T.Integer({ description: "HTTP status of the response at the function's URL; null for other triggers" }),
+  ),
   attempt: T.Integer({ description: "Number of the attempt, from 1" }),
   created_at: Time,
   started_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it starts" }),
   ended_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it ends" }),
-  queue_ms: Nullable(T.Number({ description: "Waited for an instance, its start included" })),
-  init_duration_ms: Nullable(T.Number({ description: "Start of the instance and loading of the code" })),
+  queue_ms: Nullable(
+    T.Number({
+      description: "Milliseconds that it waited for an instance, start included; null before it starts",
+    }),
+  ),
+  init_duration_ms: Nullable(
+    T.Number({ description: "Milliseconds to start the instance and load the code; null for warm starts" }),
+  ),
   duration_ms: Nullable(T.Number(), {
     description: "Milliseconds that the function ran; null before it ends",
   }),
@@ -271,7 +289,9 @@ export const Invocation = T.Object({
   }),
   payload_bytes: T.Integer({ description: "Size of the event as JSON" }),
   response_bytes: Nullable(T.Integer(), { description: "Size of the response; null if there was none" }),
-  result: T.Unknown({ description: "Of asynchronous invocations, up to 64 KiB; null otherwise" }),
+  result: T.Unknown({
+    description: "Return value of an asynchronous invocation, up to 64 KiB; null otherwise",
+  }),
   error: Nullable(InvocationError, { description: "Why it failed; null if it did not" }),
   request_id: Nullable(T.String(), { description: "Request that invoked it; null for other triggers" }),
 })

@@ -16,8 +16,8 @@ const shared = {
   /** The function chooses the status. */
   replies: { 200: T.Unknown(), 204: null },
   description:
-    "The reply has the status, headers and body that the function gives it. Cookies and the key stay here; a page runs " +
-    "as a stranger to the platform's own.",
+    "The response has the status, headers and body of the function. Cookies and the key are not passed on; a page runs " +
+    "in an origin of its own, without access to the session.",
 } as const
 
 const FAULTS = [
@@ -57,7 +57,7 @@ export const functionUrlOperations = {
     id: "requestFunctionGet",
     http: "GET /v1/functions/{id}/http/{path}",
     summary: "GET a function's URL",
-    description: `${shared.description} It runs the function's code, so a read-only key may not.`,
+    description: `${shared.description} It runs the function's code, so a read-only key may not call it.`,
   },
   httpPost: {
     ...keyed,

@@ -41,8 +41,8 @@ const invokeFields = {
 } as const satisfies Partial<OperationSpec>
 
 const CODE =
-  "Exactly one of `code`, `code_zip`, `files` and `storage` says what runs; `storage` also takes `storage:read`. " +
-  "The environment is kept encrypted."
+  "Exactly one of `code`, `code_zip`, `files` and `storage` is required; `storage` also needs `storage:read`. " +
+  "Environment variables are encrypted at rest."
 
 /** The specification names the three others alone (5.3), so each of them sees the functions it works on. */
 const READS = ["functions:read", "functions:deploy", "functions:invoke", "functions:logs"] as const
@@ -51,7 +51,7 @@ export const functions = area(
   "functions",
   {
     title: "Functions",
-    summary: "Code that runs when it is called, each function apart from all others",
+    summary: "Code that runs on demand, each function isolated from all others",
     project: "required",
     belongs: "project",
   },
@@ -97,8 +97,8 @@ export const functions = area(
     update: {
       id: "updateFunction",
       http: "PUT /v1/functions/{id}",
-      summary: "Deploy a function anew",
-      description: `${CODE} What is left out stays. Invocations under way end on the version they began on.`,
+      summary: "Deploy a new version of a function",
+      description: `${CODE} Fields that are left out do not change. Running invocations end on the version they started on.`,
       scope: "functions:deploy",
       effect: "write",
       params: One,
@@ -126,7 +126,7 @@ export const functions = area(
       id: "listFunctionVersions",
       http: "GET /v1/functions/{id}/versions",
       summary: "List the versions of a function, newest first",
-      description: "The newest 20 are kept.",
+      description: "The newest 20 are stored.",
       scope: READS,
       effect: "read",
       params: One,
@@ -140,9 +140,9 @@ export const functions = area(
       http: "POST /v1/functions/{id}/invoke",
       summary: "Invoke a function",
       description:
-        "The body is the function's event. A function that fails or runs out of time is an answer too: `status` tells. " +
-        "With `?mode=async` or `Prefer: respond-async` the reply is 202 at once, and an invocation that fails is tried " +
-        "twice more, after one and after two minutes.",
+        "The body is the event of the function. The reply is 200 also when the function fails or times out: see `status`. " +
+        "With `?mode=async` or `Prefer: respond-async` the reply is 202 at once, and a failed invocation is retried " +
+        "twice, after one and after two minutes.",
       params: One,
       query: T.Object({
         mode: T.Optional(OneOf(["sync", "async"], { description: "`sync` when left out" })),
@@ -168,7 +168,7 @@ export const functions = area(
       id: "listFunctionInvocations",
       http: "GET /v1/functions/{id}/invocations",
       summary: "List the invocations of a function, newest first",
-      description: "The newest 10,000 are kept, for seven days.",
+      description: "The newest 10,000 are stored, for seven days.",
       scope: "functions:logs",
       effect: "read",
       params: One,
@@ -196,7 +196,7 @@ export const functions = area(
       beyond: true,
       id: "retryFunctionInvocation",
       http: "POST /v1/functions/{id}/invocations/{invocation_id}/retry",
-      summary: "Try an asynchronous invocation that failed for good once more",
+      summary: "Retry an asynchronous invocation that failed for good",
       params: OneInvocation,
       replies: { 202: Queued },
       faults: ["function_not_found", "invocation_not_found", "invalid_state_transition"],
@@ -204,10 +204,10 @@ export const functions = area(
     logs: {
       id: "getFunctionLogs",
       http: "GET /v1/functions/{id}/logs",
-      summary: "Read what a function printed",
+      summary: "Read the log lines of a function",
       description:
-        "The newest lines, oldest of them first. With `after`, the `cursor` of the page before, what came since. " +
-        "Lines are kept for seven days; of one invocation 1,000 lines and 64 KiB.",
+        "The newest lines, the oldest of them first; with `after`, the lines since that `cursor`. " +
+        "Lines are stored for seven days; per invocation at most 1,000 lines and 64 KiB.",
       scope: "functions:logs",
       effect: "read",
       params: One,

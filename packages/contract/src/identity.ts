@@ -85,7 +85,7 @@ export const identity = area(
   "identity",
   {
     title: "Identity and status",
-    summary: "Who is calling, and what this installation can do",
+    summary: "The calling key or person, and the state of this installation",
     project: "none",
     belongs: "installation",
   },
@@ -93,7 +93,7 @@ export const identity = area(
     me: {
       id: "getMe",
       http: "GET /v1/me",
-      summary: "Show the calling key, its scopes and its live limits",
+      summary: "Show the calling key or person, its scopes and its limits",
       scope: "any",
       effect: "read",
       belongs: "caller",

@@ -20,12 +20,17 @@ const Glob = T.String({ minLength: 1, maxLength: 255 })
 const BranchFilter = T.Array(Glob, {
   maxItems: FILTER_MAX,
   description:
-    "Branches that count, as globs: `*` is anything but `/`, `**` anything, `?` one character but `/`. None: every " +
-    "branch. One that begins with `refs/tags/` is for tags, which count only if it matches.",
+    "Branches that count, as globs: `*` is anything but `/`, `**` anything, `?` one character but `/`. Empty or left out: every " +
+    "branch. A glob that begins with `refs/tags/` is for tags, which count only if it matches.",
 })
 
 const PathFilter = T.Object({
-  include: T.Optional(T.Array(Glob, { maxItems: FILTER_MAX, description: "None: every path" })),
+  include: T.Optional(
+    T.Array(Glob, {
+      maxItems: FILTER_MAX,
+      description: "Paths that count, as globs; empty or left out: every path",
+    }),
+  ),
   exclude: T.Optional(
     T.Array(Glob, { maxItems: FILTER_MAX, description: "Paths that do not count, as globs" }),
   ),
@@ -69,14 +74,17 @@ export const Provider = T.Unsafe<(typeof gitProviders)[number]>(
 export const WebhookSecret = T.String({
   minLength: 16,
   maxLength: 255,
-  description: "Where the provider makes the secret itself; made here when left out",
+  description:
+    "Secret of the provider's webhook, for providers that choose it themselves; generated when left out",
 })
 
 const changeable = {
   branch_filter: T.Optional(BranchFilter),
-  auto_build: T.Optional(T.Boolean({ description: "Pushes that pass the filters are built. Default: true" })),
-  auto_deploy: T.Optional(T.Boolean({ description: "What was built is deployed. Default: false" })),
-  preview: T.Optional(T.Boolean({ description: "Pull requests are built too. Default: false" })),
+  auto_build: T.Optional(
+    T.Boolean({ description: "Build pushes that pass the filters; true when left out" }),
+  ),
+  auto_deploy: T.Optional(T.Boolean({ description: "Deploy what was built; false when left out" })),
+  preview: T.Optional(T.Boolean({ description: "Also build pull requests; false when left out" })),
   path_filter: T.Optional(described(PathFilter, "Which changed paths count")),
   build: T.Optional(described(Build, "How the image is built")),
   deploy_target: T.Optional(
@@ -89,7 +97,7 @@ export const CreateBody = T.Object({
   repository: T.String({
     minLength: 3,
     maxLength: 255,
-    description: "`owner/name`; at GitLab with all groups",
+    description: "`owner/name`; for GitLab with all groups",
   }),
   installation_id: T.Optional(described(InstallationId, "Id at the provider")),
   webhook_secret: T.Optional(WebhookSecret),
@@ -166,7 +174,7 @@ const integrationFields = {
 export const Integration = T.Object(integrationFields)
 export const WithSecret = T.Object({
   ...integrationFields,
-  webhook_secret: T.Optional(T.String({ description: "Shown when it is new, and then never again" })),
+  webhook_secret: T.Optional(T.String({ description: "Shown only in the reply that sets it" })),
 })
 
 export const GitEvent = T.Object({
@@ -174,14 +182,18 @@ export const GitEvent = T.Object({
   integration_id: Id,
   source: OneOf(["webhook", "poll", "replay"], { description: "How it was received" }),
   type: OneOf(gitEventTypes, { description: "Kind of event" }),
-  provider_event: T.String({ description: "What the provider calls it" }),
-  delivery_id: Nullable(T.String({ description: "The provider's" })),
+  provider_event: T.String({ description: "Name of the event at the provider" }),
+  delivery_id: Nullable(
+    T.String({ description: "Id of the delivery at the provider; null for polled events" }),
+  ),
   repository: T.String({ description: "`owner/name`" }),
   ref: Nullable(T.String(), { description: "Branch or tag, as `refs/heads/main`; null for others" }),
   commit: Nullable(T.String(), { description: "Id of the newest commit; null for none" }),
   commit_before: Nullable(T.String(), { description: "Commit that the branch was at before; null for none" }),
   message: Nullable(
-    T.String({ description: "The first line of the newest commit's, or the pull request's title" }),
+    T.String({
+      description: "First line of the newest commit message, or title of the pull request; null for none",
+    }),
   ),
   author: Nullable(T.String(), { description: "Who pushed or opened it; null if it is not known" }),
   pull_request: Nullable(
@@ -194,10 +206,10 @@ export const GitEvent = T.Object({
     { description: "The pull request; null for other events" },
   ),
   paths: Nullable(
-    T.Array(T.String(), { description: "Changed files; null where the provider does not tell" }),
+    T.Array(T.String(), { description: "Changed files; null if the provider does not report them" }),
   ),
   status: OneOf(gitEventStatuses, { description: "`ignored` and `failed`: `reason` says why" }),
-  reason: Nullable(T.String({ description: "Why it was ignored, or what failed" })),
+  reason: Nullable(T.String({ description: "Why it was ignored or failed; null otherwise" })),
   build_id: Nullable(Id),
   received_at: Time,
   processed_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it is processed" }),
@@ -234,7 +246,7 @@ export const TokenBody = T.Object({
   permissions: T.Optional(
     Dictionary(T.String({ minLength: 1, maxLength: 64 }), OneOf(["read", "write", "admin"]), {
       maxProperties: PERMISSIONS_MAX,
-      description: "GitHub's names, such as `contents`",
+      description: "Permissions by GitHub's names, such as `contents`; all of the installation when left out",
     }),
   ),
 })
@@ -281,7 +293,7 @@ export const CredentialsBody = T.Object({
     T.String({
       minLength: 1,
       maxLength: 2048,
-      description: "Of the API, for servers of your own: `https://git.example.com/api/v4`",
+      description: "Address of the API of a self-hosted provider: `https://git.example.com/api/v4`",
     }),
   ),
   token: T.Optional(
@@ -291,14 +303,14 @@ export const CredentialsBody = T.Object({
     T.String({
       minLength: 1,
       maxLength: 255,
-      description: "Bitbucket: whose API token it is; none for access tokens",
+      description: "Bitbucket: user of the API token; left out for access tokens",
     }),
   ),
   app_id: T.Optional(
     T.String({ minLength: 1, maxLength: 64, description: "GitHub: an App's id or client id" }),
   ),
   private_key: T.Optional(
-    T.String({ minLength: 1, maxLength: 16_384, description: "GitHub: that App's key, in PEM" }),
+    T.String({ minLength: 1, maxLength: 16_384, description: "GitHub: private key of the App, in PEM" }),
   ),
 })
 
@@ -315,7 +327,9 @@ export const Credentials = T.Object({
 
 export const TestResult = T.Object({
   success: T.Boolean({ description: "True if the repository can be read" }),
-  repository: Nullable(T.String({ description: "As the provider spells it" })),
+  repository: Nullable(
+    T.String({ description: "`owner/name` as the provider spells it; null if it could not be read" }),
+  ),
   default_branch: Nullable(T.String(), { description: "Its default branch; null if it could not be read" }),
   error: Nullable(T.String(), { description: "Why it could not be read; null if it could" }),
 })

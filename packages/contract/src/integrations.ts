@@ -30,7 +30,7 @@ export const integrations = area(
   "integrations",
   {
     title: "Integrations",
-    summary: "Repositories whose pushes the platform hears of",
+    summary: "Git repositories whose pushes are received",
     project: "required",
     belongs: "project",
   },
@@ -50,8 +50,8 @@ export const integrations = area(
       summary: "Connect a repository",
       description:
         "Set the reply's `webhook_url` and `webhook_secret` on the provider, for pushes and pull requests. With an " +
-        "installation or credentials the branches are looked at every five minutes too, so that a push that the " +
-        "provider fails to tell is found.",
+        "installation or credentials the branches are also polled every five minutes, so that a push that the " +
+        "provider fails to report is found.",
       scope: "integrations:write",
       effect: "write",
       body: CreateBody,
@@ -73,8 +73,9 @@ export const integrations = area(
     update: {
       id: "updateIntegration",
       http: "PUT /v1/integrations/{id}",
-      summary: "Change what becomes of a repository's pushes",
-      description: "What is left out stays. While it is paused, what arrives is recorded and ignored.",
+      summary: "Change how the pushes of a repository are handled",
+      description:
+        "Fields that are left out do not change. While it is paused, events are recorded and ignored.",
       scope: "integrations:write",
       effect: "write",
       idempotent: "naturally",
@@ -87,7 +88,7 @@ export const integrations = area(
     delete: {
       id: "deleteIntegration",
       http: "DELETE /v1/integrations/{id}",
-      summary: "Disconnect a repository, and forget its events",
+      summary: "Disconnect a repository, and delete its events",
       scope: "integrations:write",
       effect: "destroy",
       risk: "high",
@@ -99,9 +100,9 @@ export const integrations = area(
       beyond: true,
       id: "rotateIntegrationSecret",
       http: "POST /v1/integrations/{id}/rotate-secret",
-      summary: "Give an integration a new webhook secret",
+      summary: "Rotate the webhook secret of an integration",
       description:
-        "The one before is accepted beside it until the grace time is over; with 0 seconds it ends now.",
+        "The old secret is also accepted until the grace period is over; with 0 seconds it ends now.",
       scope: "integrations:write",
       effect: "write",
       risk: "high",
@@ -116,9 +117,9 @@ export const integrations = area(
       beyond: true,
       id: "testIntegration",
       http: "POST /v1/integrations/{id}/test",
-      summary: "Look whether the repository can be read",
+      summary: "Check whether the repository can be read",
       description:
-        "With the installation or the credentials. The reply is 200 also where it cannot: `error` tells.",
+        "Uses the installation or the credentials. The reply is 200 also if it cannot be read: see `error`.",
       scope: "integrations:write",
       effect: "write",
       transaction: "none",
@@ -130,8 +131,8 @@ export const integrations = area(
       beyond: true,
       id: "listIntegrationEvents",
       http: "GET /v1/integrations/{id}/events",
-      summary: "List what the provider told, and what was found by looking",
-      description: "Events are kept for 30 days.",
+      summary: "List events that the provider sent or that polling found",
+      description: "Events are stored for 30 days.",
       scope: "integrations:read",
       effect: "read",
       params: One,
@@ -148,7 +149,7 @@ export const integrations = area(
       http: "POST /v1/integrations/{id}/events/{event_id}/replay",
       summary: "Process an event once more",
       description:
-        "As a new event, by the filters as they are now. It is processed even if its commit was built before.",
+        "It becomes a new event under the present filters, and is processed even if its commit was built before.",
       scope: "integrations:write",
       effect: "write",
       params: T.Object({ id: Id, event_id: Id }),
@@ -169,8 +170,7 @@ export const integrations = area(
       id: "linkVcsInstallation",
       http: "POST /v1/integrations/vcs/installations",
       summary: "Link an installation of the project's GitHub App",
-      description:
-        "The App of the project's credentials must see it: who holds an App's key owns its installations.",
+      description: "The App of the project's credentials must have access to it, which proves ownership.",
       scope: "integrations:write",
       effect: "write",
       transaction: "none",
@@ -183,7 +183,7 @@ export const integrations = area(
       beyond: true,
       id: "unlinkVcsInstallation",
       http: "DELETE /v1/integrations/vcs/installations/{installation_id}",
-      summary: "Forget an installation; it stays at the provider",
+      summary: "Unlink an installation; at the provider it stays",
       scope: "integrations:write",
       effect: "destroy",
       params: OneInstallation,
@@ -194,7 +194,7 @@ export const integrations = area(
       id: "createVcsInstallationToken",
       http: "POST /v1/integrations/vcs/installations/{installation_id}/token",
       summary: "Get a short-lived token of an installation",
-      description: "With no more than the named repositories and permissions, where some are named.",
+      description: "Limited to the given repositories and permissions, if any are given.",
       scope: "integrations:write",
       effect: "write",
       transaction: "none",
@@ -217,7 +217,7 @@ export const integrations = area(
       http: "GET /v1/integrations/vcs/repos",
       summary: "List the repositories that installations and credentials of the project can read",
       description:
-        "The first 1,000 of each. Where one cannot be asked, `errors` tells, and the others are listed all the same.",
+        "The first 1,000 of each. One that cannot be queried is listed in `errors` and does not affect the others.",
       scope: "integrations:read",
       effect: "read",
       replies: { 200: Repositories },
@@ -228,8 +228,8 @@ export const integrations = area(
       http: "PUT /v1/integrations/vcs/credentials/{provider}",
       summary: "Set the credentials of a provider",
       description:
-        "A `token`; at GitHub either that, or `app_id` and `private_key` of an App of yours. They are sealed and never " +
-        "shown again.",
+        "A `token`; for GitHub either that, or `app_id` and `private_key` of your App. They are encrypted at rest and not " +
+        "returned.",
       scope: "integrations:write",
       effect: "write",
       idempotent: "naturally",
@@ -254,7 +254,7 @@ export const integrations = area(
       beyond: true,
       id: "deleteVcsCredentials",
       http: "DELETE /v1/integrations/vcs/credentials/{provider}",
-      summary: "Forget the credentials of a provider",
+      summary: "Delete the credentials of a provider",
       scope: "integrations:write",
       effect: "destroy",
       params: OneProvider,
@@ -265,10 +265,10 @@ export const integrations = area(
       beyond: true,
       id: "receiveVcsEvent",
       http: "POST /hooks/vcs/{id}",
-      summary: "Where a provider tells of pushes",
+      summary: "Endpoint for webhooks of a provider",
       description:
-        "Signed by the provider with the integration's secret. What cannot be verified gets one answer, whether the " +
-        "integration exists or not. A delivery that came before is not processed again.",
+        "Signed by the provider with the secret of the integration. An invalid signature gets the same error whether the " +
+        "integration exists or not. A delivery that was received before is not processed again.",
       scope: "public",
       effect: "write",
       project: "none",

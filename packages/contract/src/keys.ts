@@ -27,7 +27,7 @@ const keyFields = {
     KeyTypeSchema,
     "`full_access` holds all scopes of resources, `publishable` none; the other types hold the scopes chosen for them",
   ),
-  prefix: T.String({ description: "The part of the secret that stays visible" }),
+  prefix: T.String({ description: "First characters of the secret, which identify the key" }),
   scopes: T.Array(T.String(), { description: "Scopes that the key holds" }),
   organization_id: Id,
   project_id: Nullable(Id, {
@@ -35,7 +35,7 @@ const keyFields = {
   }),
   organization_reach: T.Boolean({
     description:
-      "Whether it changes what belongs to the whole organization; always true of a key bound to no project",
+      "True if it may change what belongs to the whole organization; always true for a key bound to no project",
   }),
   read_only: T.Boolean({ description: "True if the key may only read" }),
   ip_allowlist: T.Array(T.String(), {
@@ -64,7 +64,10 @@ const keyFields = {
 }
 
 export const Key = T.Object(keyFields)
-const NewKey = T.Object({ ...keyFields, secret: T.Optional(T.String({ description: "Shown this once" })) })
+const NewKey = T.Object({
+  ...keyFields,
+  secret: T.Optional(T.String({ description: "Shown only in this reply" })),
+})
 
 const KeyId = T.Object({ id: Id })
 
@@ -72,7 +75,7 @@ export const keys = area(
   "keys",
   {
     title: "API keys",
-    summary: "Keys are made, rotated and revoked by a signed-in person; a key cannot manage keys",
+    summary: "API keys: created, rotated and revoked by a signed-in person; a key cannot manage keys",
     project: "none",
     belongs: "project",
     refusals: { session: "key_session_required" },
@@ -113,8 +116,8 @@ export const keys = area(
           T.Boolean({
             default: false,
             description:
-              "A key bound to a project changes what belongs to the whole organization too, such as mail domains. Only owners " +
-              "and administrators make one",
+              "Lets a key that is bound to a project also change what belongs to the whole organization, such as mail domains. Only owners " +
+              "and administrators can create such a key",
           }),
         ),
         read_only: T.Optional(T.Boolean({ default: false, description: "The key may only read" })),
@@ -167,8 +170,9 @@ export const keys = area(
     update: {
       id: "updateKey",
       http: "PATCH /v1/keys/{id}",
-      summary: "Rename a key or narrow what it may do",
-      description: "A key can only lose power: scopes shrink, `read_only` and `require_approval` turn on.",
+      summary: "Rename a key or restrict it",
+      description:
+        "A key can only be restricted: scopes can be removed, `read_only` and `require_approval` turned on.",
       scope: "session",
       effect: "write",
       beyond: true,
@@ -200,7 +204,7 @@ export const keys = area(
     rotate: {
       id: "rotateKey",
       http: "POST /v1/keys/{id}/rotate",
-      summary: "Mint a replacement; the old secret works for a grace window",
+      summary: "Create a replacement; the old secret works for a grace period",
       scope: "session",
       effect: "write",
       beyond: true,
@@ -245,7 +249,9 @@ export const keys = area(
       beyond: true,
       params: KeyId,
       body: T.Object({
-        cascade: T.Optional(T.Boolean({ description: "Revoke the key it was rotated from or into too" })),
+        cascade: T.Optional(
+          T.Boolean({ description: "Also revoke the key that it replaces and the one that replaces it" }),
+        ),
       }),
       replies: { 200: Key },
       faults: ["key_not_found", "key_already_revoked", "role_insufficient"],

@@ -13,18 +13,22 @@ const Key = T.String({
   maxLength: KV_KEY_BYTES_MAX,
   description: "At most 1,024 bytes in UTF-8",
 })
-const Version = T.Integer({ description: "Grows with every write of the key and is never used twice" })
+const Version = T.Integer({
+  description: "Version of the entry: increases with every write of the key and is never reused",
+})
 const TtlSeconds = T.Integer({
   minimum: 1,
   maximum: 10 * 365 * 86_400,
-  description: "Seconds until the entry is gone",
+  description: "Seconds until the entry expires; left out, it does not expire",
 })
 
 const setFields = {
   key: Key,
   value: T.Unknown({ description: "Any JSON of at most 1 MiB" }),
   ttl_seconds: T.Optional(TtlSeconds),
-  keep_ttl: T.Optional(T.Boolean({ description: "Keep the expiry that the entry has" })),
+  keep_ttl: T.Optional(
+    T.Boolean({ description: "Keep the present expiry of the entry; false when left out" }),
+  ),
   nx: T.Optional(T.Boolean({ description: "Only if the key is absent" })),
   xx: T.Optional(T.Boolean({ description: "Only if the key is present" })),
   if_version: T.Optional(T.Integer({ minimum: 1, description: "Only if the entry still has this version" })),
@@ -32,7 +36,7 @@ const setFields = {
 
 const Written = T.Object({
   ok: T.Boolean({
-    description: "False when a condition (nx, xx, if_version) did not hold and nothing was written",
+    description: "False if a condition (nx, xx, if_version) did not hold and nothing was written",
   }),
   version: Nullable(Version, { description: "Version of the entry; null when nothing was written" }),
   expires_at: Nullable(Time, { description: "RFC 3339 time in UTC; null without expiry" }),
@@ -107,7 +111,7 @@ export const kv = area(
       id: "kvExists",
       nulFields: ["key"],
       http: "POST /v1/kv/exists",
-      summary: "Tell whether a key holds a value",
+      summary: "Check whether a key has a value",
       scope: "kv:read",
       effect: "read",
       body: T.Object({ key: Key }),
@@ -139,7 +143,7 @@ export const kv = area(
       ),
       bodyBytesMax: 2 * MIB,
       replies: {
-        200: T.Object({ deleted: T.Integer({ description: "How many of the keys held a value" }) }),
+        200: T.Object({ deleted: T.Integer({ description: "Number of keys that had a value" }) }),
       },
       faults: [
         "invalid_parameter",
@@ -197,10 +201,10 @@ export const kv = area(
       id: "kvBatch",
       nulFields: ["ops"],
       http: "POST /v1/kv/batch",
-      summary: "Run several operations as one",
+      summary: "Run several operations atomically",
       description:
         "All or nothing: when the condition of one set does not hold, nothing is written, `committed` is false and " +
-        "`failed_index` names the operation. Reads see the writes before them in the list, and take `kv:read` besides.",
+        "`failed_index` names the operation. Reads see earlier writes of the same batch, and need `kv:read` as well.",
       scope: "kv:write",
       effect: "write",
       beyond: true,

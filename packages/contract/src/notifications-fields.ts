@@ -13,7 +13,7 @@ const TTL_SECONDS_MAX = NOTIFICATION_RETENTION_DAYS * 86_400
 export const notificationChannels = ["in_app", "push", "email"] as const
 export type NotificationChannel = (typeof notificationChannels)[number]
 
-/** From what may wait to what may wake somebody. */
+/** From the least to the most important. */
 export const notificationPriorities = ["min", "low", "default", "high", "urgent"] as const
 export type NotificationPriority = (typeof notificationPriorities)[number]
 
@@ -27,7 +27,7 @@ export const Priority = OneOf(notificationPriorities, {
 const Label = T.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9_][A-Za-z0-9_.:-]*$" })
 const Title = T.String({ minLength: 1, maxLength: 200 })
 const Data = T.Record(T.String(), T.Unknown(), {
-  description: `Anything that the app wants beside the text: a JSON object of at most ${NOTIFICATION_DATA_BYTES_MAX} bytes`,
+  description: `Data for the app: a JSON object of at most ${NOTIFICATION_DATA_BYTES_MAX} bytes`,
 })
 
 /** Whose inbox. */
@@ -36,7 +36,7 @@ export const Whose = {
     T.String({
       format: "uuid",
       description:
-        "Another inbox of the organization: a member's, or a service key's by the key's id. Left out: the caller's own",
+        "Inbox to use: a member's by user id, or a service key's by key id; the caller's own when left out",
     }),
   ),
 }
@@ -44,9 +44,9 @@ export const Whose = {
 export const notificationFilters = {
   ...Whose,
   ...pageQuery,
-  read: T.Optional(T.Boolean({ description: "Only those that were read, or only those that were not" })),
+  read: T.Optional(T.Boolean({ description: "True: only read notifications; false: only unread ones" })),
   archived: T.Optional(
-    T.Boolean({ default: false, description: "Those that were archived, in place of the others" }),
+    T.Boolean({ default: false, description: "True: archived notifications instead of the others" }),
   ),
   category: T.Optional(described(Label, "Only notifications of this category")),
   type: T.Optional(described(Label, "Only notifications of this type")),
@@ -57,10 +57,14 @@ export const notificationFilters = {
 export const sendFields = {
   to: T.Optional(
     T.Union([Id, T.Array(Id, { minItems: 1, maxItems: NOTIFICATION_RECIPIENTS_MAX, uniqueItems: true })], {
-      description: "Members of the organization, or service keys by their id. Left out: the caller",
+      description: "User ids of members, or ids of service keys; the caller when left out",
     }),
   ),
-  all: T.Optional(T.Boolean({ description: "Every member of the organization, in place of `to`" })),
+  all: T.Optional(
+    T.Boolean({
+      description: "Send to every member of the organization instead of `to`; false when left out",
+    }),
+  ),
   type: T.Optional(described(Label, "What it is about, as `build.failed`; preferences can name it")),
   category: T.Optional(described(Label, "Group that preferences can name")),
   title: Title,
@@ -73,7 +77,7 @@ export const sendFields = {
       T.String({
         minLength: 1,
         maxLength: 2048,
-        description: "An address of http or https, or a path of the app",
+        description: "Address to open: http, https, or a path of the app",
       }),
     ),
   ),
@@ -83,7 +87,7 @@ export const sendFields = {
       minItems: 1,
       maxItems: 3,
       uniqueItems: true,
-      description: "`in_app` and `push` when left out",
+      description: "Channels to use; `in_app` and `push` when left out",
     }),
   ),
   dedupe_key: T.Optional(
@@ -91,30 +95,30 @@ export const sendFields = {
       minLength: 1,
       maxLength: 255,
       description:
-        "Within 24 hours a second notification of the project with this key is not sent; the first one's result is the answer",
+        "A second notification of the project with this key is not sent within 24 hours, and gets the reply of the first",
     }),
   ),
   collapse_key: T.Optional(
     T.String({
       minLength: 1,
       maxLength: 255,
-      description: "Takes the place of the recipient's unread one with the same key",
+      description: "Replaces the recipient's unread notification with the same key",
     }),
   ),
   ttl_seconds: T.Optional(
     T.Integer({
       minimum: 1,
       maximum: TTL_SECONDS_MAX,
-      description: "After that it is gone, and is pushed no more",
+      description: "Seconds after which it is deleted and no longer pushed; 90 days when left out",
     }),
   ),
 }
 
 export const Sent = T.Object({
-  id: T.String({ format: "uuid", description: "Of the notification, in each recipient's inbox" }),
+  id: T.String({ format: "uuid", description: "Id of the notification in each recipient's inbox" }),
   status: OneOf(["accepted"], { description: "Always `accepted`" }),
   duplicate: T.Boolean({
-    description: "Nothing was sent, because a notification with this `dedupe_key` was",
+    description: "True if nothing was sent because of an earlier notification with this `dedupe_key`",
   }),
   recipient_count: T.Integer({ description: "Number of recipients" }),
   channels: T.Object(
@@ -146,7 +150,11 @@ const Delivery = T.Object({
     ["queued", "sent", "failed", "expired", "skipped_preference", "skipped_quiet_hours", "unavailable"],
     { description: "Outcome of the delivery" },
   ),
-  provider_status: Nullable(T.Integer({ description: "HTTP status of the push service" })),
+  provider_status: Nullable(
+    T.Integer({
+      description: "HTTP status of the push service; null for other channels and before the attempt",
+    }),
+  ),
   reason: Nullable(T.String(), { description: "Why it was not delivered; null if it was" }),
   at: described(Time, "RFC 3339 time in UTC of the outcome"),
 })

@@ -26,33 +26,31 @@ export const deviceFields = {
     }),
   ),
   provider: OneOf(pushProviders, { description: "Push service" }),
-  token: T.Optional(T.String({ minLength: 1, maxLength: 4096, description: "For `fcm` and `apns`" })),
+  token: T.Optional(
+    T.String({ minLength: 1, maxLength: 4096, description: "Device token; for `fcm` and `apns`" }),
+  ),
   subscription: T.Optional(
     T.Object(
       {
         endpoint: T.String({ minLength: 1, maxLength: 2048, description: "Address of the push service" }),
-        expirationTime: T.Optional(
-          Nullable(
-            T.Number({ description: "As browsers send it; a push service says itself when it has expired" }),
-          ),
-        ),
+        expirationTime: T.Optional(Nullable(T.Number({ description: "As browsers send it; not used" }))),
         keys: described(SubscriptionKeys, "Keys of the subscription"),
       },
       {
         additionalProperties: false,
-        description: "For `webpush` and `unifiedpush`: what `pushManager.subscribe` gave",
+        description: "Result of `pushManager.subscribe`; for `webpush` and `unifiedpush`",
       },
     ),
   ),
   environment: T.Optional(
-    OneOf(["production", "sandbox"], { description: "Of `apns`; `production` when left out" }),
+    OneOf(["production", "sandbox"], { description: "Environment of `apns`; `production` when left out" }),
   ),
   name: T.Optional(T.String({ maxLength: 100 })),
   locale: T.Optional(
     T.String({
       maxLength: 35,
       pattern: "^[A-Za-z0-9-]+$",
-      description: "For your own use: shown in the record, and nothing is translated by it",
+      description: "Language of the app, for your own use",
     }),
   ),
 }
@@ -62,8 +60,8 @@ export const Device = T.Object({
   user_id: described(Id, "Owner of the inbox: a person or a service key"),
   platform: OneOf(["web", "android", "ios"], { description: "Kind of device" }),
   provider: OneOf(pushProviders, { description: "Push service" }),
-  environment: OneOf(["production", "sandbox"], { description: "Of `apns`" }),
-  token_hint: T.String({ description: "The last characters of the token or endpoint" }),
+  environment: OneOf(["production", "sandbox"], { description: "Environment of `apns`" }),
+  token_hint: T.String({ description: "Last characters of the token or endpoint" }),
   name: Nullable(T.String(), { description: "Name; null for none" }),
   locale: Nullable(T.String(), { description: "Language of the app; null if it was not given" }),
   active: T.Boolean({ description: "False once the push service rejected it for good" }),
@@ -93,18 +91,18 @@ const ByLabel = (description: string) =>
     description,
   })
 
-const WallTime = T.String({ minLength: 5, maxLength: 5, description: "`22:00`" })
+const WallTime = T.String({ minLength: 5, maxLength: 5, description: "Time of day, as `22:00`" })
 
 const QuietHours = T.Object(
   {
     start: WallTime,
-    end: T.String({ ...WallTime, description: "Before `start`: of the next day" }),
-    timezone: T.String({ minLength: 1, maxLength: 64, description: "`Europe/Berlin`" }),
+    end: T.String({ ...WallTime, description: "Time of day; before `start`, of the next day" }),
+    timezone: T.String({ minLength: 1, maxLength: 64, description: "IANA time zone, as `Europe/Berlin`" }),
     min_priority: T.Optional(
       T.String({
         enum: [...notificationPriorities],
         default: "urgent",
-        description: "What is pushed all the same",
+        description: "Lowest priority that is pushed all the same",
       }),
     ),
   },
@@ -116,7 +114,7 @@ export const preferenceFields = {
     described(Switches, "Channels that are on, unless a type or category says otherwise"),
   ),
   categories: T.Optional(ByLabel("By category: all channels, or each of them")),
-  types: T.Optional(ByLabel("By type; these come before categories, and those before `channel_types`")),
+  types: T.Optional(ByLabel("By type; types override categories, and categories override `channel_types`")),
   quiet_hours: T.Optional(
     Nullable(QuietHours, {
       description: "Daily time in which only important notifications are pushed; null or left out: none",
@@ -168,7 +166,7 @@ export const providerFields = {
       {
         subject: T.String({
           maxLength: 300,
-          description: "Whom a push service may turn to: `mailto:` or `https://`",
+          description: "Contact for push services: `mailto:` or `https://`",
         }),
       },
       { additionalProperties: false, description: "Web Push and UnifiedPush" },
@@ -192,10 +190,10 @@ export const providerFields = {
           private_key: T.String({
             minLength: 1,
             maxLength: 8192,
-            description: "PEM, as in the service account's file",
+            description: "Private key in PEM, from the file of the service account",
           }),
-          url: Host("`https://fcm.googleapis.com` when left out"),
-          token_url: Host("`https://oauth2.googleapis.com/token` when left out"),
+          url: Host("Address of the service; `https://fcm.googleapis.com` when left out"),
+          token_url: Host("Address for access tokens; `https://oauth2.googleapis.com/token` when left out"),
         },
         { additionalProperties: false },
       ),
@@ -218,9 +216,13 @@ export const providerFields = {
             pattern: "^[A-Za-z0-9]+$",
             description: "Apple's id of the key",
           }),
-          private_key: T.String({ minLength: 1, maxLength: 8192, description: "PEM of the .p8 file" }),
+          private_key: T.String({
+            minLength: 1,
+            maxLength: 8192,
+            description: "Private key in PEM, from the .p8 file",
+          }),
           topic: T.String({ minLength: 1, maxLength: 255, description: "Bundle id of the app" }),
-          url: Host("Apple's by the device's environment when left out"),
+          url: Host("Address of the service; Apple's for the environment of the device when left out"),
         },
         { additionalProperties: false },
       ),

@@ -44,9 +44,9 @@ export const notifications = area(
       http: "GET /v1/notifications",
       summary: "List the notifications of an inbox",
       description:
-        "A person has an inbox in each organization; a key of a person reads that person's, and any other key has one " +
-        "of its own. A key bound to a project sees what was sent from that project, and in its own inbox also from none; " +
-        "another's devices and preferences take a key of the whole organization.",
+        "A person has an inbox in each organization; a personal key reads the inbox of its person, and any other key has one " +
+        "of its own. A key bound to a project sees notifications of that project, and in its own inbox also those of no project; " +
+        "devices and preferences of others need a key of the whole organization.",
       query: T.Object(notificationFilters),
       replies: { 200: Page(Notification) },
       faults: ["member_not_found", "role_insufficient"],
@@ -57,8 +57,8 @@ export const notifications = area(
       http: "POST /v1/notifications",
       summary: "Send a notification",
       description:
-        "It is in the recipients' inboxes when this answers, and then goes to their devices. What a recipient's " +
-        "preferences leave out is not sent.",
+        "It is in the recipients' inboxes when the reply is sent, and is then pushed to their devices. What the preferences " +
+        "of a recipient exclude is not sent.",
       body: T.Object(sendFields),
       aliases: { user_id: "to", message: "body" },
       replies: { 200: Sent },
@@ -111,7 +111,7 @@ export const notifications = area(
       http: "GET /v1/notifications/stream",
       summary: "Follow an inbox live, by server-sent events",
       description:
-        "`notification` has a notification as its data and is repeated from `Last-Event-ID` on after a reconnection; " +
+        "`notification` has a notification as data, after a reconnection those since `Last-Event-ID`; " +
         "`unread_count` comes first and whenever it changes. A comment every 15 seconds keeps the connection open.",
       content: { reply: "sse" },
       headers: LastEvent,
@@ -123,7 +123,7 @@ export const notifications = area(
       ...READ,
       id: "getNotification",
       http: "GET /v1/notifications/{id}",
-      summary: "Show a notification, and what became of it on each channel",
+      summary: "Show a notification and its deliveries",
       params: Named,
       query: WhoseQuery,
       replies: { 200: Notification },
@@ -154,7 +154,7 @@ export const notifications = area(
       beyond: true,
       id: "archiveNotification",
       http: "POST /v1/notifications/{id}/archive",
-      summary: "Put a notification away; it no longer counts as unread",
+      summary: "Archive a notification; it no longer counts as unread",
     },
     listDevices: {
       ...READ,
@@ -172,8 +172,8 @@ export const notifications = area(
       http: "POST /v1/notifications/devices",
       summary: "Register a device to push to",
       description:
-        "The same token or endpoint again is the same device: its other fields are replaced, it is active again, and it " +
-        "belongs to whom it was registered for last.",
+        "Registering the same token or endpoint again updates the device: its other fields are replaced, it is active again, and it " +
+        "belongs to the inbox it was last registered for.",
       idempotent: "naturally",
       query: WhoseQuery,
       body: T.Object(deviceFields),
@@ -203,7 +203,7 @@ export const notifications = area(
       effect: "destroy",
       id: "unregisterNotificationDevice",
       http: "DELETE /v1/notifications/devices/{device_id}",
-      summary: "Push to a device no more",
+      summary: "Unregister a device; nothing is pushed to it any more",
       params: T.Object({ device_id: Id }),
       query: WhoseQuery,
       replies: { 200: Device },
@@ -217,8 +217,8 @@ export const notifications = area(
       http: "GET /v1/notifications/web-push-key",
       summary: "Show the key that browsers subscribe with",
       description:
-        "`applicationServerKey` of `pushManager.subscribe`: the organization's VAPID public key. The first call makes it, which a " +
-        "read-only key may not.",
+        "`applicationServerKey` of `pushManager.subscribe`: the organization's VAPID public key. The first call creates it, which a " +
+        "read-only key may not do.",
       replies: { 200: T.Object({ public_key: T.String({ description: "65 bytes in base64url" }) }) },
       faults: ["key_read_only"],
     },
@@ -226,7 +226,7 @@ export const notifications = area(
       ...READ,
       id: "getNotificationPreferences",
       http: "GET /v1/notifications/preferences",
-      summary: "Show what a recipient wants to get",
+      summary: "Show the notification preferences of a recipient",
       query: WhoseQuery,
       replies: { 200: Preferences },
       faults: [...WHOSE_FAULTS],
@@ -235,8 +235,9 @@ export const notifications = area(
       ...WRITE,
       id: "updateNotificationPreferences",
       http: "PUT /v1/notifications/preferences",
-      summary: "Say what a recipient wants to get",
-      description: "All fields are replaced; what is left out gets its default, which is to get everything.",
+      summary: "Replace the notification preferences of a recipient",
+      description:
+        "All fields are replaced; fields that are left out get their defaults, which is to get everything.",
       idempotent: "naturally",
       query: WhoseQuery,
       body: T.Object(preferenceFields),
@@ -253,7 +254,7 @@ export const notifications = area(
       belongs: "organization",
       id: "getNotificationProviders",
       http: "GET /v1/notifications/providers",
-      summary: "Show which push services the organization is set up for",
+      summary: "Show the push services that the organization has configured",
       replies: { 200: Providers },
       faults: ["key_read_only"],
     },
@@ -263,8 +264,9 @@ export const notifications = area(
       belongs: "organization",
       id: "updateNotificationProviders",
       http: "PUT /v1/notifications/providers",
-      summary: "Give the credentials of push services",
-      description: "What is left out stays, and null removes. Keys are kept sealed and never shown.",
+      summary: "Set the credentials of push services",
+      description:
+        "Fields that are left out do not change, and null removes one. Keys are encrypted at rest and not returned.",
       idempotent: "naturally",
       body: T.Object(providerFields),
       replies: { 200: Providers },

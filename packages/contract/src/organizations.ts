@@ -38,7 +38,7 @@ const memberKeyFields = {
   id: Id,
   name: T.String(),
   type: described(KeyTypeSchema, "Type of the key"),
-  prefix: T.String({ description: "The part of the secret that stays visible" }),
+  prefix: T.String({ description: "First characters of the secret, which identify the key" }),
   project_id: Nullable(Id, {
     description: "Project that the key is bound to; null for the whole organization",
   }),
@@ -53,11 +53,11 @@ const MemberKey = T.Object({
   expires_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it never expires" }),
   can_be_handed_over: T.Boolean({
     description:
-      "False for keys that speak for the person, of type personal and oauth: these are always revoked",
+      "False for keys of type personal and oauth, which act for the person: these are always revoked",
   }),
 })
 
-/** What a removal or a narrower membership does besides. */
+/** Further effects of removing or restricting a membership. */
 const departure = {
   keys: T.Array(
     T.Object({
@@ -67,10 +67,10 @@ const departure = {
         description: "User id of the member who got the key; null if it was revoked",
       }),
     }),
-    { description: "Every key that this ended or handed over" },
+    { description: "Every key that was revoked or handed over" },
   ),
   withdrawn_invitations: T.Array(T.Object({ id: Id, email: T.String() }), {
-    description: "Open invitations that the member may not make any more",
+    description: "Open invitations that were withdrawn because the member may no longer invite",
   }),
 }
 
@@ -78,20 +78,23 @@ const keysChoice = {
   keys: T.Optional(
     OneOf(["revoke", "hand_over"], {
       default: "revoke",
-      description: "What becomes of the keys that the member made",
+      description: "What happens to the keys that the member created",
     }),
   ),
   keys_to: T.Optional(
-    T.String({ format: "uuid", description: "With `hand_over`: the user id of the member who gets them" }),
+    T.String({
+      format: "uuid",
+      description: "With `hand_over`: user id of the member who becomes their creator",
+    }),
   ),
 }
 
 const KEYS_TEXT = [
-  "`keys: revoke`, the default, revokes them in every process at once, because their maker knows the secrets.",
-  "`keys: hand_over` with `keys_to` makes another member their maker, who has to be allowed to make such keys;",
-  "the secrets stay as they are, so rotate those that the former maker may still know.",
-  "Keys of type personal and oauth speak for their person and are always revoked; publishable keys are no secrets and stay.",
-  "`GET …/members/{user_id}/keys` tells beforehand which keys are concerned.",
+  "`keys: revoke`, the default, revokes them at once, because their creator knows the secrets.",
+  "`keys: hand_over` with `keys_to` makes another member their creator, who must be allowed to create such keys;",
+  "the secrets do not change, so rotate those that the former creator may still know.",
+  "Keys of type personal and oauth act for their person and are always revoked; publishable keys are not secret and stay.",
+  "`GET …/members/{user_id}/keys` lists the affected keys beforehand.",
 ].join(" ")
 
 const OrgId = T.Object({ org_id: Id })
@@ -157,9 +160,9 @@ export const organizations = area(
     setPlan: {
       id: "setOrganizationPlan",
       http: "PUT /v1/organizations/{org_id}/plan",
-      summary: "Give an organization another plan; for those who run the installation",
+      summary: "Change the plan of an organization; for operators of the installation",
       description:
-        "By an owner or administrator of the first organization, which runs the installation, or a key of it with `admin:full` and no project. The plan's limits hold from the next request on, those of databases' disk within a minute. Nothing is taken away: what exceeds a smaller plan stays, and no more is added.",
+        "For owners and administrators of the first organization, which operates the installation, and its keys with `admin:full` and no project. The limits of the plan apply from the next request on, those of database disks within a minute. Nothing is deleted: what exceeds a smaller plan stays, and nothing can be added.",
       scope: "admin:full",
       effect: "write",
       belongs: "installation",
@@ -175,7 +178,7 @@ export const organizations = area(
     delete: {
       id: "deleteOrganization",
       http: "DELETE /v1/organizations/{org_id}",
-      summary: "Delete an organization; its keys die at once",
+      summary: "Delete an organization; its keys are revoked at once",
       scope: "session",
       effect: "destroy",
       beyond: true,
@@ -199,7 +202,7 @@ export const organizations = area(
       id: "updateMember",
       http: "PATCH /v1/organizations/{org_id}/members/{user_id}",
       summary: "Change a member's role or projects",
-      description: `Concerns the keys the member made that can do more than the member now may. ${KEYS_TEXT}`,
+      description: `Affects the keys that the member created and that can do more than the member now may. ${KEYS_TEXT}`,
       scope: "session",
       effect: "write",
       beyond: true,
@@ -225,7 +228,7 @@ export const organizations = area(
       id: "removeMember",
       http: "DELETE /v1/organizations/{org_id}/members/{user_id}",
       summary: "Remove a member, or leave",
-      description: `Concerns all keys the member made. ${KEYS_TEXT} Who leaves without leading the organization cannot hand keys over. Schedules, webhooks, functions and whatever else the member set up belong to their project and go on; signed URLs, streams and terminals of the person end. Passwords of databases and ssh keys of computers name nobody: reset those that the member knew.`,
+      description: `Affects all keys that the member created. ${KEYS_TEXT} Only owners and administrators can hand keys over. Schedules, webhooks, functions and other resources that the member created belong to their project and stay; signed URLs, streams and terminals of the person end. Passwords of databases and ssh keys of computers are not tied to a person: reset those that the member knew.`,
       scope: "session",
       effect: "destroy",
       beyond: true,
@@ -246,7 +249,7 @@ export const organizations = area(
       http: "GET /v1/organizations/{org_id}/members/{user_id}/keys",
       summary: "List the keys that a removal or a change of a member would end or hand over",
       description:
-        "Without `role` and `project_ids`: what a removal concerns, which is every live key the member made. With them: the keys that can do more than such a member may.",
+        "Without `role` and `project_ids`: the keys that a removal affects, which are all active keys that the member created. With them: the keys that can do more than such a member may.",
       scope: "session",
       effect: "read",
       beyond: true,
@@ -292,7 +295,7 @@ export const organizations = area(
       replies: {
         201: T.Object({
           ...Invitation.properties,
-          token: T.Optional(T.String({ description: "Shown this once" })),
+          token: T.Optional(T.String({ description: "Shown only in this reply" })),
         }),
       },
       secrets: ["token"],

@@ -1,4 +1,4 @@
-/** S3's protocol over the buckets of storage. Its operations share method and path, and tell themselves apart by query. */
+/** The S3 protocol over the buckets of storage. Its operations share method and path, and differ by query. */
 import { area, T } from "./dsl.ts"
 import { Nullable, Time } from "./types.ts"
 
@@ -35,7 +35,7 @@ export const s3 = area(
   "s3",
   {
     title: "S3",
-    summary: "The same buckets for programs that speak S3",
+    summary: "The same buckets over the S3 protocol",
     project: "required",
     belongs: "project",
     refusals: { project: "storage_project_required" },
@@ -44,9 +44,9 @@ export const s3 = area(
     credentials: {
       id: "createS3Credentials",
       http: "POST /v1/storage/s3-credentials",
-      summary: "Get the access key that signs S3 requests in the name of the calling API key",
+      summary: "Get the S3 access key that belongs to the calling API key",
       description:
-        "The same key always gets the same pair. It can do in storage what the API key can, and ends when that is " +
+        "The same API key always gets the same pair. It has the storage permissions of the API key, and ends when that is " +
         "revoked, rotated or expires.",
       scope: ["storage:read", "storage:write"],
       effect: "read",
@@ -55,8 +55,8 @@ export const s3 = area(
         200: T.Object({
           access_key_id: T.String({ description: "Access key id" }),
           secret_access_key: T.String({ description: "Secret access key" }),
-          endpoint: T.String({ description: "The URL that S3 clients take as their endpoint" }),
-          region: T.String({ description: "Any other is accepted as well" }),
+          endpoint: T.String({ description: "Endpoint URL for S3 clients" }),
+          region: T.String({ description: "Region; any other is accepted as well" }),
           virtual_host_endpoint: Nullable(
             T.String({
               description:
@@ -80,7 +80,7 @@ export const s3 = area(
       ...reads,
       id: "s3GetBucket",
       http: "GET /s3/{bucket}",
-      summary: "List objects, or read what is set on the bucket",
+      summary: "List objects, or read a setting of the bucket",
       params: InBucket,
       replies: { 200: Foreign },
       faults: ["bucket_not_found", "invalid_parameter"],
@@ -89,7 +89,7 @@ export const s3 = area(
       ...reads,
       id: "s3HeadBucket",
       http: "HEAD /s3/{bucket}",
-      summary: "Tell whether the bucket exists",
+      summary: "Check whether the bucket exists",
       params: InBucket,
       replies: { 200: null },
       faults: ["bucket_not_found"],
@@ -161,8 +161,8 @@ export const s3 = area(
       http: "GET /s3-public/{bucket}/{key}",
       summary: "Read an object of a public bucket",
       description:
-        "Answers requests for `/s3/{bucket}/{key}` that bring no credentials, if that bucket is public and the first of " +
-        "its name to be so. A private bucket is refused like one that is not there.",
+        "For requests to `/s3/{bucket}/{key}` without credentials, if the bucket is public and the first of " +
+        "its name. A private bucket gets the same error as one that does not exist.",
       rest: true,
       params: AtKey,
       content: { reply: "bytes" },
@@ -200,7 +200,7 @@ export const s3 = area(
       ...writes,
       id: "s3DeleteObject",
       http: "DELETE /s3/{bucket}/{key}",
-      summary: "Delete an object, or give up an upload",
+      summary: "Delete an object, or abort an upload",
       effect: "destroy",
       rest: true,
       params: AtKey,

@@ -53,8 +53,8 @@ export const Network = T.Object(
   {
     additionalProperties: false,
     description:
-      "`allow_all`: all public addresses. `custom`: of them the domains and CIDRs in `allow`, but for the CIDRs in `deny`. " +
-      "Private addresses, the host and other tenants are never reached, and refused in `allow`. Left out: the most that the installation allows",
+      "Outgoing network access. `allow_all`: all public addresses. `custom`: the domains and CIDRs in `allow` except the CIDRs in `deny`. " +
+      "Private addresses, the host and other tenants cannot be reached. Left out: the most that the installation allows",
   },
 )
 
@@ -73,8 +73,12 @@ const sandboxFields = {
   template: T.String({ description: "Template or image that it was created from" }),
   image_digest: ImageDigest,
   ...sandboxShape,
-  timeout_seconds: Nullable(T.Integer({ description: "Null: no hard deadline" })),
-  idle_timeout_seconds: T.Integer({ description: "0: never" }),
+  timeout_seconds: Nullable(
+    T.Integer({ description: "Seconds until the hard deadline, from the start; null for none" }),
+  ),
+  idle_timeout_seconds: T.Integer({
+    description: "Seconds of inactivity after which it is stopped; 0: never",
+  }),
   env_names: EnvNames,
   labels: Labels,
   cwd: T.String({ description: "Working directory of commands that name none" }),
@@ -94,14 +98,19 @@ const sandboxFields = {
       url: T.String({ description: "URL of the server on it" }),
     }),
     {
-      description: "Of its ports, for as long as it runs; who has a URL may use it, and nobody guesses one",
+      description:
+        "URLs of its ports while it runs; anyone with a URL can use it, and URLs cannot be guessed",
     },
   ),
   isolation: OneOf(["process", "container", "gvisor", "microvm-emulated", "microvm"], {
     description: "How it is isolated from its host",
   }),
-  cold_start: Nullable(T.Boolean({ description: "False where one that was started before was at hand" })),
-  provision_ms: Nullable(T.Integer({ description: "From the request to running" })),
+  cold_start: Nullable(
+    T.Boolean({ description: "False if it was taken from the warm pool; null before it runs" }),
+  ),
+  provision_ms: Nullable(
+    T.Integer({ description: "Milliseconds from the request until it ran; null before it runs" }),
+  ),
   expires_at: Nullable(Time, { description: "RFC 3339 time in UTC of the hard deadline; null for none" }),
   last_activity_at: Nullable(Time, {
     description: "RFC 3339 time in UTC of the last call that used it; null before the first",
@@ -117,8 +126,7 @@ export const ExtendedSandbox = T.Object({
   granted_seconds: Nullable(
     T.Integer({
       minimum: 0,
-      description:
-        "By how much `expires_at` moved, which may be less than was asked for; null without a deadline",
+      description: "Seconds that were added, possibly fewer than requested; null without a deadline",
     }),
   ),
 })

@@ -36,7 +36,8 @@ export const sandboxes = area(
   "sandboxes",
   {
     title: "Sandboxes",
-    summary: "Isolated Linux environments that start in milliseconds and end by themselves",
+    summary:
+      "Isolated Linux environments for untrusted code that start in milliseconds and end by themselves",
     project: "optional",
     belongs: "project",
     envelope: "bare",
@@ -66,12 +67,12 @@ export const sandboxes = area(
       http: "POST /v1/sandboxes",
       summary: "Create a sandbox",
       description:
-        "One that was started before is `RUNNING` at once; otherwise it is `PROVISIONING`, and calls that use it wait " +
-        "until it runs. Nothing of an `ephemeral` one is left when it ends; the disk of a `persistent` one stays until it " +
+        "A sandbox from the warm pool is `RUNNING` at once; otherwise it is `PROVISIONING`, and calls that use it wait " +
+        "until it runs. An `ephemeral` one leaves nothing behind; the disk of a `persistent` one stays until it " +
         "is deleted. `timeout_seconds` is a hard deadline, `idle_timeout_seconds` counts from the last call that used it. " +
-        "`isolation` names the weakest that will do: weaker is refused. A `template` that must be pulled is, while it is " +
-        "`PROVISIONING`; one that cannot be makes it `FAILED`, and `status_reason` tells why. Its environment and working " +
-        "directory are those of commands that name none; what it would run itself is not run.",
+        "`isolation` is the weakest that is accepted: weaker fails. A `template` that is not present is pulled while it is " +
+        "`PROVISIONING`; if that fails it is `FAILED`, and `status_reason` says why. Commands inherit the environment and working " +
+        "directory of an image; its entry point is not run.",
       scope: "sandboxes:write",
       effect: "write",
       body: T.Object({
@@ -85,14 +86,16 @@ export const sandboxes = area(
           T.Integer({
             minimum: 0,
             maximum: 10 * 365 * 86_400,
-            description: "300 when left out; 0, which is the default of persistent ones, is none",
+            description:
+              "Seconds until the hard deadline; 300 when left out; 0, the default of persistent sandboxes: none",
           }),
         ),
         idle_timeout_seconds: T.Optional(
           T.Integer({
             minimum: 0,
             maximum: 10 * 365 * 86_400,
-            description: "120 when left out; 0, which is the default of persistent ones, is never",
+            description:
+              "Idle seconds after which it ends; 120 when left out; 0, the default of persistent sandboxes: never",
           }),
         ),
         env: T.Optional(Env),
@@ -108,8 +111,7 @@ export const sandboxes = area(
         ports: T.Optional(
           T.Array(T.Integer({ minimum: 1, maximum: 65_535 }), {
             maxItems: SANDBOX_PORTS_MAX,
-            description:
-              "Ports that get URLs, by which anybody who has them reaches the servers there by HTTP and WebSocket",
+            description: "Ports that get public URLs for HTTP and WebSocket; none when left out",
           }),
         ),
         isolation: T.Optional(Isolation),
@@ -140,7 +142,7 @@ export const sandboxes = area(
     delete: {
       id: "sandboxDelete",
       http: "DELETE /v1/sandboxes/{id}",
-      summary: "End a sandbox and remove all of it",
+      summary: "Delete a sandbox and its disk",
       scope: "sandboxes:write",
       effect: "destroy",
       params: One,
@@ -150,7 +152,7 @@ export const sandboxes = area(
     runCommand: {
       id: "sandboxRunCommand",
       http: "POST /v1/sandboxes/{id}/commands",
-      summary: "Run a command and wait for its end",
+      summary: "Run a command and wait until it ends",
       description: COMMAND_DESCRIPTION,
       scope: "sandboxes:write",
       effect: "write",
@@ -170,8 +172,8 @@ export const sandboxes = area(
       http: "POST /v1/sandboxes/{id}/commands/stream",
       summary: "Run a command and follow its output",
       description:
-        "Server-sent events: `stdout` and `stderr` with `{data}` (base64), as they come and all of it; last `exit` with " +
-        "what the waiting form answers, without the outputs. Hanging up kills the command.",
+        "Server-sent events: `stdout` and `stderr` with `{data}` (base64), without a size limit; at the end `exit` with " +
+        "the reply of the waiting form, without the outputs. Closing the connection kills the command.",
       scope: "sandboxes:write",
       effect: "write",
       idempotent: "once",
@@ -197,7 +199,7 @@ export const sandboxes = area(
       beyond: true,
       id: "sandboxMetrics",
       http: "GET /v1/sandboxes/{id}/metrics",
-      summary: "Tell what a running sandbox uses",
+      summary: "Show the resource usage of a running sandbox",
       scope: "sandboxes:read",
       effect: "read",
       params: One,
@@ -209,9 +211,9 @@ export const sandboxes = area(
       http: "POST /v1/sandboxes/{id}/extend",
       summary: "Move the hard deadline of a running sandbox",
       description:
-        "`duration_seconds` is added to `expires_at`, which is never further ahead than the longest timeout of its kind: " +
-        "`granted_seconds` says how much was added, 0 when it was as far ahead before. One without a deadline stays " +
-        "without.",
+        "`duration_seconds` is added to `expires_at`, up to the longest timeout of its kind: " +
+        "`granted_seconds` says how much was added. A sandbox without a deadline keeps " +
+        "none.",
       scope: "sandboxes:write",
       effect: "write",
       params: One,
@@ -231,7 +233,7 @@ export const sandboxes = area(
       beyond: true,
       id: "sandboxStart",
       http: "POST /v1/sandboxes/{id}/start",
-      summary: "Start a persistent sandbox again, with the disk that it had",
+      summary: "Start a stopped persistent sandbox",
       scope: "sandboxes:write",
       effect: "write",
       transaction: "none",
@@ -252,7 +254,7 @@ export const sandboxes = area(
       id: "sandboxStop",
       http: "POST /v1/sandboxes/{id}/stop",
       summary: "Stop a sandbox",
-      description: "The disk of a persistent one stays; an ephemeral one has ended for good.",
+      description: "The disk of a persistent one is kept; an ephemeral one is gone for good.",
       scope: "sandboxes:write",
       effect: "write",
       transaction: "none",
@@ -266,8 +268,8 @@ export const sandboxes = area(
       http: "POST /v1/sandboxes/{id}/files",
       summary: "Write files",
       description:
-        "Below `/workspace`, `/home/user` and `/tmp`, one after the other; each is whole or as before. Relative paths " +
-        "begin at `cwd`, or where the sandbox's commands do.",
+        "Files below `/workspace`, `/home/user` and `/tmp`, in order; each is replaced atomically. Relative paths " +
+        "begin at `cwd`, or at the working directory of the sandbox.",
       scope: "sandboxes:write",
       effect: "write",
       idempotent: "naturally",
@@ -293,8 +295,8 @@ export const sandboxes = area(
       http: "PUT /v1/sandboxes/{id}/files/{path}",
       summary: "Write a file from the bytes of the request",
       description:
-        "`path` is absolute, with or without its first slash, or begins where the sandbox's commands do. At most 1 GiB; " +
-        "nothing is written of a body that breaks off.",
+        "`path` is absolute, with or without its first slash, or relative to the working directory of the sandbox. At most 1 GiB; " +
+        "an incomplete upload writes nothing.",
       scope: "sandboxes:write",
       effect: "write",
       idempotent: "naturally",
@@ -313,8 +315,8 @@ export const sandboxes = area(
       http: "GET /v1/sandboxes/{id}/files/{path}",
       summary: "Read a file as it is",
       description:
-        "`path` is absolute, with or without its first slash (`workspace/a.txt`, `%2Fworkspace%2Fa.txt`), or begins where " +
-        "the sandbox's commands do, as when it was written (`a.txt`). 404 for what is not there, is no file, or lies " +
+        "`path` is absolute, with or without its first slash (`workspace/a.txt`, `%2Fworkspace%2Fa.txt`), or relative to " +
+        "the working directory of the sandbox (`a.txt`). 404 for paths that do not exist, are no file, or are " +
         "outside `/workspace`, `/home/user` and `/tmp`.",
       scope: "sandboxes:read",
       effect: "read",

@@ -20,10 +20,12 @@ const FAULTS = [
 
 /** PostgreSQL cuts names after 63 bytes. */
 const Identifier = T.String({ minLength: 1, maxLength: 63, description: "Name of the schema" })
-const Truncated = T.Boolean({ description: "There is more than the reply holds" })
+const Truncated = T.Boolean({ description: "True if there is more than the reply contains" })
 const Count = T.Integer({ minimum: 0 })
 
-const Definition = Nullable(T.String({ description: "As SQL; null while another session holds the table" }))
+const Definition = Nullable(
+  T.String({ description: "As SQL; null while another session holds an exclusive lock" }),
+)
 
 const target = {
   database_id: T.Optional(described(Id, "Database; the project's default when left out")),
@@ -33,8 +35,12 @@ const target = {
 const filters = {
   ...target,
   schema: T.Optional(Identifier),
-  include_extensions: T.Optional(T.Boolean({ description: "Also what extensions brought" })),
-  include_partitions: T.Optional(T.Boolean({ description: "Also the partitions of partitioned tables" })),
+  include_extensions: T.Optional(
+    T.Boolean({ description: "Include objects of extensions; false when left out" }),
+  ),
+  include_partitions: T.Optional(
+    T.Boolean({ description: "Include the partitions of partitioned tables; false when left out" }),
+  ),
 }
 
 const Column = T.Object({
@@ -44,8 +50,10 @@ const Column = T.Object({
   table: T.String({ description: "Name of the table" }),
   ordinal_position: T.Integer({ description: "Position in the table, from 1" }),
   name: T.String(),
-  default_value: Nullable(T.String({ description: "An SQL expression; that of a generated column too" })),
-  data_type: T.String({ description: "As in information_schema, where arrays are `ARRAY`" }),
+  default_value: Nullable(
+    T.String({ description: "Default or generation expression in SQL; null for none" }),
+  ),
+  data_type: T.String({ description: "Type as in information_schema, where arrays are `ARRAY`" }),
   format: T.String({ description: "PostgreSQL's short name of the type, as `int4` or `_text`" }),
   full_type: T.String({ description: "The type as one writes it, as `numeric(10,2)` or `text[]`" }),
   is_identity: T.Boolean({ description: "True for GENERATED … AS IDENTITY columns" }),
@@ -58,13 +66,13 @@ const Column = T.Object({
   }),
   is_nullable: T.Boolean({ description: "True if it may be NULL" }),
   is_updatable: T.Boolean({ description: "True if UPDATE can change it" }),
-  is_unique: T.Boolean({ description: "No two rows have the same value in this column alone" }),
+  is_unique: T.Boolean({ description: "True if a unique index covers this column alone" }),
   enums: T.Array(T.String(), { description: "Values of an enum type; empty for other types" }),
   comment: Nullable(T.String(), { description: "From COMMENT ON; null for none" }),
 })
 
 const Relationship = T.Object({
-  id: T.Integer({ description: "Of the constraint; a key of several columns has one row for each" }),
+  id: T.Integer({ description: "OID of the constraint; a key of several columns has one row for each" }),
   constraint_name: T.String({ description: "Name of the foreign key" }),
   position: T.Integer({ description: "Position of the column in the key, from 1" }),
   source_schema: T.String({ description: "Schema of the referencing table" }),
@@ -100,9 +108,11 @@ const tableFields = {
   ...relationFields,
   rls_enabled: T.Boolean({ description: "True if row-level security applies" }),
   rls_forced: T.Boolean({ description: "True if row-level security applies to the owner too" }),
-  bytes: Nullable(T.Integer({ description: "With indexes; null while another session holds the table" })),
+  bytes: Nullable(
+    T.Integer({ description: "Size with indexes; null while another session holds an exclusive lock" }),
+  ),
   size: Nullable(T.String(), {
-    description: "`bytes` for people, as `24 MB`; null while another session holds the table",
+    description: "`bytes` for people, as `24 MB`; null while another session holds an exclusive lock",
   }),
   live_rows_estimate: described(Count, "Estimated number of rows"),
   dead_rows_estimate: described(
@@ -142,7 +152,9 @@ const Type = T.Object({
   kind: OneOf(["enum", "domain", "composite", "range", "multirange", "base"], {
     description: "Kind of type",
   }),
-  base_type: Nullable(T.String({ description: "What a domain restricts, or what a range is of" })),
+  base_type: Nullable(
+    T.String({ description: "Type that a domain restricts or a range is made of; null for others" }),
+  ),
   enums: T.Array(T.String(), { description: "Values of an enum, in order; empty for other types" }),
   attributes: T.Array(T.Object({ name: T.String(), type: T.String({ description: "Type of the field" }) }), {
     description: "Fields of a composite type; empty for other types",
@@ -154,7 +166,7 @@ const TableDetails = T.Object({
   ...tableFields,
   columns: T.Array(Column, { description: "Columns in order" }),
   is_updatable: T.Boolean({ description: "True if INSERT, UPDATE and DELETE work on it" }),
-  definition: Nullable(T.String({ description: "The query of a view" })),
+  definition: Nullable(T.String({ description: "Query of a view; null for tables" })),
   partition_key: Nullable(T.String(), {
     description: "PARTITION BY clause of a partitioned table; null for others",
   }),
@@ -166,7 +178,9 @@ const TableDetails = T.Object({
       is_unique: T.Boolean({ description: "True for unique indexes" }),
       is_primary: T.Boolean({ description: "True for the index of the primary key" }),
       is_valid: T.Boolean({ description: "False while it is being built, and after that failed" }),
-      size_bytes: Nullable(T.Integer(), { description: "Size; null while another session holds the table" }),
+      size_bytes: Nullable(T.Integer(), {
+        description: "Size; null while another session holds an exclusive lock",
+      }),
       scans: described(Count, "How often it was used since statistics were reset"),
     }),
     { description: "Indexes of the table" },
@@ -211,9 +225,11 @@ const PiiColumn = T.Object({
   table: T.String({ description: "Name of the table" }),
   column: T.String({ description: "Name of the column" }),
   data_type: T.String({ description: "PostgreSQL type" }),
-  category: T.String({ description: "As `contact`, `name`, `financial`, `government_id` or `credential`" }),
-  entity_type: T.String({ description: "As `EMAIL_ADDRESS`, `PERSON` or `CREDIT_CARD`" }),
-  direct: T.Boolean({ description: "Such a value alone can tell who the person is" }),
+  category: T.String({
+    description: "Kind of data: `contact`, `name`, `financial`, `government_id` or `credential`",
+  }),
+  entity_type: T.String({ description: "Type of value: `EMAIL_ADDRESS`, `PERSON` or `CREDIT_CARD`" }),
+  direct: T.Boolean({ description: "True if a value alone can identify a person" }),
   confidence: T.Number({
     minimum: 0,
     maximum: 1,
@@ -230,7 +246,7 @@ export const schema = area(
   "schema",
   {
     title: "Schema",
-    summary: "What is in a database: tables, columns, types, keys, and where personal data lies",
+    summary: "Tables, columns, types and keys of a database, and columns with personal data",
     project: "required",
     belongs: "project",
   },
@@ -240,12 +256,12 @@ export const schema = area(
       http: "GET /api/v1/schema",
       summary: "List tables, views and types",
       description:
-        "Everything but PostgreSQL's own schemas. Partitions and what extensions brought are left out unless asked for.",
+        "All schemas but PostgreSQL's own. Partitions and objects of extensions are left out unless requested.",
       scope: READ,
       effect: "read",
       query: T.Object({
         ...filters,
-        include_columns: T.Optional(T.Boolean({ description: "True unless said otherwise" })),
+        include_columns: T.Optional(T.Boolean({ description: "Include the columns; true when left out" })),
       }),
       replies: {
         200: T.Object({
@@ -262,7 +278,7 @@ export const schema = area(
       http: "GET /api/v1/schema/columns",
       summary: "Find columns by a part of their name",
       description:
-        "Upper and lower case and `_` make no difference, and each word must be found. `users.email` also asks for " +
+        "Case and `_` are ignored, and each word must match. `users.email` also matches " +
         "the table. The closest names come first; without `q`, all columns by table.",
       scope: READ,
       effect: "read",
@@ -293,8 +309,8 @@ export const schema = area(
       http: "GET /api/v1/schema/pii",
       summary: "List the columns that likely hold personal data",
       description:
-        "Judged by names, types and a sample of values. No value is ever part of the reply or kept. Tables under row " +
-        "level security, views and foreign tables are judged without a sample.",
+        "Columns are classified by names, types and a sample of values. No value is returned or stored. Tables with row-" +
+        "level security, views and foreign tables are classified without a sample.",
       scope: READ,
       effect: "read",
       query: T.Object({
@@ -308,15 +324,20 @@ export const schema = area(
             description: "Only columns of at least this confidence, from 0 to 1",
           }),
         ),
-        sample: T.Optional(T.Boolean({ description: "False: judge by names and types, and read no rows" })),
+        sample: T.Optional(
+          T.Boolean({
+            description: "False: classify by names and types only, and read no rows; true when left out",
+          }),
+        ),
       }),
       replies: {
         200: T.Object({
           columns: T.Array(PiiColumn, { description: "Columns that likely hold personal data" }),
-          scanned_tables: described(Count, "Tables that were judged"),
+          scanned_tables: described(Count, "Tables that were classified"),
           sampled_tables: described(Count, "Tables of these from which values were read"),
           truncated: T.Boolean({
-            description: "Tables were left out, or judged without a sample, for there are too many of them",
+            description:
+              "True if tables were left out or classified without a sample because there are too many",
           }),
         }),
       },
@@ -342,8 +363,8 @@ export const schema = area(
       http: "GET /api/v1/schema/table/{name}",
       summary: "Describe a table or view",
       description:
-        "`name` is the name as it is, or `schema.name`, in quotes where it needs them. Without a schema, `public` goes " +
-        "before the others.",
+        "`name` is the exact name, or `schema.name`, quoted where necessary. Without a schema, `public` is searched " +
+        "first.",
       scope: READ,
       effect: "read",
       params: T.Object({ name: T.String({ minLength: 1, maxLength: 300 }) }),

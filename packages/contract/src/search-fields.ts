@@ -21,7 +21,7 @@ export const SEARCH_FACETS_MAX = 8
 export const SEARCH_FACET_VALUES_MAX = 20
 /** UTF-16 units of a document's id. */
 export const SEARCH_DOCUMENT_ID_LENGTH_MAX = 512
-/** UTF-8 bytes of all that one document says. */
+/** UTF-8 bytes of all fields of one document. */
 export const SEARCH_DOCUMENT_BYTES_MAX = MIB
 /** Characters of one document that are searched; what follows is left out. */
 export const SEARCH_INDEXED_CHARACTERS_MAX = 100_000
@@ -67,7 +67,7 @@ const Field = T.Object(
 
 const Config = T.Record(T.String(), T.Unknown(), {
   description:
-    "What there is to read. `inline`: nothing. `database`: `{database_id?, branch_id?, table, title?, url?, metadata?}`, " +
+    "What is read. `inline`: nothing. `database`: `{database_id?, branch_id?, table, title?, url?, metadata?}`, " +
     "where table is `name` or `schema.name` and has a primary key, title and url are columns, and metadata is a list of " +
     "columns. `storage`: `{bucket, prefix?}`. `url`: `{urls}`, at most 1,000.",
 })
@@ -81,7 +81,7 @@ export const sourceFields = {
       minItems: 1,
       maxItems: FIELDS_MAX,
       description:
-        "What of a document is searched; its title with weight 4 and its text with weight 1 if left out",
+        "What of a document is searched; the title with weight 4 and the text with weight 1 when left out",
     }),
   ),
   language: T.Optional(Language),
@@ -90,12 +90,14 @@ export const sourceFields = {
       T.Integer({
         minimum: SCHEDULE_SECONDS_MIN,
         maximum: SCHEDULE_SECONDS_MAX,
-        description: "Seconds from the start of a run to the next; null: only when asked",
+        description: "Seconds from the start of a run to the next; null: only on request",
       }),
     ),
   ),
   enabled: T.Optional(
-    T.Boolean({ description: "A source that is not enabled stays searchable and is not read" }),
+    T.Boolean({
+      description: "False: its documents can be found, but it is not read anew; true when left out",
+    }),
   ),
 }
 
@@ -135,9 +137,11 @@ const runFields = {
 export const Run = T.Object({
   ...runFields,
   seen: T.Integer({ description: "Documents read so far" }),
-  written: T.Integer({ description: "Of these, new or changed" }),
-  unchanged: T.Integer({ description: "Of these, as they were before" }),
-  failed: T.Integer({ description: "Of these, not searchable, or only as they were before" }),
+  written: T.Integer({ description: "Documents of these that are new or changed" }),
+  unchanged: T.Integer({ description: "Documents of these that did not change" }),
+  failed: T.Integer({
+    description: "Documents of these that could not be indexed and are missing or outdated",
+  }),
   removed: T.Integer({ description: "Documents that the source no longer has" }),
   errors: T.Array(
     T.Object({
@@ -145,10 +149,10 @@ export const Run = T.Object({
       message: T.String({ description: "Why it could not be indexed" }),
     }),
     {
-      description: "The first 100",
+      description: "First 100 documents that could not be indexed",
     },
   ),
-  error: Nullable(T.String({ description: "Why the run as a whole failed" })),
+  error: Nullable(T.String({ description: "Why the whole run failed; null if it did not" })),
   created_at: Time,
   started_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it starts" }),
   finished_at: Nullable(Time, { description: "RFC 3339 time in UTC; null before it ends" }),
@@ -158,22 +162,24 @@ export const Started = T.Object({
   run_id: Id,
   status: OneOf(RUN_STATUSES, { description: "State of all runs together" }),
   sources: T.Array(T.Object(runFields), {
-    description: "A source that was being read already goes on under the run_id that it had",
+    description: "One entry for each source; a source that is being read already keeps its run_id",
   }),
 })
 
-const Metadata = T.Record(T.String(), T.Unknown(), { description: "A JSON object of at most 16 KiB" })
+const Metadata = T.Record(T.String(), T.Unknown(), { description: "JSON object of at most 16 KiB" })
 
 export const Document = T.Object(
   {
     id: DocumentId,
     title: T.Optional(T.String()),
-    text: T.Optional(T.String({ description: "The first 100,000 characters are searched" })),
-    url: T.Optional(T.String({ maxLength: 2048, description: "http or https" })),
+    text: T.Optional(
+      T.String({ description: "Text of the document; the first 100,000 characters are searched" }),
+    ),
+    url: T.Optional(T.String({ maxLength: 2048, description: "Address of the document, http or https" })),
     metadata: T.Optional(Metadata),
     language: T.Optional(Language),
     boost: T.Optional(
-      T.Number({ minimum: 0.01, maximum: 100, default: 1, description: "What its score is multiplied by" }),
+      T.Number({ minimum: 0.01, maximum: 100, default: 1, description: "Factor of its score" }),
     ),
   },
   { additionalProperties: false },
@@ -182,9 +188,11 @@ export const Document = T.Object(
 export const Hit = T.Object({
   id: T.String({ description: "Id of the document in its source" }),
   source_id: Id,
-  title: T.String({ description: "Plain text, to be escaped like any other" }),
-  snippet: T.String({ description: "Safe HTML: `<mark>` around what was found, everything else escaped" }),
-  url: Nullable(T.String({ description: "http or https" })),
+  title: T.String({ description: "Title as plain text, to be escaped for HTML" }),
+  snippet: T.String({
+    description: "Excerpt as safe HTML: `<mark>` around matches, everything else escaped",
+  }),
+  url: Nullable(T.String({ description: "Address of the document, http or https" })),
   score: T.Number({ description: "How well it matches; comparable within one reply" }),
   metadata: T.Record(T.String(), T.Unknown(), { description: "Metadata of the document" }),
 })
@@ -199,7 +207,7 @@ export const queryFields = {
     T.String({
       maxLength: SEARCH_QUERY_LENGTH_MAX,
       description:
-        'Words; `"a phrase"`; `-without`. The last word may be unfinished. None: the newest documents',
+        'Words; `"a phrase"`; `-without`. The last word may be incomplete. Left out: the newest documents',
     }),
   ),
   ...pageQuery,
@@ -237,15 +245,17 @@ export const queryFields = {
 export const Stats = T.Object({
   documents: T.Integer({ description: "Documents that can be found" }),
   sources: T.Integer({ description: "Number of sources" }),
-  index_bytes: Nullable(T.Integer({ description: "null where the engine does not tell it for a project" })),
+  index_bytes: Nullable(
+    T.Integer({ description: "Size of the index; null if the engine does not report it per project" }),
+  ),
   last_ingest_at: Nullable(Time, {
     description: "RFC 3339 time in UTC when a source was last read; null before",
   }),
-  pending: T.Integer({ description: "Runs that wait or are under way" }),
+  pending: T.Integer({ description: "Runs that are queued or running" }),
   tts_p95_ms: Nullable(
     T.Number({
       description:
-        "Time to search: within it 95 % of the latest documents could be found, counted from their reading",
+        "Milliseconds within which 95 % of the latest documents could be found after they were read; null before",
     }),
   ),
 })

@@ -27,8 +27,8 @@ export const search = area(
       http: "GET /v1/search",
       summary: "Search the project's documents",
       description:
-        "Words are matched in their language: `runs` finds `running`. A word that no document has stands for those " +
-        "that are spelled nearly so. `total` is exact.",
+        "Words are matched in their language: `runs` finds `running`. A word that no document has matches those " +
+        "with a similar spelling. `total` is exact.",
       scope: "search:read",
       effect: "read",
       query: T.Object(queryFields, { description: "The query as it was given" }),
@@ -75,8 +75,8 @@ export const search = area(
     runIngest: {
       id: "runSearchIngest",
       http: "POST /v1/search/ingest/run",
-      summary: "Read all enabled sources anew",
-      description: "Sources of type inline have nothing to read. The reading goes on in the background.",
+      summary: "Read all enabled sources again",
+      description: "Sources of type inline have nothing to read. The reading continues in the background.",
       scope: "search:write",
       effect: "write",
       replies: { 200: Started },
@@ -95,8 +95,8 @@ export const search = area(
       http: "POST /v1/search/sources",
       summary: "Create a source, or change the one of this id or name",
       description:
-        "What is left out stays as it is, or takes its default on a new source. The type of a source never changes. " +
-        "A source of type `database` takes `database:read` besides, and one of type `storage` `storage:read`.",
+        "Fields that are left out do not change, or get their defaults for a new source. The type of a source never changes. " +
+        "A source of type `database` also needs `database:read`, and one of type `storage` `storage:read`.",
       scope: "search:write",
       effect: "write",
       body: T.Object({
@@ -110,7 +110,7 @@ export const search = area(
     getSource: {
       id: "getSearchSource",
       http: "GET /v1/search/sources/{id}",
-      summary: "Look at a source",
+      summary: "Show a source",
       scope: "search:read",
       effect: "read",
       beyond: true,
@@ -122,7 +122,7 @@ export const search = area(
       id: "deleteSearchSource",
       http: "DELETE /v1/search/sources/{id}",
       summary: "Delete a source and its documents",
-      description: "None of them is found from then on; they are removed in the background.",
+      description: "They cannot be found from then on; they are deleted in the background.",
       scope: "search:write",
       effect: "destroy",
       beyond: true,
@@ -133,7 +133,7 @@ export const search = area(
     runSource: {
       id: "runSearchSource",
       http: "POST /v1/search/sources/{id}/run",
-      summary: "Read one source anew",
+      summary: "Read one source again",
       scope: "search:write",
       effect: "write",
       beyond: true,
@@ -156,7 +156,7 @@ export const search = area(
     getRun: {
       id: "getSearchRun",
       http: "GET /v1/search/runs/{id}",
-      summary: "Follow a run: how far it is with each source, and which documents failed",
+      summary: "Show the progress of a run: each source, and which documents failed",
       scope: "search:read",
       effect: "read",
       beyond: true,
@@ -175,7 +175,7 @@ export const search = area(
       http: "POST /v1/search/sources/{id}/documents",
       summary: "Add documents to an inline source, or replace those of the same id",
       description:
-        "They can be found when this answers. A document that cannot be indexed is named; the others are written.",
+        "They can be found when the reply is sent. Documents that cannot be indexed are listed; the others are written.",
       scope: "search:write",
       effect: "write",
       transaction: "none",
@@ -232,7 +232,7 @@ export const search = area(
     stats: {
       id: "getSearchStats",
       http: "GET /v1/search/stats",
-      summary: "How much there is to search, and how fresh it is",
+      summary: "Show the size of the index and how up to date it is",
       scope: "search:read",
       effect: "read",
       replies: { 200: Stats },

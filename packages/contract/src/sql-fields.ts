@@ -1,4 +1,4 @@
-/** Fields that statements have at every door. */
+/** Fields of statements, over HTTP and in the format of Neon's driver. */
 import { MIB, T } from "./dsl.ts"
 
 export const SQL_BATCH_MAX = 1_000

@@ -1,4 +1,4 @@
-/** The doors at which Neon's serverless driver knocks: the connection string is the proof there, and no key is needed. */
+/** The endpoints of Neon's serverless driver: it authenticates by the connection string, without an API key. */
 import { MIB, type OperationSpec, T } from "./dsl.ts"
 import { NeonQuery, Params, SQL_BATCH_MAX, Sql } from "./sql-fields.ts"
 
@@ -18,7 +18,7 @@ const NeonResult = T.Object(
       description: "Values as text, as the PostgreSQL protocol sends them, or null",
     }),
   },
-  { description: "One result as the driver reads it" },
+  { description: "One result in the format of the driver" },
 )
 
 const Flag = (description: string) => T.Optional(T.String({ description: `${description}, if \`true\`` }))
@@ -27,12 +27,12 @@ export const neonSpecs = {
   neonQuery: {
     id: "executeNeonSql",
     http: "POST /sql",
-    summary: "Run SQL in the form of Neon's serverless driver",
+    summary: "Run SQL in the format of Neon's serverless driver",
     description:
       "For `neon()` of `@neondatabase/serverless`. The header `Neon-Connection-String` holds the connection string of a " +
-      "branch, whose role and password are checked by its database; a changed password counts within a minute. Once it was let " +
-      "in, its requests count against the limit of its organization, before against that of its address. Requests " +
-      "with a key in `Authorization` belong at `/api/v1/sql`.",
+      "branch, whose role and password its database checks; a changed password takes effect within a minute. Once authenticated, " +
+      "its requests count against the limit of its organization, before that against the limit of its address. Requests " +
+      "with a key in `Authorization` go to `/api/v1/sql`.",
     scope: "public",
     effect: "by-statement",
     project: "none",
@@ -42,7 +42,7 @@ export const neonSpecs = {
       "Neon-Raw-Text-Output": Flag("Values as PostgreSQL writes them"),
       "Neon-Array-Mode": Flag("Rows as arrays"),
       "Neon-Batch-Isolation-Level": T.Optional(
-        T.String({ description: "Of the transaction of `queries`, as `RepeatableRead`" }),
+        T.String({ description: "Isolation level of the transaction of `queries`, as `RepeatableRead`" }),
       ),
       "Neon-Batch-Read-Only": Flag("The transaction of `queries` only reads"),
       "Neon-Batch-Deferrable": Flag("The transaction of `queries` is deferrable"),
@@ -68,7 +68,7 @@ export const neonSpecs = {
   neonSocket: {
     id: "connectNeonSocket",
     http: "GET /v2",
-    summary: "PostgreSQL's protocol over a WebSocket",
+    summary: "Open a PostgreSQL connection over a WebSocket",
     description:
       "For `Pool` and `Client` of `@neondatabase/serverless`. Binary messages hold the bytes of PostgreSQL's protocol, " +
       "wherever they are cut; the server asks for the password in clear, so the WebSocket must be encrypted (wss) unless " +

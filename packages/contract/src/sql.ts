@@ -23,17 +23,22 @@ const target = {
 
 const options = {
   array_mode: T.Optional(
-    T.Boolean({ description: "Rows as lists in the order of `columns`, and not as objects" }),
+    T.Boolean({
+      description: "Rows as arrays in the order of `columns` instead of objects; false when left out",
+    }),
   ),
   read_only: T.Optional(
-    T.Boolean({ description: "Allow only SELECT, SHOW and EXPLAIN, in a transaction that is rolled back" }),
+    T.Boolean({
+      description:
+        "Allow only SELECT, SHOW and EXPLAIN, in a transaction that is rolled back; false when left out",
+    }),
   ),
   timeout_ms: T.Optional(
     T.Integer({
       minimum: 10,
       maximum: SQL_TIMEOUT_MS_MAX,
       default: SQL_TIMEOUT_MS_DEFAULT,
-      description: "Time limit of the statement; of all together in a transaction",
+      description: "Time limit of the statement, or of all statements of a transaction together",
     }),
   ),
   max_rows: T.Optional(
@@ -50,9 +55,11 @@ const resultFields = {
   columns: T.Array(
     T.Object({
       name: T.String({ description: "Name of the column" }),
-      type: T.String({ description: "As `pg_type.typname` has it: `int4`, `_text` for an array" }),
+      type: T.String({
+        description: "PostgreSQL's name of the type (`pg_type.typname`): `int4`, `_text` for an array",
+      }),
       data_type_id: T.Integer({ description: "OID of the type" }),
-      table_id: T.Integer({ description: "OID; 0 where the column is computed" }),
+      table_id: T.Integer({ description: "OID of the table; 0 where the column is computed" }),
       column_id: T.Integer({ description: "Number of the column in its table; 0 where it is computed" }),
     }),
     { description: "Columns of the result" },
@@ -63,14 +70,16 @@ const resultFields = {
       "In objects a name that occurs again ends in _2, _3, …",
   }),
   row_count: Nullable(
-    T.Integer({ description: "Rows returned, or changed; null for commands that count nothing" }),
+    T.Integer({ description: "Rows returned or changed; null for commands that count nothing" }),
   ),
   command: Nullable(T.String({ description: "`SELECT`, `CREATE TABLE`, …; null for an empty statement" })),
-  truncated: T.Boolean({ description: "There are more rows than `max_rows`, or than fit in 10 MiB" }),
+  truncated: T.Boolean({
+    description: "True if there are more rows than `max_rows`, or more than 10 MiB of them",
+  }),
   meta: T.Object(
     {
       duration_ms: T.Number({ description: "Milliseconds in the database" }),
-      wake_ms: T.Number({ description: "How long the database took to start; 0 when it was awake" }),
+      wake_ms: T.Number({ description: "Milliseconds that resuming the database took; 0 if it was running" }),
       rows_read: T.Null({ description: "Always null: PostgreSQL does not count it" }),
       query_id: T.String({ description: "The same for statements that differ in constants alone" }),
       branch_id: described(Id, "Branch that it ran on"),
@@ -103,7 +112,7 @@ const LogEntry = T.Object({
   database_id: Id,
   branch_id: Id,
   query_id: T.String({ description: "The same for statements that differ in constants alone" }),
-  sql: T.String({ description: "Without comments, and with `?` for every constant" }),
+  sql: T.String({ description: "The statement without comments, and with `?` for every constant" }),
   command: Nullable(T.String(), {
     description: "`SELECT`, `CREATE TABLE`, …; null for an empty statement or one that failed",
   }),
@@ -141,7 +150,7 @@ export const sql = area(
   "sql",
   {
     title: "SQL over HTTP",
-    summary: "Statements with parameters, alone, in batches and in transactions, and the log of what was run",
+    summary: "SQL statements with parameters, single, in batches and in transactions, and the query log",
     project: "required",
     belongs: "project",
     envelope: "bare",
@@ -153,13 +162,13 @@ export const sql = area(
       summary: "Run one SQL statement",
       description:
         "Read-only keys, and keys with `database:read` alone, may SELECT, SHOW and EXPLAIN; such statements run as a role " +
-        "that can write nothing, in a read-only transaction that is rolled back. They make no database: where the project has " +
-        "none yet, the answer is 404. Row-level security applies to that role: " +
-        "rows it may not see are not shown. Nothing of a session (settings, temporary tables, locks, LISTEN) outlives the " +
+        "that cannot write, in a read-only transaction that is rolled back. They do not create a database: where the project has " +
+        "none yet, the reply is 404. Row-level security applies to that role: " +
+        "rows that it may not see are not shown. Session state (settings, temporary tables, locks, LISTEN) ends with the " +
         "request, and a transaction cannot stay open: use the batch. With `Accept: application/x-ndjson` rows are streamed, " +
-        "one JSON text a line: `{columns}`, then each row, then `{row_count, command, truncated, meta}` or `{error}`; there " +
-        "is no limit of rows then. Requests of Neon's serverless driver, known by their `Neon-` headers, are answered in " +
-        "its own form.",
+        "one JSON text per line: `{columns}`, then each row, then `{row_count, command, truncated, meta}` or `{error}`; there " +
+        "is no limit of rows then. Requests of Neon's serverless driver, recognized by their `Neon-` headers, get replies in " +
+        "its format.",
       scope: SCOPE,
       effect: "by-statement",
       risk: "by-input",
@@ -200,10 +209,10 @@ export const sql = area(
       http: "POST /api/v1/sql/batch",
       summary: "Run several SQL statements",
       description:
-        "In order. Statements run independently: one that fails does not stop the others unless `stop_on_error` says so, " +
-        "and has its error in its place; only when the database cannot be reached twice in a row the rest is not run and " +
-        "has no result. With `transaction` either all take effect or none: `committed` tells, and after a " +
-        "failure every result says what became of its statement.",
+        "Statements run in order and independently: one that fails does not stop the others unless `stop_on_error` is true; " +
+        "its result is the error. Only when the database cannot be reached twice in a row, the rest is not run and " +
+        "has no result. With `transaction` either all statements take effect or none, as `committed` says, and after a " +
+        "failure every result says what happened to its statement.",
       scope: SCOPE,
       effect: "by-statement",
       risk: "by-input",
@@ -250,10 +259,10 @@ export const sql = area(
     listQueryLogs: {
       id: "listQueryLogs",
       http: "GET /api/v1/query-logs/{tenant_id}",
-      summary: "List the statements that were run",
+      summary: "List the query log: statements that were run",
       description:
-        "Newest first, over HTTP and by the wire protocol, for seven days. Constants are not kept. When statements come " +
-        "faster than they can be written, some are left out.",
+        "Newest first, over HTTP and over PostgreSQL connections, for seven days. Constants are not stored. When statements come " +
+        "faster than they can be recorded, some are left out.",
       scope: SCOPE,
       effect: "read",
       envelope: "data",

@@ -1,4 +1,4 @@
-/** What storage's requests and replies are made of. */
+/** What requests and replies of storage are made of. */
 import { T } from "./dsl.ts"
 import { Dictionary, described, Id, Nullable, OneOf, Page, Time } from "./types.ts"
 
@@ -28,18 +28,18 @@ export const NamedBucket = T.String({ minLength: 1, maxLength: 255, description:
 export const Key = T.String({
   minLength: 1,
   maxLength: OBJECT_KEY_BYTES_MAX,
-  description: "At most 1,024 bytes in UTF-8; slashes have no meaning of their own",
+  description: "Key of the object, at most 1,024 bytes in UTF-8; slashes have no special meaning",
 })
 const Text = T.String({ maxLength: 1024 })
 
 export const Bucket = T.Object({
   name: T.String({ description: "Name of the bucket" }),
-  public: T.Boolean({ description: "Whether anybody may read its objects without a key" }),
+  public: T.Boolean({ description: "True if its objects can be read without a key" }),
   public_url: Nullable(
     T.String({
       description:
-        "Where anybody reads its objects, with a slash and the key behind it; null while it is private. " +
-        "The public bucket of a name that was made public first has S3's path, others one with their project",
+        "Address of its objects for everyone, followed by a slash and the key; null while it is private. " +
+        "The first public bucket of a name has S3's path, others one with their project",
     }),
   ),
   object_count: T.Integer({ description: "Number of objects" }),
@@ -64,14 +64,14 @@ export const HttpMetadata = T.Object(
     cache_control: T.Optional(HeaderText),
     expires: T.Optional(HeaderText),
   },
-  { description: "Headers that are sent with the object" },
+  { description: "Headers that are returned with the object" },
 )
 
 export const CustomMetadata = Dictionary(
   T.String({ minLength: 1, maxLength: 2048 }),
   T.String({ maxLength: 2048 }),
   {
-    description: "At most 2 KiB, names and values together; names are lower-case",
+    description: "Metadata of your own, at most 2 KiB in all; names are lower-case",
   },
 )
 
@@ -86,10 +86,10 @@ const Checksums = T.Record(T.String(), T.String(), { description: "Digests in ba
 export const StoredObject = T.Object({
   bucket: T.String({ description: "Name of the bucket" }),
   key: T.String({ description: "Key of the object" }),
-  size: T.Integer({ description: "Bytes" }),
+  size: T.Integer({ description: "Size in bytes" }),
   etag: T.String({
     description:
-      "MD5 in hexadecimal; of an object in parts, the MD5 of their MD5s, `-` and how many they are",
+      "MD5 in hexadecimal; for an object uploaded in parts, the MD5 of their MD5s, `-` and their number",
   }),
   last_modified: Time,
   http_metadata: HttpMetadata,
@@ -106,7 +106,7 @@ export const ListedObjects = T.Object(
   {
     data: T.Array(StoredObject, { description: "Objects of the page" }),
     delimited_prefixes: T.Array(T.String(), {
-      description: "What the keys have in common up to the delimiter, in the place of those keys",
+      description: "Prefixes up to the delimiter that stand for groups of keys",
     }),
     is_truncated: T.Boolean({ description: "True if there are more" }),
     cursor: Nullable(T.String({ description: "Asks for the next page; null at the end" })),
@@ -157,7 +157,7 @@ export const PresignInput = T.Object({
       minimum: 1,
       maximum: SIGNED_URL_SECONDS_MAX,
       default: SIGNED_URL_SECONDS_DEFAULT,
-      description: "Seconds",
+      description: "Seconds until the URL expires",
     }),
   ),
   content_type: T.Optional(described(HeaderText, "With `PUT`: media type that must be sent")),
@@ -168,9 +168,15 @@ export const PresignInput = T.Object({
       description: "With `PUT`: size in bytes that must be sent",
     }),
   ),
-  max_size: T.Optional(T.Integer({ minimum: 0, maximum: PUT_BYTES_MAX, description: "Bytes" })),
-  checksum_sha256: T.Optional(T.String({ maxLength: 44, description: "Base64" })),
-  overwrite: T.Optional(T.Boolean({ default: true, description: "Whether an object may be there already" })),
+  max_size: T.Optional(
+    T.Integer({ minimum: 0, maximum: PUT_BYTES_MAX, description: "With `PUT`: largest size in bytes" }),
+  ),
+  checksum_sha256: T.Optional(
+    T.String({ maxLength: 44, description: "With `PUT`: SHA-256 in base64 that the content must have" }),
+  ),
+  overwrite: T.Optional(
+    T.Boolean({ default: true, description: "With `PUT`: whether an object of that key may be replaced" }),
+  ),
   response_content_disposition: T.Optional(
     described(HeaderText, "With `GET`: `Content-Disposition` of the response"),
   ),
@@ -180,7 +186,7 @@ export const PresignInput = T.Object({
 export const SignedUrl = T.Object({
   url: T.String({ description: "Address; whoever has it can use it" }),
   method: T.String({ description: "Method to use it with" }),
-  headers: T.Record(T.String(), T.String(), { description: "To be sent with it" }),
+  headers: T.Record(T.String(), T.String(), { description: "Headers that must be sent with the request" }),
   expires_at: Time,
 })
 
@@ -188,12 +194,14 @@ export const Usage = T.Object({
   buckets: T.Integer({ description: "Number of buckets" }),
   objects: T.Integer({ description: "Number of objects" }),
   size_bytes: T.Integer({ description: "Size of all objects" }),
-  upload_bytes: T.Integer({ description: "Of uploads that are not complete" }),
-  organization_bytes: T.Integer({ description: "All of it, in all projects: what counts against the plan" }),
-  included_bytes: Nullable(T.Integer({ description: "What the plan includes; null: any amount" })),
-  can_exceed: T.Boolean({ description: "Whether more than that may be stored, at a price" }),
+  upload_bytes: T.Integer({ description: "Bytes of incomplete uploads" }),
+  organization_bytes: T.Integer({
+    description: "Bytes of all projects of the organization, which count against the plan",
+  }),
+  included_bytes: Nullable(T.Integer({ description: "Bytes that the plan includes; null for no limit" })),
+  can_exceed: T.Boolean({ description: "True if more can be stored for a price" }),
   damaged_blobs: T.Integer({
-    description: "Pieces of objects that are not what was written, as the last check of each found",
+    description: "Pieces of objects that the last integrity check found damaged",
   }),
 })
 

@@ -4,15 +4,15 @@ import { T, type TSchema } from "./dsl.ts"
 const optional = (description: string, options: object = {}) =>
   T.Optional(T.String({ description, ...options }))
 
-const Tags = "Tags in quotes, separated by commas, or `*`"
+const Tags = "ETags in quotes, separated by commas, or `*`"
 
 const unchanged = {
-  "If-Match": optional(`Only if the object has one of these tags. ${Tags}`),
+  "If-Match": optional(`Only if the object has one of these ETags. ${Tags}`),
   "If-Unmodified-Since": optional("Only if the object has not changed since; an HTTP date"),
 }
 
 const changed = {
-  "If-None-Match": optional(`Only if the object has none of these tags. ${Tags}`),
+  "If-None-Match": optional(`Only if the object has none of these ETags. ${Tags}`),
   "If-Modified-Since": optional("Only if the object has changed since; an HTTP date"),
 }
 
@@ -23,8 +23,8 @@ export const ReadConditions = T.Object({ ...unchanged, ...changed })
 export const ReadHeaders = T.Object({
   ...unchanged,
   ...changed,
-  Range: optional("One range of bytes, as `bytes=0-99`; what cannot be read as one is ignored"),
-  "If-Range": optional("A tag or an HTTP date: with another object than that, `Range` is ignored"),
+  Range: optional("One range of bytes, as `bytes=0-99`; invalid ranges are ignored"),
+  "If-Range": optional("ETag or HTTP date; if the object is another, `Range` is ignored"),
 })
 
 /** Of a request that changes or removes an object. */
@@ -51,11 +51,11 @@ const checksums = {
 export const PartHeaders = T.Object(checksums)
 
 const attributes = {
-  "Cache-Control": optional("Sent with the object"),
-  "Content-Disposition": optional("Sent with the object"),
-  "Content-Encoding": optional("Sent with the object"),
-  "Content-Language": optional("Sent with the object"),
-  Expires: optional("Sent with the object"),
+  "Cache-Control": optional("Returned with the object"),
+  "Content-Disposition": optional("Returned with the object"),
+  "Content-Encoding": optional("Returned with the object"),
+  "Content-Language": optional("Returned with the object"),
+  Expires: optional("Returned with the object"),
 }
 
 /** Of a request whose body becomes an object; those named `X-Svc-Meta-*` are metadata of the caller's own. */
@@ -75,7 +75,7 @@ export const TusHeaders = T.Object(tus)
 export const TusCreateHeaders = T.Object({
   ...tus,
   "Upload-Length": Length,
-  "Upload-Defer-Length": optional("`1`: a later request tells the length", { enum: ["1"] }),
+  "Upload-Defer-Length": optional("`1`: a later request has the length", { enum: ["1"] }),
   "Upload-Metadata": optional(
     "Pairs of a name and a value in base64, as `bucket cGhvdG9z,key YS5qcGc=`; needed but for partial uploads",
     { maxLength: 8192 },

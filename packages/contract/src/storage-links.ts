@@ -1,4 +1,4 @@
-/** Objects for those who have no key: by signed URL, and in public buckets. */
+/** Access to objects without a key: by signed URL, and in public buckets. */
 import { ANY_TYPE, type OperationSpec, T } from "./dsl.ts"
 import {
   bytesReplies,
@@ -32,10 +32,10 @@ export const linkOperations = {
   presign: {
     id: "presignObject",
     http: "POST /v1/storage/presign",
-    summary: "Make a URL that reads or writes one object without a key",
+    summary: "Create a URL that reads or writes one object without a key",
     description:
-      "`PUT` takes `storage:write`. The URL admits what is named here and nothing else, until it expires or the key " +
-      "that made it ends.",
+      "`PUT` needs `storage:write`. The URL allows exactly what is given here, until it expires or the key " +
+      "that created it ends.",
     scope: ["storage:read", "storage:write"],
     effect: "by-statement",
     body: PresignInput,

@@ -20,7 +20,7 @@ import { described, Id } from "./types.ts"
 export const TUS_VERSION = "1.0.0"
 export const TUS_CHECKSUM_ALGORITHMS = ["md5", "sha1", "sha256", "crc32"] as const
 
-/** What every reply to a tus client tells. */
+/** Headers of every reply to a tus client. */
 export const TUS_HEADERS = {
   "tus-resumable": TUS_VERSION,
   "tus-version": TUS_VERSION,
@@ -45,7 +45,7 @@ export const uploadOperations = {
   createMultipart: {
     id: "createMultipartUpload",
     http: "POST /v1/storage/multipart",
-    summary: "Begin an upload in parts",
+    summary: "Start an upload in parts",
     scope: "storage:write",
     effect: "write",
     audit: "rollup",
@@ -69,7 +69,7 @@ export const uploadOperations = {
   listMultipart: {
     id: "listMultipartUploads",
     http: "GET /v1/storage/multipart",
-    summary: "List the uploads in parts that are under way in a bucket, by key",
+    summary: "List the unfinished uploads in parts of a bucket, by key",
     scope: "storage:read",
     effect: "read",
     beyond: true,
@@ -96,7 +96,7 @@ export const uploadOperations = {
   putPart: {
     id: "putUploadPart",
     http: "PUT /v1/storage/multipart/{upload_id}/parts/{part_number}",
-    summary: "Send a part; one of the same number is replaced",
+    summary: "Upload a part; a part of the same number is replaced",
     description:
       "5 MiB to 5 GiB; the last may be smaller. `Content-MD5` and `x-svc-checksum-*` are verified.",
     scope: "storage:write",
@@ -122,7 +122,7 @@ export const uploadOperations = {
   listParts: {
     id: "listUploadParts",
     http: "GET /v1/storage/multipart/{upload_id}/parts",
-    summary: "List the parts that have arrived, by number",
+    summary: "List the uploaded parts, by number",
     scope: "storage:read",
     effect: "read",
     beyond: true,
@@ -154,7 +154,7 @@ export const uploadOperations = {
   completeMultipart: {
     id: "completeMultipartUpload",
     http: "POST /v1/storage/multipart/{upload_id}/complete",
-    summary: "Put the parts together, in the order of their numbers",
+    summary: "Complete an upload: join the parts in the order of their numbers",
     scope: "storage:write",
     effect: "write",
     idempotent: "naturally",
@@ -187,7 +187,7 @@ export const uploadOperations = {
   abortMultipart: {
     id: "abortMultipartUpload",
     http: "DELETE /v1/storage/multipart/{upload_id}",
-    summary: "Give an upload up, with its parts",
+    summary: "Abort an upload and delete its parts",
     scope: "storage:write",
     effect: "destroy",
     idempotent: "naturally",
@@ -205,11 +205,11 @@ export const uploadOperations = {
   createUpload: {
     id: "createResumableUpload",
     http: "POST /v1/storage/uploads",
-    summary: "Begin a resumable upload (tus 1.0)",
+    summary: "Start a resumable upload (tus 1.0)",
     description:
       "`Upload-Metadata` names `bucket` and `key` (or `bucketName` and `objectName`), and may have `contentType`, " +
-      "`cacheControl` and `metadata` (JSON). With `Upload-Concat: partial` it names nothing, and `final;…` makes an " +
-      "object of partial uploads. `OPTIONS` tells the extensions.",
+      "`cacheControl` and `metadata` (JSON). With `Upload-Concat: partial` it is left out, and `final;…` creates an " +
+      "object from partial uploads. `OPTIONS` returns the extensions.",
     scope: "storage:write",
     effect: "write",
     audit: "rollup",
@@ -229,7 +229,7 @@ export const uploadOperations = {
   headUpload: {
     id: "headResumableUpload",
     http: "HEAD /v1/storage/uploads/{upload_id}",
-    summary: "Tell how much of a resumable upload has arrived",
+    summary: "Show how much of a resumable upload has arrived",
     scope: "storage:write",
     effect: "read",
     beyond: true,
@@ -243,7 +243,7 @@ export const uploadOperations = {
   patchUpload: {
     id: "patchResumableUpload",
     http: "PATCH /v1/storage/uploads/{upload_id}",
-    summary: "Go on with a resumable upload",
+    summary: "Continue a resumable upload",
     scope: "storage:write",
     effect: "write",
     idempotent: "naturally",
@@ -259,7 +259,7 @@ export const uploadOperations = {
   deleteUpload: {
     id: "deleteResumableUpload",
     http: "DELETE /v1/storage/uploads/{upload_id}",
-    summary: "Give a resumable upload up",
+    summary: "Abort a resumable upload",
     scope: "storage:write",
     effect: "destroy",
     idempotent: "naturally",

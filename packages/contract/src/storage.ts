@@ -54,7 +54,7 @@ export const storage = area(
       body: T.Object({
         name: BucketName,
         public: T.Optional(
-          T.Boolean({ default: false, description: "Whether anybody may read its objects without a key" }),
+          T.Boolean({ default: false, description: "True if its objects can be read without a key" }),
         ),
       }),
       replies: { 201: Bucket },
@@ -78,14 +78,14 @@ export const storage = area(
       summary: "Make a bucket public or private",
       description:
         "Objects of a public bucket are read without a key at `public_url`, and at " +
-        "`/v1/storage/public/{project_id}/…` in any case. Lists stay closed.",
+        "`/v1/storage/public/{project_id}/…` in any case. They cannot be listed without a key.",
       scope: "storage:write",
       effect: "write",
       idempotent: "naturally",
       beyond: true,
       params: T.Object({ name: NamedBucket }),
       body: T.Object({
-        public: T.Boolean({ description: "Whether anybody may read its objects without a key" }),
+        public: T.Boolean({ description: "True if its objects can be read without a key" }),
       }),
       replies: { 200: Bucket },
       faults: ["bucket_not_found"],
@@ -123,8 +123,8 @@ export const storage = area(
       http: "PUT /v1/storage/buckets/{bucket}/objects/{key}",
       summary: "Store an object",
       description:
-        "The body is the object, of at most 5 GiB. `Content-Type`, `-Encoding`, `-Disposition`, `-Language`, " +
-        "`Cache-Control`, `Expires` and `x-svc-meta-*` are kept with it. `Content-MD5` and `x-svc-checksum-*` (crc32, " +
+        "The body is the content, at most 5 GiB. `Content-Type`, `-Encoding`, `-Disposition`, `-Language`, " +
+        "`Cache-Control`, `Expires` and `x-svc-meta-*` are stored with it. `Content-MD5` and `x-svc-checksum-*` (crc32, " +
         "crc32c, crc64nvme, sha1, sha256 in base64) are verified. `If-Match` and `If-None-Match` are honoured.",
       scope: "storage:write",
       effect: "write",
@@ -153,7 +153,7 @@ export const storage = area(
     headObject: {
       id: "headObject",
       http: "HEAD /v1/storage/buckets/{bucket}/objects/{key}",
-      summary: "Read the headers that an object is sent with",
+      summary: "Read the headers of an object",
       scope: "storage:read",
       effect: "read",
       rest: true,
@@ -165,7 +165,7 @@ export const storage = area(
     deleteObject: {
       id: "deleteObject",
       http: "DELETE /v1/storage/buckets/{bucket}/objects/{key}",
-      summary: "Delete an object; one that is not there is as good as deleted",
+      summary: "Delete an object; it is no error if there is none",
       scope: "storage:write",
       effect: "destroy",
       idempotent: "naturally",
@@ -197,17 +197,19 @@ export const storage = area(
         keys: T.Array(Key, { minItems: 1, maxItems: LISTED_OBJECTS_MAX, description: "Keys of the objects" }),
       }),
       bodyBytesMax: 7 * MIB,
-      replies: { 200: T.Object({ deleted: T.Array(T.String(), { description: "Those that were there" }) }) },
+      replies: {
+        200: T.Object({ deleted: T.Array(T.String(), { description: "Keys of the objects that existed" }) }),
+      },
       faults: ["bucket_not_found", "invalid_parameter"],
       example: { bucket: "photos", keys: ["a.jpg", "b.jpg"] },
     },
     copyObject: {
       id: "copyObject",
       http: "POST /v1/storage/copy",
-      summary: "Copy an object without moving its bytes",
+      summary: "Copy an object",
       description:
-        "Without metadata the object keeps the source's; with any, it has only what is given. It takes " +
-        "`storage:read` besides, because it reads the source.",
+        "Without metadata the copy has that of the source; with any, only the given one. No bytes are transferred. It also needs " +
+        "`storage:read`, because it reads the source.",
       scope: "storage:write",
       effect: "write",
       idempotent: "naturally",
@@ -221,10 +223,10 @@ export const storage = area(
     moveObject: {
       id: "moveObject",
       http: "POST /v1/storage/move",
-      summary: "Give an object another key or bucket",
+      summary: "Move an object to another key or bucket",
       description:
-        "A copy, and then the removal of the source unless it was written meanwhile. It takes " +
-        "`storage:read` besides.",
+        "Copies the object, then deletes the source unless it was written meanwhile. It also needs " +
+        "`storage:read`.",
       scope: "storage:write",
       effect: "destroy",
       audit: "rollup",
@@ -237,7 +239,7 @@ export const storage = area(
     usage: {
       id: "getStorageUsage",
       http: "GET /v1/storage/usage",
-      summary: "Tell what is stored and what the plan includes",
+      summary: "Show what is stored and what the plan includes",
       scope: "storage:read",
       effect: "read",
       beyond: true,

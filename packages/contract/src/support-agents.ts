@@ -1,4 +1,4 @@
-/** The other side of support: whoever runs the platform answers the tickets and chats of all organizations. */
+/** The agents' side of support: the operator answers the tickets and chats of all organizations. */
 import { T } from "./dsl.ts"
 import {
   AgentChat,
@@ -23,10 +23,10 @@ const Named = T.Object({ id: Id })
 const OfOrganization = {
   organization_id: T.Optional(T.String({ format: "uuid", description: "Only those of this organization" })),
   assignee_id: T.Optional(T.String({ format: "uuid", description: "Only those of this agent" })),
-  unassigned: T.Optional(T.Boolean({ description: "Only those that nobody has" })),
+  unassigned: T.Optional(T.Boolean({ description: "Only those without an agent" })),
 }
 const Assignee = T.Optional(
-  Nullable(T.String({ format: "uuid", description: "An agent, by user id; null: nobody" })),
+  Nullable(T.String({ format: "uuid", description: "User id of the agent; null for none" })),
 )
 
 export const supportAgents = {
@@ -36,7 +36,7 @@ export const supportAgents = {
     http: "GET /v1/support/agent/tickets",
     summary: "List the tickets of all organizations",
     description:
-      "Agents are the owners and administrators of the organization that runs the platform, and its keys that hold " +
+      "Agents are the owners and administrators of the organization that operates the installation, and its keys with " +
       "`admin:full`.",
     query: T.Object({ ...ticketFilters, ...OfOrganization, ...pageQuery }),
     replies: { 200: Page(AgentTicket) },
@@ -56,7 +56,7 @@ export const supportAgents = {
     id: "updateSupportTicketAsAgent",
     http: "PUT /v1/support/agent/tickets/{id}",
     summary: "Assign a ticket, or change its status or priority",
-    description: "Fields that are left out stay. `closed` is final.",
+    description: "Fields that are left out do not change. `closed` is final.",
     idempotent: "naturally",
     params: Named,
     body: T.Object({
@@ -84,8 +84,8 @@ export const supportAgents = {
     ...WRITE,
     id: "addSupportTicketCommentAsAgent",
     http: "POST /v1/support/agent/tickets/{id}/comments",
-    summary: "Answer a ticket, or note something that only agents see",
-    description: "An answer to an `open` ticket makes it `pending`, and is mailed to the requester.",
+    summary: "Comment on a ticket, or add an internal note",
+    description: "A comment on an `open` ticket makes it `pending`, and is mailed to the requester.",
     params: Named,
     body: T.Object({
       body: Text,
@@ -93,7 +93,7 @@ export const supportAgents = {
     }),
     replies: { 200: Comment },
     faults: ["ticket_not_found", "ticket_closed", "invalid_parameter", "role_insufficient"],
-    example: { body: "It wakes again.", internal: false },
+    example: { body: "It starts again.", internal: false },
   },
   agentListChats: {
     ...READ,
@@ -140,7 +140,7 @@ export const supportAgents = {
     ...WRITE,
     id: "postSupportChatMessageAsAgent",
     http: "POST /v1/support/agent/chat/sessions/{id}/messages",
-    summary: "Answer in a chat",
+    summary: "Send a message in a chat as an agent",
     params: Named,
     body: T.Object(newMessage),
     replies: { 200: Message },
@@ -152,7 +152,7 @@ export const supportAgents = {
     id: "streamSupportChatSessionAsAgent",
     http: "GET /v1/support/agent/chat/sessions/{id}/stream",
     summary: "Follow a chat of any organization live",
-    description: "As the customer's stream does.",
+    description: "Events are those of the customer's stream.",
     content: { reply: "sse" },
     headers: LastEvent,
     params: Named,

@@ -1,4 +1,4 @@
-/** What support is made of, as customers and agents read and write it. */
+/** Tickets, chats and their parts, as customers and agents read and write them. */
 import { T } from "./dsl.ts"
 import { described, Email, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 
@@ -51,16 +51,19 @@ const Author = T.Object({
 })
 
 const Requester = T.Object({
-  id: T.String({ format: "uuid", description: "The person who asked, or the key" }),
+  id: T.String({ format: "uuid", description: "Id of the person or key that opened it" }),
   name: T.String(),
   email: Nullable(
-    T.String({ description: "Where answers are mailed: of the person, or of the one who made the key" }),
+    T.String({
+      description:
+        "Address that replies are mailed to: of the person, or of the creator of the key; null for none",
+    }),
   ),
 })
 
 const ticketFields = {
   id: Id,
-  number: T.Integer({ description: "For people to name it by; unique on this installation" }),
+  number: T.Integer({ description: "Number for people, unique on this installation" }),
   subject: T.String(),
   description: T.String({ description: "What the requester wrote first" }),
   status: Status,
@@ -90,7 +93,7 @@ const Organization = T.Object({ id: Id, name: T.String() })
 export const AgentTicket = T.Object({
   ...ticketFields,
   organization: described(Organization, "Organization of the requester"),
-  note_count: T.Integer({ description: "Internal notes" }),
+  note_count: T.Integer({ description: "Number of internal notes" }),
 })
 
 export const Comment = T.Object({
@@ -98,7 +101,7 @@ export const Comment = T.Object({
   ticket_id: Id,
   author: described(Author, "Who wrote it"),
   body: T.String({ description: "Text of the comment" }),
-  internal: T.Boolean({ description: "A note among agents; customers are never given one" }),
+  internal: T.Boolean({ description: "True for notes among agents, which customers do not see" }),
   source: OneOf(["api", "email"], { description: "How it arrived" }),
   created_at: Time,
 })
@@ -109,7 +112,7 @@ const chatFields = {
   subject: Nullable(T.String(), { description: "What it is about; null for nothing in particular" }),
   contact: described(Requester, "Who opened it"),
   assignee: Nullable(Agent, { description: "Agent who answers; null for nobody" }),
-  unread_count: T.Integer({ description: "Messages of the other side that were not marked as read" }),
+  unread_count: T.Integer({ description: "Messages of the other side that are not marked as read" }),
   message_count: T.Integer({ description: "Number of messages" }),
   last_message_at: Nullable(Time, {
     description: "RFC 3339 time in UTC of the newest message; null before the first",
@@ -128,7 +131,7 @@ export const AgentChat = T.Object({
 export const Message = T.Object({
   id: Id,
   session_id: Id,
-  sequence: T.Integer({ description: "1 for the first of its chat" }),
+  sequence: T.Integer({ description: "Number of the message in its chat, from 1" }),
   direction: OneOf(["incoming", "outgoing"], {
     description: "`incoming`: by the customer; `outgoing`: by an agent",
   }),
@@ -179,7 +182,7 @@ export const newMessage = {
     T.String({
       minLength: 1,
       maxLength: 128,
-      description: "Of the sender's making: sent again, the first message is given back",
+      description: "Id of your own: sending it again returns the first message",
     }),
   ),
 }

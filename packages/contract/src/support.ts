@@ -36,8 +36,7 @@ const tickets = {
     id: "createSupportTicket",
     http: "POST /v1/support/tickets",
     summary: "Open a ticket",
-    description:
-      "Whoever runs the platform is told. Answers are comments; they are mailed to the requester too.",
+    description: "The operator is notified. Replies are comments, and are also mailed to the requester.",
     body: T.Object({
       subject: Subject,
       description: Text,
@@ -45,13 +44,13 @@ const tickets = {
       category: T.Optional(Nullable(Category, { description: "Subject area; null or left out for none" })),
       tags: T.Optional(Tags),
       session_id: T.Optional(
-        T.String({ format: "uuid", description: "The chat that the ticket comes from" }),
+        T.String({ format: "uuid", description: "Chat that the ticket was opened from" }),
       ),
     }),
     aliases: { body: "description", message: "description", title: "subject" },
     replies: { 200: Ticket },
     faults: ["chat_session_not_found", "invalid_parameter"],
-    example: { subject: "A database does not wake", description: "Since this morning.", priority: "high" },
+    example: { subject: "A database does not start", description: "Since this morning.", priority: "high" },
   },
   getTicket: {
     ...READ,
@@ -68,8 +67,8 @@ const tickets = {
     http: "PUT /v1/support/tickets/{id}",
     summary: "Change a ticket",
     description:
-      "Fields that are left out stay. The status can be set to `resolved`, back to `open`, and to `closed`, which is " +
-      "final; the others are the agents'.",
+      "Fields that are left out do not change. The status can be set to `resolved`, back to `open`, and to `closed`, which is " +
+      "final; only agents set the others.",
     idempotent: "naturally",
     params: Named,
     body: T.Object({
@@ -88,7 +87,7 @@ const tickets = {
     id: "closeSupportTicket",
     http: "POST /v1/support/tickets/{id}/close",
     summary: "Close a ticket for good",
-    description: "One that is closed already stays as it is.",
+    description: "A ticket that is closed already does not change.",
     idempotent: "naturally",
     params: Named,
     replies: { 200: Ticket },
@@ -115,7 +114,7 @@ const tickets = {
     aliases: { content: "body", message: "body" },
     replies: { 200: Comment },
     faults: ["ticket_not_found", "ticket_closed", "invalid_parameter"],
-    example: { body: "It still sleeps." },
+    example: { body: "It is still suspended." },
   },
 } as const
 
@@ -187,7 +186,7 @@ const chats = {
     ...WRITE,
     id: "postSupportChatMessage",
     http: "POST /v1/support/chat/sessions/{id}/messages",
-    summary: "Say something in a chat",
+    summary: "Send a message in a chat",
     params: Named,
     body: T.Object(newMessage),
     aliases: { body: "content", text: "content" },
@@ -203,8 +202,8 @@ const chats = {
     summary: "Follow a chat live, by server-sent events",
     description:
       "`message` has a message as its data and its sequence as its id, from the one after `Last-Event-ID` on; without " +
-      "that header only new ones. `session` has the chat, first and whenever it changes. Ends after 15 minutes; come " +
-      "again with the last id.",
+      "that header only new ones. `session` has the chat, first and whenever it changes. The stream ends after 15 minutes; reconnect " +
+      "with the last id.",
     content: { reply: "sse" },
     headers: LastEvent,
     params: Named,
@@ -218,7 +217,7 @@ export const support = area(
   {
     title: "Support",
     summary:
-      "Tickets and chats with whoever runs the platform. A key sees those that it opened; a person all of the organization, or the own ones where limited to projects",
+      "Tickets and chats with the operator of the installation. A key sees those that it opened; a person those of the organization, or only their own if limited to projects",
     project: "none",
     belongs: "caller",
   },

@@ -31,7 +31,7 @@ export const VectorCollectionName = T.String({
 export const Collection = { ...Tenant, name: VectorCollectionName }
 
 const VectorId = T.Union([T.String({ minLength: 1, maxLength: VECTOR_ID_BYTES_MAX }), ExactInteger], {
-  description: "A text of at most 128 bytes; a whole number stands for its decimal text",
+  description: "Text of at most 128 bytes; a whole number is the same as its decimal text",
 })
 
 export const Ids = T.Array(VectorId, { minItems: 1, maxItems: VECTORS_MAX, description: "Ids of vectors" })
@@ -40,17 +40,17 @@ export const Values = T.Array(T.Number({ minimum: -VECTOR_VALUE_MAX, maximum: VE
   minItems: 1,
   // More than the longest collection takes, so that a vector too long is told both dimensions.
   maxItems: 4 * VECTOR_DIMENSION_MAX,
-  description: "As many numbers as the collection has dimensions, kept as 32-bit floats",
+  description: "As many numbers as the collection has dimensions; stored as 32-bit floats",
 })
 
 const Metadata = T.Record(T.String(), T.Unknown(), {
-  description: "A JSON object of at most 40 KiB, which filters look into",
+  description: "JSON object of at most 40 KiB, which filters can use",
 })
 
 /** Its grammar is checked by the area, which can name the clause that is wrong. */
 export const Filter = T.Record(T.String(), T.Unknown(), {
   description:
-    "Qdrant's grammar: `must`, `should`, `must_not` (lists of conditions or of further filters) and `min_should`. " +
+    "Filter on metadata in Qdrant's grammar: `must`, `should`, `must_not` (lists of conditions or of further filters) and `min_should`. " +
     "Conditions: `{key, match: {value | any | except}}`, `{key, range: {gt, gte, lt, lte}}` with numbers or " +
     "RFC 3339 times, `{key, values_count: {…}}`, `{is_empty: {key}}`, `{is_null: {key}}`, `{has_id: […]}`. " +
     'Dots lead into objects, and of an array any element may match. Shorter: `{"color": "red", "size": [1, 2]}`.',
@@ -74,7 +74,7 @@ export const VectorCollection = T.Object({
   dimension: T.Integer({ description: "Numbers in each vector" }),
   metric: OneOf(VECTOR_METRICS, { description: "How similarity is measured" }),
   index,
-  count: T.Integer({ description: "Vectors in it" }),
+  count: T.Integer({ description: "Number of vectors in the collection" }),
   index_state: OneOf(["cold", "building", "ready"], {
     description: "`cold`: not in memory; the first search loads it",
   }),
@@ -89,7 +89,7 @@ export const upsertBody = T.Object({
       { id: VectorId, values: Values, metadata: T.Optional(Metadata) },
       { additionalProperties: false },
     ),
-    { minItems: 1, description: "At most 1,000. Of two with the same id the later one stays." },
+    { minItems: 1, description: "At most 1,000 vectors. Of two with the same id the later one is stored." },
   ),
 })
 

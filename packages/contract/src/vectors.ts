@@ -37,7 +37,7 @@ export const vectors = area(
       summary: "Create a collection of vectors",
       description:
         "`auto` searches exactly while the collection is small, and by a graph (HNSW) from 20,000 vectors on; `flat` " +
-        "always exactly. Dimension, metric and index stay as they are made.",
+        "always exactly. Dimension, metric and index cannot be changed.",
       scope: "vectors:write",
       effect: "write",
       params: T.Object(Tenant),
@@ -147,7 +147,7 @@ export const vectors = area(
     upsert: {
       id: "upsertVectors",
       http: "POST /api/v1/tenants/{tenant_id}/vectors/upsert",
-      summary: "Write vectors, new ones and others in place of old ones",
+      summary: "Insert or replace vectors",
       scope: "vectors:write",
       effect: "write",
       audit: "rollup",
@@ -163,7 +163,7 @@ export const vectors = area(
     batchUpsert: {
       id: "batchUpsertVectors",
       http: "POST /api/v1/tenants/{tenant_id}/vectors/batch/upsert",
-      summary: "Write a batch of vectors in one write",
+      summary: "Insert or replace a batch of vectors",
       description: "All or nothing: at most 1,000 vectors and 10 MiB.",
       scope: "vectors:write",
       effect: "write",
@@ -183,7 +183,7 @@ export const vectors = area(
       summary: "Find the nearest vectors",
       description:
         "A higher score is nearer for every metric: the cosine, the dot product, or 1 / (1 + distance). A search sees " +
-        "every write that was answered before it. There are always `top_k` matches if so many vectors fit the filter " +
+        "every write that was confirmed before it. There are always `top_k` matches if as many vectors pass the filter " +
         "and the threshold.",
       scope: "vectors:read",
       effect: "read",
@@ -212,10 +212,10 @@ export const vectors = area(
                 T.Integer({
                   minimum: 1,
                   maximum: VECTOR_EF_MAX,
-                  description: "Candidates to look at: more find more and take longer",
+                  description: "Candidates to examine: more is more exact and takes longer",
                 }),
               ),
-              exact: T.Optional(T.Boolean({ description: "Compare with every vector" })),
+              exact: T.Optional(T.Boolean({ description: "Compare with every vector; false when left out" })),
             },
             { additionalProperties: false, description: "Trades time for exactness" },
           ),
@@ -234,7 +234,7 @@ export const vectors = area(
             { description: "The nearest vectors, the nearest first" },
           ),
           took_ms: T.Number({ description: "Milliseconds that the search took" }),
-          exact: T.Boolean({ description: "Whether every vector that fits the filter was compared" }),
+          exact: T.Boolean({ description: "True if every vector that passes the filter was compared" }),
         }),
       },
       faults: [
@@ -280,7 +280,7 @@ export const vectors = area(
     delete: {
       id: "deleteVectors",
       http: "POST /api/v1/tenants/{tenant_id}/vectors/delete",
-      summary: "Delete vectors by their ids, or those that a filter names",
+      summary: "Delete vectors by ids or by a filter",
       scope: "vectors:write",
       effect: "destroy",
       audit: "rollup",
@@ -300,7 +300,7 @@ export const vectors = area(
     count: {
       id: "countVectors",
       http: "POST /api/v1/tenants/{tenant_id}/vectors/count",
-      summary: "Count vectors, all or those that a filter names",
+      summary: "Count vectors, all or those that match a filter",
       scope: "vectors:read",
       effect: "read",
       beyond: true,

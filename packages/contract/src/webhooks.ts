@@ -17,12 +17,16 @@ const Named = { ...Tenant, id: Id }
 const Secret = T.String({
   maxLength: 100,
   description:
-    "Base64 of 24 to 64 random bytes, with or without `whsec_` in front; generated when left out. Other text is refused: " +
+    "Base64 of 24 to 64 random bytes, with or without `whsec_` in front; generated when left out. Other text is rejected: " +
     "libraries for Standard Webhooks decode every secret as base64",
 })
 
 const fields = {
-  url: T.String({ minLength: 1, maxLength: 2048, description: "Must lead to a public address" }),
+  url: T.String({
+    minLength: 1,
+    maxLength: 2048,
+    description: "Address of the request; it must resolve to a public address",
+  }),
   event_types: T.Array(T.String({ minLength: 1, maxLength: 64 }), {
     minItems: 1,
     maxItems: PATTERNS_MAX,
@@ -56,11 +60,12 @@ const webhookFields = {
   last_success_at: Nullable(Time, {
     description: "RFC 3339 time in UTC of the last successful attempt; null before the first",
   }),
-  consecutive_failures: T.Integer({ description: "Attempts since the last that succeeded" }),
+  consecutive_failures: T.Integer({ description: "Failed attempts since the last successful one" }),
   disabled_at: Nullable(
     T.String({
       format: "date-time",
-      description: "When the platform switched it off, because it answered 410 or failed for five days",
+      description:
+        "RFC 3339 time in UTC when it was disabled because it responded with 410 or failed for five days; null while it is active",
     }),
   ),
   disabled_reason: Nullable(OneOf(["gone", "failing"]), {
@@ -71,7 +76,7 @@ const webhookFields = {
 const Webhook = T.Object(webhookFields)
 const WithSecret = T.Object({
   ...webhookFields,
-  secret: T.Optional(T.String({ description: "Shown when it is new, and then never again" })),
+  secret: T.Optional(T.String({ description: "Shown only in the reply that sets it" })),
 })
 
 const Delivery = T.Object({ ...deliveryFields, webhook_id: Id })
@@ -83,14 +88,14 @@ const EventType = T.Object({
 })
 
 const PROJECT =
-  "A webhook of a project is told what happens in that project and to the organization as a whole, and is seen by " +
-  "callers of that project and of the organization; one that is made outside any project is told of everything."
+  "A webhook of a project gets events of that project and of the organization as a whole, and is visible to " +
+  "callers of that project and of the organization; one that is created outside any project gets all events."
 
 export const webhooks = area(
   "webhooks",
   {
     title: "Webhooks",
-    summary: "Endpoints that are told what happens in the organization",
+    summary: "Endpoints that receive events of the organization's resources",
     project: "optional",
     belongs: "project",
   },
@@ -109,7 +114,7 @@ export const webhooks = area(
       beyond: true,
       id: "listWebhookEventTypes",
       http: "GET /api/v1/tenants/{tenant_id}/webhooks/event-types",
-      summary: "List the types of event that a webhook can choose",
+      summary: "List the event types that a webhook can receive",
       scope: "webhooks:read",
       effect: "read",
       params: T.Object(Tenant),
@@ -129,8 +134,8 @@ export const webhooks = area(
     register: {
       id: "registerWebhook",
       http: "POST /api/v1/tenants/{tenant_id}/webhooks",
-      summary: "Register an endpoint for events of the platform",
-      description: `Each event is a POST signed as Standard Webhooks says, and is repeated for three days until a 2xx. ${PROJECT}`,
+      summary: "Register an endpoint for events of your resources",
+      description: `Each event is a POST request, signed as Standard Webhooks defines, and retried for three days until the response is 2xx. ${PROJECT}`,
       scope: "webhooks:write",
       effect: "write",
       params: T.Object(Tenant),
@@ -156,8 +161,8 @@ export const webhooks = area(
       http: "PUT /api/v1/tenants/{tenant_id}/webhooks/{id}",
       summary: "Replace a webhook",
       description:
-        "All fields are replaced, and what is left out gets its default; but without `secret` the secret stays. The " +
-        "secret before a new one signs beside it for 24 hours. Switching it off cancels what waits to be sent.",
+        "All fields are replaced, and fields that are left out get their defaults; without `secret` the secret does not change. The " +
+        "secret before a new one also signs for 24 hours. Deactivating a webhook cancels pending deliveries.",
       scope: "webhooks:write",
       effect: "write",
       risk: "by-input",
@@ -173,7 +178,7 @@ export const webhooks = area(
     unregister: {
       id: "unregisterWebhook",
       http: "DELETE /api/v1/tenants/{tenant_id}/webhooks/{id}",
-      summary: "Remove a webhook; nothing is sent any more",
+      summary: "Remove a webhook; nothing is sent to it any more",
       scope: "webhooks:write",
       effect: "destroy",
       params: T.Object(Named),
@@ -184,10 +189,10 @@ export const webhooks = area(
       beyond: true,
       id: "rotateWebhookSecret",
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/rotate-secret",
-      summary: "Give a webhook a new secret",
+      summary: "Rotate the signing secret of a webhook",
       description:
-        "Earlier secrets sign beside the new one until their grace time is over, so receivers can change at leisure. " +
-        "With 0 seconds all of them end now.",
+        "Earlier secrets also sign until their grace period is over, so that receivers can change over. " +
+        "With 0 seconds they end now.",
       scope: "webhooks:write",
       effect: "write",
       risk: "high",
@@ -211,10 +216,10 @@ export const webhooks = area(
     test: {
       id: "testWebhook",
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/test",
-      summary: "Send a test event, and tell how it went",
+      summary: "Send a test event and return the result",
       description:
-        "One signed attempt of the type `webhook.test`, whatever types were chosen and whether it is active or not. The " +
-        "reply is 200 also where the endpoint failed: `success` and `error` tell.",
+        "One signed attempt of the type `webhook.test`, whatever the types of the webhook and whether it is active or not. The " +
+        "reply is 200 also if the endpoint failed: see `success` and `error`.",
       scope: "webhooks:write",
       effect: "write",
       transaction: "none",
@@ -233,7 +238,7 @@ export const webhooks = area(
     deliveries: {
       id: "listWebhookDeliveries",
       http: "GET /api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries",
-      summary: "List what was sent to a webhook, with every attempt",
+      summary: "List the deliveries of a webhook, with every attempt",
       scope: "webhooks:read",
       effect: "read",
       params: T.Object(Named),
@@ -247,7 +252,7 @@ export const webhooks = area(
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries/{delivery_id}/retry",
       summary: "Send one delivery again, now",
       description:
-        "One that is finished gets one more attempt; one that waits has its next attempt now; one under way stays as " +
+        "A finished delivery gets one more attempt; a waiting one has its next attempt now; one that is being sent stays as " +
         "it is.",
       scope: "webhooks:write",
       effect: "write",
@@ -261,7 +266,7 @@ export const webhooks = area(
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/replay",
       summary: "Send finished deliveries again",
       description:
-        "Those made from `since` on and before `until`, of one status: `dead_lettered` unless another is named. 10,000 " +
+        "Deliveries created from `since` on and before `until`, of one status, `dead_lettered` by default. 10,000 " +
         "at most in one call.",
       scope: "webhooks:write",
       effect: "write",

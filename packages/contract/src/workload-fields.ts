@@ -37,13 +37,13 @@ const VariableName = T.String({ minLength: 1, maxLength: 256 })
 
 export const Env = Dictionary(VariableName, T.String(), {
   description:
-    "At most 128 variables and 64 KiB. Kept encrypted: replies tell the names only, in `env_names`",
+    "Environment variables, at most 128 and 64 KiB, encrypted at rest; replies have only their names, in `env_names`",
 })
 export const EnvNames = T.Array(T.String(), {
   description: "Names of the environment variables; values are not shown",
 })
 export const Labels = Dictionary(T.String({ minLength: 1, maxLength: 128 }), T.String({ maxLength: 256 }), {
-  description: "At most 64",
+  description: "Labels of your own, at most 64",
 })
 
 export const Vcpus = T.Number({
@@ -60,9 +60,9 @@ export const sandboxShape = {
   memory_mb: T.Integer({ description: "Memory in MiB" }),
   disk_gb: T.Integer({
     description:
-      "An ephemeral sandbox too has a disk beside its memory, which is gone when it ends. Where the installation cannot " +
-      "make disks (it takes root), an ephemeral sandbox writes to its memory, up to three quarters of it; " +
-      "`disk_total_bytes` of its metrics is what it has",
+      "Disk space in GiB. The disk of an ephemeral sandbox is deleted when it ends. Where the installation cannot " +
+      "create disks (it needs root), an ephemeral sandbox writes to its memory, up to three quarters of it; " +
+      "`disk_total_bytes` of its metrics is the actual size",
   }),
 }
 
@@ -71,11 +71,11 @@ export const Image = T.String({
   maxLength: 640,
   description:
     "`host`, the machine's own programs, which computers and persistent sandboxes may change, each for itself, and which " +
-    "ephemeral sandboxes only read (docs/guides/computers.md names the drivers where nobody may); a template of this installation by its name; or a public image as " +
+    "ephemeral sandboxes only read (docs/guides/computers.md names the drivers where all only read); a template of this installation by its name; or a public image as " +
     "`alpine:3.20` or `ghcr.io/owner/name@sha256:…`, which is pulled for linux and this machine's architecture",
 })
 export const ImageDigest = T.Union([T.String(), T.Null()], {
-  description: "Of the image that it is made from; null of others, and until that is known",
+  description: "Digest of the image; null for other templates, and until it is known",
 })
 
 /** Names that others use for the same fields. */
@@ -92,7 +92,7 @@ export const commandFields = {
     ],
     {
       description:
-        "A string without `args` is run by `/bin/sh -c`; a list, or a string with `args`, without a shell",
+        "Command to run: a string without `args` by `/bin/sh -c`; a list, or a string with `args`, without a shell",
     },
   ),
   args: T.Optional(
@@ -109,14 +109,14 @@ export const commandFields = {
   ),
   user: T.Optional(described(GuestUser, "User that runs the command; that of the workload when left out")),
   stdin: T.Optional(
-    T.String({ maxLength: MIB, description: "What the command reads; nothing when left out" }),
+    T.String({ maxLength: MIB, description: "Standard input of the command; empty when left out" }),
   ),
   timeout_seconds: T.Optional(
     T.Number({
       minimum: 0.1,
       maximum: EXEC_TIMEOUT_SECONDS_MAX,
       default: EXEC_TIMEOUT_SECONDS_DEFAULT,
-      description: "Then the command and all it started are killed",
+      description: "Time limit, after which the command and all its processes are killed",
     }),
   ),
 }
@@ -126,15 +126,15 @@ export const commandAliases = {
 } as const
 
 const Truncated = T.Boolean({
-  description: "One of the outputs had more than 1 MiB, and the rest is left out",
+  description: "True if an output had more than 1 MiB, and the rest was dropped",
 })
 
 export const commandResult = {
   exit_code: T.Integer({
-    description: "124 after a timeout; 128 and the signal's number when a signal ended it",
+    description: "Exit code; 124 after a timeout; 128 plus the number of the signal that ended it",
   }),
-  stdout: T.String({ description: "UTF-8; bytes that are not are replaced" }),
-  stderr: T.String({ description: "As `stdout`" }),
+  stdout: T.String({ description: "Standard output as UTF-8; invalid bytes are replaced" }),
+  stderr: T.String({ description: "Standard error, as `stdout`" }),
   duration_ms: T.Integer({ description: "Milliseconds that the command ran" }),
   timed_out: T.Boolean({ description: "True if `timeout_seconds` ended it" }),
   truncated: Truncated,
@@ -144,8 +144,8 @@ export const commandResult = {
 }
 
 export const COMMAND_DESCRIPTION =
-  "Answers when the command has ended, whatever it ended with. After `timeout_seconds` it is killed with all it " +
-  "started, and the reply has `timed_out` and the exit code 124. What it left running in the background goes on."
+  "The reply is sent when the command has ended, with any exit code. After `timeout_seconds` it is killed with all its " +
+  "processes, and the reply has `timed_out` and the exit code 124. Background processes of a command that ended keep running."
 
 const TERMINAL_PROTOCOL = "svc.terminal.v1"
 /** Of one workload, in use at the same time. */
@@ -157,7 +157,7 @@ const terminalQuery = T.Object({
     T.String({
       minLength: 1,
       maxLength: 8_192,
-      description: "Run by `/bin/sh -c`; left out, the login shell of `user`",
+      description: "Command to run by `/bin/sh -c`; the login shell of `user` when left out",
     }),
   ),
   cwd: T.Optional(described(AbsoluteGuestPath, "Working directory; that of the workload when left out")),
@@ -173,16 +173,16 @@ const terminalQuery = T.Object({
   term: T.Optional(
     T.String({
       pattern: "^[A-Za-z0-9+._-]{1,64}$",
-      description: "What the client's terminal is, for `TERM`; `xterm-256color` when left out",
+      description: "Value of `TERM`; `xterm-256color` when left out",
     }),
   ),
-  tty: T.Optional(T.Boolean({ default: true, description: "False: pipes in place of a terminal" })),
+  tty: T.Optional(T.Boolean({ default: true, description: "False: pipes instead of a terminal" })),
   window: T.Optional(
     T.Integer({
       minimum: 4_096,
       maximum: 16 * MIB,
       description:
-        "So many bytes at most are on their way, in either direction, that the other has not acknowledged",
+        "Largest number of bytes in flight in each direction that the receiver has not acknowledged; no limit when left out",
     }),
   ),
 })
@@ -190,18 +190,18 @@ const terminalQuery = T.Object({
 const TERMINAL_DESCRIPTION =
   `A WebSocket of the subprotocol \`${TERMINAL_PROTOCOL}\`. Browsers, which cannot send headers with one, offer ` +
   "`svc.bearer.<key>` beside it, and `svc.project.<id>` and `svc.organization.<id>` in place of the headers that name " +
-  "these; the cookie of a session counts with the platform's own `Origin` alone. Any other request is answered as a " +
-  "WebSocket would be refused, and with 426 where it would not.\n\n" +
+  "these; the cookie of a session counts with the platform's own `Origin` alone. Any other request gets the error that a " +
+  "WebSocket would be, and with 426 where a WebSocket would be accepted.\n\n" +
   'Binary messages are the terminal\'s bytes, both ways. Text messages are JSON: the client\'s `{"type":"resize", ' +
   '"columns":…,"rows":…}` and `{"type":"end"}` (the input ends; in a terminal, Ctrl-D), and as the last of the server ' +
   '`{"type":"exit","exit_code":…,"signal":…}`. With `tty=false` each binary message of the server begins with a byte ' +
   'that is 1 for stdout and 2 for stderr. With `window` both sides say in `{"type":"ack","bytes":…}` how many more ' +
-  "bytes they have taken, the byte before stdout and stderr not counted; the other waits for it.\n\n" +
-  "Close codes: 1000 after `exit`; 1001 the machine has ended; 1008 the key or session may not do this any more, or a " +
-  "text message is not as it should be; 1009 a message has more than 1 MiB; 1012 the " +
-  "platform stops. A client that leaves ends the command, by SIGHUP and then SIGKILL; so does one that answers no ping " +
-  "for a minute. The machine counts as used while a terminal is open. Where terminals make no signals of keys (gVisor), " +
-  "Ctrl-C is a character."
+  "bytes they have processed, the byte before stdout and stderr not counted; the sender waits for it.\n\n" +
+  "Close codes: 1000 after `exit`; 1001 the machine has stopped; 1008 the key or session has lost the permission, or a " +
+  "text message is invalid; 1009 a message has more than 1 MiB; 1012 the " +
+  "server stops. When the client disconnects, or answers no ping for a minute, the command is ended by SIGHUP and then " +
+  "SIGKILL. The machine counts as used while a terminal is open. Where terminals do not turn keys into signals (gVisor), " +
+  "Ctrl-C arrives as a character."
 
 /** Of the terminal of any kind of workload, which adds where it is and who may open it. */
 export const terminalSpec = {
@@ -221,11 +221,11 @@ export const NewFile = T.Object(
   {
     path: GuestPath,
     content: T.Optional(T.String({ description: "What the file contains" })),
-    content_base64: T.Optional(T.String({ description: "Short for `content` with `encoding: base64`" })),
+    content_base64: T.Optional(T.String({ description: "Short form of `content` with `encoding: base64`" })),
     encoding: T.Optional(
       OneOf(["utf-8", "base64"], { description: "Encoding of `content`; `utf-8` when left out" }),
     ),
-    mode: T.Optional(T.String({ pattern: "^0?[0-7]{3}$", description: "As in `0644`" })),
+    mode: T.Optional(T.String({ pattern: "^0?[0-7]{3}$", description: "Permissions in octal, as `0644`" })),
     owner: T.Optional(described(GuestUser, "Owner of the file; the user of the workload when left out")),
   },
   { additionalProperties: false },
@@ -238,7 +238,7 @@ export const WorkloadMetrics = T.Object({
   timestamp: Time,
   cpu_count: T.Number({ description: "Virtual CPUs" }),
   cpu_used_percent: T.Number({
-    description: "Of `cpu_count` processors, since the last reading or the start; 100 is all of them",
+    description: "CPU use since the last reading or the start, in percent of all `cpu_count` CPUs",
   }),
   memory_used_bytes: T.Integer({ description: "Memory in use" }),
   memory_peak_bytes: T.Integer({ description: "Most memory that was in use since the start" }),

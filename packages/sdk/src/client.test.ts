@@ -119,7 +119,7 @@ test("a refusal carries everything the platform said", async t => {
 
 test("a refused statement tells its SQLSTATE and place, also where the error is only printed", async t => {
   const details = { sqlstate: "23505", severity: "ERROR", position: null, constraint: "orders_pkey" }
-  const body = { code: "invalid_sql", error: "the database refused the statement", details }
+  const body = { code: "invalid_sql", error: "the database rejected the statement", details }
   const { url } = await openEndpoint(t, () => ({ status: 400, body }))
 
   await assert.rejects(createSvc({ baseUrl: url }).sql.execute({ sql: "SELECT 1" }), (error: unknown) => {

@@ -5,22 +5,22 @@ export const credentialFaults = {
   missing_credentials: {
     status: 401,
     text: "an API key is required in the Authorization header",
-    help: "Send `Authorization: Bearer <key>`. The first start writes a key to `first-run.json` in its data directory; signed-in people (`POST /v1/account/login`) make others with `POST /v1/keys`.",
+    help: "Send `Authorization: Bearer <key>`. The first start writes a key to `first-run.json` in its data directory; a signed-in person (`POST /v1/account/login`) creates others with `POST /v1/keys`.",
   },
   invalid_api_key: {
     status: 401,
     text: "the API key is not valid",
-    help: "The key is misspelt, cut off, or was never issued here. Copy it again whole, or make a new one with `POST /v1/keys` as a signed-in person; the secret is shown only once.",
+    help: "The key is misspelt, cut off, or was never issued by this installation. Copy the whole key again, or create a new one with `POST /v1/keys` as a signed-in person; the secret is shown only once.",
   },
   api_key_revoked: {
     status: 401,
     text: "the API key was revoked",
-    help: "Revocation is permanent. Make a new key with `POST /v1/keys` as a signed-in person, and replace this one wherever it is used.",
+    help: "Revocation is permanent. Create a new key with `POST /v1/keys` as a signed-in person, and replace this one wherever it is used.",
   },
   api_key_expired: {
     status: 401,
     text: "the API key has expired",
-    help: "Keys live 90 days unless another period was chosen, and a rotated key's old secret dies after its grace time. Create a new key, or use the one that replaced it.",
+    help: "Keys expire after 90 days unless another period was chosen, and the old secret of a rotated key stops working after its grace period. Create a new key, or use the one that replaced it.",
   },
   signature_invalid: {
     status: 401,
@@ -30,12 +30,12 @@ export const credentialFaults = {
   signature_expired: {
     status: 401,
     text: "the signed URL has expired",
-    help: "A presigned URL is good for as long as it says, at most seven days. Make a new one.",
+    help: "A presigned URL is valid until the time that was chosen when it was signed, at most seven days. Sign a new one.",
   },
   request_time_skewed: {
     status: 401,
     text: "the time of the request is too far from the server's",
-    help: "A signed request is good for 15 minutes. Set the clock of the client, or sign again before sending it.",
+    help: "A signed request is valid for 15 minutes. Correct the clock of the client, or sign the request again shortly before sending it.",
   },
   session_expired: {
     status: 401,
@@ -45,7 +45,7 @@ export const credentialFaults = {
   token_invalid: {
     status: 401,
     text: "the access token is not valid",
-    help: "The token was changed or was not issued for this project. Sign in again to get a new one.",
+    help: "The token was modified or was not issued for this project. Sign in again to get a new one.",
     planned: true,
   },
   token_expired: {
@@ -57,7 +57,7 @@ export const credentialFaults = {
   invalid_credentials: {
     status: 401,
     text: "the e-mail address or the password is wrong",
-    help: "Which of the two is wrong is not told on purpose. Try again. A signed-in person changes their password with `PATCH /v1/account`; no operation gives a new one to somebody who has forgotten theirs.",
+    help: "The error does not say which of the two, so that it cannot be used to find accounts. Check both and try again. A signed-in person changes the password with `PATCH /v1/account`; there is no operation for a forgotten password yet.",
   },
   refresh_token_invalid: {
     status: 401,
@@ -97,7 +97,7 @@ export const credentialFaults = {
   },
 } as const satisfies Record<string, FaultSpec>
 
-/** 402: the act would cost more than is available. */
+/** 402: the operation would cost more than is available. */
 export const paymentFaults = {
   ai_budget_exhausted: {
     status: 402,
@@ -108,24 +108,24 @@ export const paymentFaults = {
   credits_exhausted: {
     status: 402,
     text: "the credit balance is used up",
-    help: "Buy credit or enable overage in the console under Billing. Running workloads are listed there with what they cost.",
+    help: "Buy credit with `POST /v1/billing/checkout`, or ask the operator to enable overage.",
     planned: true,
   },
   spending_cap_reached: {
     status: 402,
     text: "the spending cap is reached",
-    help: "The cap set for this organization stops further spending. An owner can raise or remove it under Billing.",
+    help: "The cap set for this organization stops further spending. An owner can raise or remove it.",
     planned: true,
   },
   plan_limit_reached: {
     status: 402,
     text: "the plan's limit is reached[: your plan allows {limit} {resources}]",
-    help: "Remove something you no longer need, or change the plan. Whoever runs the installation gives an organization another plan with `PUT /v1/organizations/{org_id}/plan`.",
+    help: "Delete something you no longer need, or change the plan. The operator of the installation assigns a plan with `PUT /v1/organizations/{org_id}/plan`.",
   },
   payment_method_required: {
     status: 402,
     text: "a payment method is required",
-    help: "Add one in the console under Billing, then repeat the request.",
+    help: "Add a payment method, then repeat the request.",
     planned: true,
   },
   payment_failed: {
@@ -141,7 +141,7 @@ export const permissionFaults = {
   missing_scope: {
     status: 403,
     text: "missing scope[: {scopes}]",
-    help: "The key is valid but lacks a scope this operation needs; any one of those named is enough. A key's scopes cannot grow, so create a key that has it.",
+    help: "The key is valid but lacks a scope this operation needs; any one of those named is enough. Scopes cannot be added to a key, so create a key that has it.",
   },
   tenant_mismatch: {
     status: 403,
@@ -156,23 +156,23 @@ export const permissionFaults = {
   key_read_only: {
     status: 403,
     text: "key is read-only — only SELECT, SHOW, and EXPLAIN are allowed",
-    help: "A read-only key changes nothing anywhere in the API, and a key cannot become writable. Use another key for writes.",
+    help: "A read-only key cannot change anything through the API, and the restriction cannot be removed. Use another key for writes.",
   },
   session_required: {
     status: 403,
     text: "this operation requires a signed-in user session",
-    help: "People, organizations and decisions are not for keys. Sign in with `POST /v1/account/login`, and send the cookie that it sets.",
+    help: "API keys cannot manage people, organizations or approvals. Sign in with `POST /v1/account/login`, and send the cookie that it sets.",
   },
   key_required: {
     status: 403,
     text: "this operation requires an API key",
-    help: "What it gives is derived from the API key that calls, and a signed-in session has none. Call it with a key.",
+    help: "The result is derived from the calling API key, and a signed-in session has none. Send the request with a key.",
   },
   key_session_required: {
     status: 403,
     code: "session_required",
     text: "key management requires a signed-in user session",
-    help: "A key can create, rotate, revoke or approve nothing, not even something weaker than itself. Sign in with `POST /v1/account/login`, and send the cookie that it sets.",
+    help: "An API key cannot create, rotate, revoke or approve keys, not even weaker ones. Sign in with `POST /v1/account/login`, and send the cookie that it sets.",
   },
   ip_not_allowed: {
     status: 403,
@@ -186,13 +186,13 @@ export const permissionFaults = {
   },
   org_wide_key_forbidden: {
     status: 403,
-    text: "only owners and administrators may create keys that reach the whole organization",
+    text: "only owners and administrators may create keys for the whole organization",
     help: "Choose a project for the key and no `organization_reach`, or ask an owner or administrator.",
   },
   organization_reach_required: {
     status: 403,
     text: "this belongs to the whole organization, and your key or membership is limited to a project",
-    help: "All projects of an organization share it, so it is changed with a key that is bound to no project or was made with `organization_reach`, or by a member who is limited to no project. `docs/generated/authority.md` lists what belongs to the organization.",
+    help: "All projects of the organization share it. Use a key that is bound to no project or was created with `organization_reach`, or sign in as a member who is not limited to projects. `docs/generated/authority.md` lists what belongs to the organization.",
   },
   project_not_in_organization: {
     status: 403,
@@ -207,12 +207,12 @@ export const permissionFaults = {
   step_up_required: {
     status: 403,
     text: "confirm your identity again to do this",
-    help: "This act needs a sign-in from the last 15 minutes. Call `POST /v1/account/reauthenticate`, then repeat the request.",
+    help: "This operation needs a sign-in within the last 15 minutes. Call `POST /v1/account/reauthenticate`, then repeat the request.",
   },
   approval_not_possible: {
     status: 403,
-    text: "the operation waits for a person's approval, for which this protocol has no answer[: {reason}]",
-    help: "The key has `require_approval`. Send the same by the platform's own operation, which answers 202 with the approval to wait for: `DELETE /v1/storage/buckets/{name}` in place of S3's, `POST /api/v1/sql` without the `Neon-` headers.",
+    text: "the operation needs a person's approval, which this protocol cannot report[: {reason}]",
+    help: "The key has `require_approval`. Use the corresponding operation of the API, which returns 202 with the approval to wait for: `DELETE /v1/storage/buckets/{name}` in place of S3's, `POST /api/v1/sql` without the `Neon-` headers.",
   },
   approval_rejected: {
     status: 403,
@@ -227,14 +227,14 @@ export const permissionFaults = {
   },
   token_audience_mismatch: {
     status: 403,
-    text: "tokens of application users cannot call the platform API",
+    text: "tokens of application users cannot call this API",
     help: "This token belongs to a user of an application and works on the `/v1/auth` routes only. Call this operation from a server with a secret key.",
     planned: true,
   },
   csrf_failed: {
     status: 403,
-    text: "the request does not come from the platform's own pages",
-    help: "Session cookies are accepted only with an `Origin` header that names the platform's own address. Programs use an API key, or send that header; behind a proxy, check that `SVC_BASE_URL` is the address people open.",
+    text: "the request does not come from the pages of this installation",
+    help: "Session cookies are accepted only with an `Origin` header that names the address of the installation. Programs should use an API key, or send that header; behind a proxy, check that `SVC_BASE_URL` is the address that people open.",
   },
   email_not_confirmed: {
     status: 403,
@@ -245,7 +245,7 @@ export const permissionFaults = {
   user_banned: {
     status: 403,
     text: "this user is blocked",
-    help: "The application's owner blocked the user. Contact them.",
+    help: "The owner of the application blocked the user. Contact the owner.",
     planned: true,
   },
   signup_disabled: {
@@ -262,17 +262,17 @@ export const permissionFaults = {
   signed_url_invalid: {
     status: 403,
     text: "the signed URL does not allow this[: {reason}]",
-    help: "A signed URL admits one method for one object until it expires, with the headers that were named when it was made, and only while the key or the signed-in person that made it may do the same. Ask for a new one with `POST /v1/storage/presign`.",
+    help: "A signed URL allows one method on one object until it expires, with the headers that were given when it was created, and only while the key or person that created it has the permission. Create a new one with `POST /v1/storage/presign`.",
   },
   upload_final: {
     status: 403,
-    text: "the upload was put together from others and takes no bytes",
-    help: "An upload made with `Upload-Concat: final` is whole at once. Send bytes to partial uploads before they are put together, or begin a new upload.",
+    text: "the upload was assembled from others and accepts no bytes",
+    help: "An upload created with `Upload-Concat: final` is complete at once. Send bytes to the partial uploads before they are assembled, or start a new upload.",
   },
   terms_not_accepted: {
     status: 403,
     text: "the terms of this module are not accepted yet[: {module}]",
-    help: "An owner must accept the agreement of this module under Billing before it can be used.",
+    help: "An owner must accept the agreement of this module before it can be used. `GET /v1/billing/agreements/{tenant_id}` lists the agreements.",
     planned: true,
   },
   oauth_access_denied: {

@@ -4,13 +4,13 @@ import type { FaultSpec } from "./spec.ts"
 export const badInputFaults = {
   invalid_sql: {
     status: 400,
-    text: "the database refused the statement[: {reason}]",
-    help: "The text after the colon is PostgreSQL's own message. Correct the statement or its parameters; nothing of the statement took effect.",
+    text: "the database rejected the statement[: {reason}]",
+    help: "The text after the colon is PostgreSQL's own message. Correct the statement or its parameters; the statement had no effect.",
   },
   query_timeout: {
     status: 400,
     text: "the statement ran longer than its time limit[ of {seconds} seconds]",
-    help: "The statement was cancelled and nothing of it took effect. Narrow it, add an index (`POST /api/v1/optimize` proposes some) or give it a longer time limit.",
+    help: "The statement was cancelled and had no effect. Restrict it, add an index (`POST /api/v1/optimize` proposes some) or give it a longer time limit.",
   },
   question_not_understood: {
     status: 400,
@@ -19,7 +19,7 @@ export const badInputFaults = {
   },
   question_not_read_only: {
     status: 400,
-    text: "only questions are answered: this one asks to change data",
+    text: "only questions are supported: this one asks to change data",
     help: "Text to SQL writes statements that read, and nothing else. Send a statement that changes data to `POST /api/v1/sql`.",
   },
   invalid_isolation_tier: {
@@ -40,7 +40,7 @@ export const badInputFaults = {
   decryption_failed: {
     status: 400,
     text: "the ciphertext could not be decrypted",
-    help: "It was changed, belongs to another tenant, was made with another `context`, or its key version is no longer accepted. The cause is not told apart on purpose; check that `context` is exactly the one given to `encrypt`.",
+    help: "It was modified, belongs to another tenant, was encrypted with another `context`, or its key version is no longer accepted. For security the error does not say which; check that `context` is exactly the one given to `encrypt`.",
   },
   kv_key_too_large: {
     status: 400,
@@ -60,22 +60,22 @@ export const badInputFaults = {
   dimension_mismatch: {
     status: 400,
     text: "a vector has the wrong dimension[: vector {index} has {actual} values, the collection has {expected}]",
-    help: "Every vector of a collection has the dimension fixed at its creation; nothing of the batch was written. Use the embedding model the collection was made for.",
+    help: "Every vector of a collection has the dimension fixed at its creation; no vector of the batch was written. Use the embedding model that the collection was created for.",
   },
   batch_too_large: {
     status: 400,
     text: "the batch is too large[: at most {limit} items are allowed]",
-    help: "Nothing of the batch was written. Split it and send the parts one after another.",
+    help: "No item of the batch was written. Split it and send the parts one after another.",
   },
   event_too_large: {
     status: 400,
     text: "the event is too large[: at most {bytes} bytes are allowed]",
-    help: "Events carry facts, not files. Store the payload as an object of a bucket and publish its name.",
+    help: "Store large payloads as an object in a bucket, and publish the name of the object.",
   },
   template_variable_missing: {
     status: 400,
     text: "the template needs variables that were not given[: {names}]",
-    help: "No mail was sent, because a blank would have been mailed in their place. Add the variables to `data`.",
+    help: "No mail was sent, because it would have had gaps. Add the variables to `data`.",
   },
   ticket_closed: {
     status: 400,
@@ -100,22 +100,22 @@ export const badInputFaults = {
   sandbox_not_running: {
     status: 400,
     text: "this sandbox is not running[: it is {state}]",
-    help: "Commands need a running sandbox. Wait until it has started; one that reached its time limit is gone for good, so create a new one.",
+    help: "Commands need a running sandbox. Wait until it has started. An ephemeral sandbox that has ended cannot be started again, so create a new one.",
   },
   checksum_mismatch: {
     status: 400,
     text: "the content does not have the checksum that was sent with it[: {algorithm}]",
-    help: "It was changed on its way, or the checksum is of something else. Nothing was stored; send it again.",
+    help: "The content was modified on its way, or the checksum belongs to other content. Nothing was stored. Compute the checksum again from the bytes that you send; if it is right, a proxy or a faulty connection modifies them.",
   },
   upload_checksum_mismatch: {
     status: 460,
     text: "these bytes do not have the checksum that was sent with them",
-    help: "They were changed on their way and none of them was kept. Send them again from the same offset. The status is that of the tus protocol.",
+    help: "They were modified on their way and not stored. Send them again from the same offset. The status is defined by the tus protocol.",
   },
   upload_part_invalid: {
     status: 400,
     text: "a part of the upload is not the one that was sent[: part {number}]",
-    help: "The upload has no part of this number, or one with another ETag or checksum. List its parts and complete it with what is there, or send the part again.",
+    help: "The upload has no part of this number, or one with another ETag or checksum. List its parts and complete it with those, or send the part again.",
   },
   upload_part_too_small: {
     status: 400,
@@ -149,7 +149,7 @@ export const badInputFaults = {
   unsupported_waf_rule: {
     status: 400,
     text: "this rule cannot be enforced[: {reason}]",
-    help: "Only patterns that match in linear time and the listed actions are enforced, and a rule that would do nothing is not stored. Drop look-around and back-references from the pattern.",
+    help: "Only patterns that match in linear time and the listed actions are enforced, and a rule without effect is not stored. Remove look-around and back-references from the pattern.",
     planned: true,
   },
   invalid_backend: {
@@ -167,7 +167,7 @@ export const badInputFaults = {
   invalid_function_code: {
     status: 400,
     text: "the code of the function cannot be used[: {reason}]",
-    help: "Send exactly one of `code`, `code_zip`, `files` and `storage`. A zip archive has plain files under relative paths: no links, no encryption, no more and no larger files than the API reference allows. Nothing is installed here: packages that `package.json` or `requirements.txt` name are part of the code, or bundled into it.",
+    help: "Send exactly one of `code`, `code_zip`, `files` and `storage`. A zip archive has plain files under relative paths: no links, no encryption, and no more or larger files than the API reference allows. Nothing is installed on the server: packages that `package.json` or `requirements.txt` name are part of the code, or bundled into it.",
   },
   function_payload_too_large: {
     status: 400,
@@ -182,6 +182,6 @@ export const badInputFaults = {
   integration_exists: {
     status: 400,
     text: "this repository is already connected to the project",
-    help: "A repository is connected to a project once. Change the existing integration with `PUT /v1/integrations/{id}`.",
+    help: "A repository can be connected to a project only once. Change the existing integration with `PUT /v1/integrations/{id}`.",
   },
 } as const satisfies Record<string, FaultSpec>

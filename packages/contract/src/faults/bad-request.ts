@@ -1,6 +1,6 @@
 import type { FaultSpec } from "./spec.ts"
 
-/** 400 that any operation may answer, and those of keys, sign-in and money. */
+/** 400 of any operation, and of keys, sign-in and billing. */
 export const badRequestFaults = {
   invalid_request: {
     status: 400,
@@ -61,7 +61,7 @@ export const badRequestFaults = {
   signature_malformed: {
     status: 400,
     text: "the signature of the request cannot be understood[: {reason}]",
-    help: "Requests are signed with AWS Signature Version 4 for the service `s3`, in the Authorization header or in the query; presigned URLs of version 2 are understood too. Let an S3 client or an AWS SDK do it.",
+    help: "Requests are signed with AWS Signature Version 4 for the service `s3`, in the Authorization header or in the query; presigned URLs of version 2 are understood too. An S3 client or an AWS SDK does this.",
   },
   path_required: {
     status: 400,
@@ -82,17 +82,17 @@ export const badRequestFaults = {
   idempotency_key_invalid: {
     status: 400,
     text: "the Idempotency-Key header must have 1 to 255 characters",
-    help: "Use a fresh UUID for each new act and the same one when you repeat it.",
+    help: "Use a new UUID for each new request, and the same one when you repeat it.",
   },
   idempotency_key_mismatch: {
     status: 400,
     text: "this Idempotency-Key was already used with a different request",
-    help: "A key stands for one request for 24 hours, and its first use had another body. Send a new key for a new request, or the first body to get the first answer again.",
+    help: "A key identifies one request for 24 hours, and its first use had another path or body. Send a new key with a new request, or repeat the first request to get the first reply again.",
   },
   invalid_scope: {
     status: 400,
     text: "the list of scopes is not valid[: {scopes}]",
-    help: "A scope is unknown, or this type of key does not choose its scopes. `GET /v1/scopes` lists all of them.",
+    help: "A scope is unknown, or the scopes of this type of key are fixed. `GET /v1/scopes` lists all of them.",
   },
   invalid_cidr: {
     status: 400,
@@ -131,7 +131,7 @@ export const badRequestFaults = {
   weak_password: {
     status: 400,
     text: "the password is too weak[: {reason}]",
-    help: "It is too short or too long, one of the commonest, or the e-mail address. A sentence of 15 or more characters is a good choice; no mix of character kinds is demanded.",
+    help: "It is too short or too long, one of the most common, or the e-mail address. A sentence of 15 or more characters is a good choice; digits and special characters are not required.",
   },
   email_invalid: {
     status: 400,
@@ -148,7 +148,7 @@ export const badRequestFaults = {
   mfa_factor_unverified: {
     status: 400,
     text: "this second factor is not verified yet",
-    help: "Finish its enrollment with `POST /v1/auth/mfa/verify` and a code from the authenticator before using it to sign in.",
+    help: "Complete its enrollment with `POST /v1/auth/mfa/verify` and a code from the authenticator before using it to sign in.",
     planned: true,
   },
   token_invalid_or_expired: {

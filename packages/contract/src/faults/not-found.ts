@@ -1,9 +1,6 @@
 import type { FaultSpec } from "./spec.ts"
 
-/**
- * 404. An id of another tenant gets exactly the answer of an id that never existed, so an entry never says which
- * of the two it was.
- */
+/** 404. An id of another tenant gets exactly the reply of an id that never existed, so no text says which it was. */
 export const notFoundFaults = {
   route_not_found: {
     status: 404,
@@ -33,7 +30,7 @@ export const notFoundFaults = {
   member_not_found: {
     status: 404,
     text: "member not found[: {id}]",
-    help: "Nobody with this id is a member of the organization.",
+    help: "The organization has no member with this id.",
   },
   invitation_not_found: {
     status: 404,
@@ -60,12 +57,12 @@ export const notFoundFaults = {
   database_not_found: {
     status: 404,
     text: "database not found[: {id}][: {reason}]",
-    help: "The project has no database with this id. A deleted one can be restored during its grace time; after that it is gone for good.",
+    help: "The project has no database with this id. A deleted one can be restored until its `purge_at`; after that it is gone for good.",
   },
   database_not_provisioned: {
     status: 404,
-    text: "the project has no database yet; POST /v1/databases/provision makes one",
-    help: "The first statement of a caller that may write makes the project's default database. A read-only key, or one with `database:read` alone, makes none: call `POST /v1/databases/provision` with a key that has `database:manage`, or name another database by `database_id`.",
+    text: "the project has no database yet; POST /v1/databases/provision creates one",
+    help: "The first statement of a caller that may write creates the project's default database. A read-only key, or one with `database:read` alone, does not create it: call `POST /v1/databases/provision` with a key that has `database:manage`, or name another database by `database_id`.",
   },
   branch_not_found: {
     status: 404,
@@ -85,12 +82,12 @@ export const notFoundFaults = {
   object_not_found: {
     status: 404,
     text: "object not found[: {key}]",
-    help: "The bucket has no object with this key. Keys are case-sensitive and have no leading slash unless one was written.",
+    help: "The bucket has no object with this key. Keys are case-sensitive and have a leading slash only if it was part of the key when the object was stored.",
   },
   upload_not_found: {
     status: 404,
     text: "upload not found[: {id}]",
-    help: "It was completed, aborted, or has expired: an upload has seven days. Begin a new one.",
+    help: "It was completed, aborted, or has expired: uploads expire after seven days. Start a new one.",
   },
   function_not_found: {
     status: 404,
@@ -100,7 +97,7 @@ export const notFoundFaults = {
   invocation_not_found: {
     status: 404,
     text: "invocation not found[: {id}]",
-    help: "The function has no invocation with this id, or it is older than what is kept. `GET /v1/functions/{id}/invocations` lists them.",
+    help: "The function has no invocation with this id, or it is older than the stored ones. `GET /v1/functions/{id}/invocations` lists them.",
   },
   service_not_found: {
     status: 404,
@@ -122,7 +119,7 @@ export const notFoundFaults = {
   sandbox_not_found: {
     status: 404,
     text: "sandbox not found[: {id}]",
-    help: "The sandbox was deleted or reached its time limit; nothing of it is kept. Create a new one.",
+    help: "The sandbox was deleted or reached its time limit; ephemeral sandboxes leave nothing behind. Create a new one.",
   },
   file_not_found: {
     status: 404,
@@ -143,7 +140,7 @@ export const notFoundFaults = {
   execution_not_found: {
     status: 404,
     text: "execution not found[: {id}]",
-    help: "The schedule has no execution with this id, or it is older than what is kept. `GET /v1/cron/schedules/{id}/executions` lists them.",
+    help: "The schedule has no execution with this id, or it is older than the stored ones. `GET /v1/cron/schedules/{id}/executions` lists them.",
   },
   topic_not_found: {
     status: 404,
@@ -163,7 +160,7 @@ export const notFoundFaults = {
   delivery_not_found: {
     status: 404,
     text: "delivery not found[: {id}]",
-    help: "This endpoint was never sent such a delivery, or its record is no longer kept. The list of the endpoint's deliveries has those that are.",
+    help: "The endpoint has no delivery with this id, or its record was deleted. List the deliveries of the endpoint to see those that are stored.",
   },
   template_not_found: {
     status: 404,
@@ -218,7 +215,7 @@ export const notFoundFaults = {
   collection_not_found: {
     status: 404,
     text: "collection not found[: {name}]",
-    help: "There is no vector collection of this name. Create it first, with its dimension.",
+    help: "There is no vector collection of this name. Create it first, with the dimension of its vectors.",
   },
   document_not_found: {
     status: 404,

@@ -1,7 +1,7 @@
 import type { FaultSpec } from "./spec.ts"
 
 /**
- * Refusals of the OAuth endpoints. Their replies carry the registered OAuth name in `error`, which is the code
+ * Errors of the OAuth endpoints. Their replies carry the registered OAuth name in `error`, which is the code
  * without `oauth_`, and our text in `error_description`; `code`, `docs_url` and `request_id` stay as everywhere.
  */
 export const oauthFaults = {
@@ -14,7 +14,7 @@ export const oauthFaults = {
   oauth_invalid_grant: {
     status: 400,
     text: "the code or refresh token is not valid, has expired or was already used",
-    help: "Codes live 60 seconds and work once, and each refresh replaces the refresh token. Start a new authorization.",
+    help: "Codes are valid for 60 seconds and work once, and each refresh replaces the refresh token. Start a new authorization.",
     planned: true,
   },
   oauth_invalid_scope: {
@@ -44,14 +44,14 @@ export const oauthFaults = {
   oauth_authorization_pending: {
     status: 400,
     text: "the person has not decided yet",
-    help: "Keep polling at the interval the device authorization gave.",
+    help: "Keep polling at the interval that the device authorization returned.",
     retryable: true,
     planned: true,
   },
   oauth_slow_down: {
     status: 400,
     text: "the client polls too often",
-    help: "Add five seconds to the polling interval and go on.",
+    help: "Add five seconds to the polling interval and continue.",
     retryable: true,
     planned: true,
   },

@@ -1,12 +1,12 @@
 import type { FaultSpec } from "./spec.ts"
 
-/** 202 to 426, without the families of their own: the request is understood but cannot be served like this now. */
+/** 202 to 426, without the families of their own: the request is valid but conflicts with the present state. */
 export const conflictFaults = {
-  // Not an error body: the reply is 202 with the approval record. The code is here because its page explains it.
+  // Not an error body: the reply is 202 with the approval record. The code is in the table so that it has a page.
   approval_required: {
     status: 202,
     text: "the request waits for a person's approval",
-    help: "The key needs approval for risky operations, and nothing was done yet. Follow the `Location` header, or send `Prefer: wait=60`, until the approval is decided; it lapses after 24 hours.",
+    help: "The key needs approval for risky operations, and nothing was done yet. Follow the `Location` header, or send `Prefer: wait=60`, until the approval is decided; it expires after 24 hours.",
   },
   method_not_allowed: {
     status: 405,
@@ -47,13 +47,13 @@ export const conflictFaults = {
   },
   bucket_not_empty: {
     status: 409,
-    text: "the bucket still holds objects[: {name}]",
+    text: "the bucket still contains objects[: {name}]",
     help: "Delete its objects first. This keeps one mistaken request from deleting everything.",
   },
   branch_in_use: {
     status: 409,
     text: "the branch cannot be deleted[: {reason}]",
-    help: "It is the default branch or others were made from it. Delete those first, or make another branch the default.",
+    help: "It is the default branch, it is protected, or other branches were created from it. Delete those first, or make another branch the default.",
   },
   computer_not_running: {
     status: 409,
@@ -63,18 +63,18 @@ export const conflictFaults = {
   invalid_state_transition: {
     status: 409,
     text: "this cannot be done in the present state[: it is {state}]",
-    help: "Read the resource to see its state, and the API reference for the moves that state allows.",
+    help: "Read the resource to see its state, and the API reference for what that state allows.",
   },
   idempotency_key_in_use: {
     status: 409,
     text: "a request with this Idempotency-Key is still running",
-    help: "Wait for the first request to finish; the same request sent again then returns its answer.",
+    help: "Wait for the first request to finish; the same request sent again then returns its reply.",
     retryable: true,
   },
   key_already_rotated: {
     status: 409,
     text: "this key was already rotated",
-    help: "A replacement exists and this key is in its grace time. Rotate the replacement, or revoke this key.",
+    help: "A replacement exists and this key is in its grace period. Rotate the replacement, or revoke this key.",
   },
   key_already_revoked: {
     status: 409,
@@ -94,12 +94,12 @@ export const conflictFaults = {
   conflict: {
     status: 409,
     text: "the resource changed at the same moment[: {reason}]",
-    help: "Another request won. Read the resource again, and repeat your change if it still makes sense.",
+    help: "Another request changed it first, and this one had no effect. Read the resource again, and send a new change if it still makes sense.",
   },
   precondition_failed: {
     status: 412,
-    text: "the object is not in the state the request demands",
-    help: "`If-Match` names another version than the present one, or `If-None-Match: *` met an existing object. Read the object again and decide anew; nothing was written.",
+    text: "the object does not meet the conditions of the request",
+    help: "`If-Match` names another version than the present one, or the object of `If-None-Match: *` exists. Nothing was written; read the object again and decide.",
   },
   payload_too_large: {
     status: 413,
@@ -119,7 +119,7 @@ export const conflictFaults = {
   upgrade_required: {
     status: 426,
     text: "this operation is used by WebSocket",
-    help: "Nothing else stood against the request. Open it as a WebSocket (RFC 6455, version 13) that offers the subprotocol which the API reference names; a proxy in between must pass `Upgrade` on.",
+    help: "The request is valid otherwise. Open it as a WebSocket (RFC 6455, version 13) that offers the subprotocol which the API reference names; a proxy in between must pass `Upgrade` on.",
   },
 } as const satisfies Record<string, FaultSpec>
 
@@ -134,18 +134,18 @@ export const limitFaults = {
   function_throttled: {
     status: 429,
     text: "the function is busy[: {reason}]",
-    help: "All its instances work and others wait already. Try again after the `Retry-After` time, give the function more `concurrency`, or invoke it with `mode=async`.",
+    help: "All its instances are busy and the queue is full. Try again after the `Retry-After` time, give the function more `concurrency`, or invoke it with `mode=async`.",
     retryable: true,
   },
   auth_rate_limited: {
     status: 429,
     text: "too many attempts from this address",
-    help: "Sign-up, the confirmation of its address, sign-in and its repetition each allow three requests a minute from one address. Where sign-ups are confirmed by mail, they are also limited by the e-mail address: three an hour from one place and ten a day from all, whether or not it has an account; and to a hundred a day from one place. Wait as long as the `Retry-After` header says.",
+    help: "Sign-up, its confirmation, sign-in and re-authentication each allow three requests a minute from one address. Where sign-ups are confirmed by mail, one e-mail address gets at most three mails an hour requested from one network and ten a day from all, and one network may request a hundred a day. Wait as long as the `Retry-After` header says.",
     retryable: true,
   },
   ai_daily_limit_exceeded: {
     status: 429,
-    text: "the plan's AI requests for today are used up[: {limit} a day]",
+    text: "the AI requests of the plan for today are used up[: {limit} a day]",
     help: "The count starts again at 00:00 UTC. Plans from Starter on have no daily limit.",
     planned: true,
   },
@@ -158,16 +158,16 @@ export const limitFaults = {
   account_locked: {
     status: 429,
     text: "too many failed attempts for this address",
-    help: "After ten failures in a row the place that they came from rests, for a minute at first and an hour at most; after a hundred from many places all rest from which the account was never signed in. Wait as long as the `Retry-After` header says, or sign in from where you did before. It is the answer for addresses without an account too.",
+    help: "After ten failures in a row the network that they came from is blocked for this account, for a minute at first and an hour at most; after a hundred failures from many networks, all networks are blocked from which nobody ever signed in to the account. Wait as long as the `Retry-After` header says, or sign in from a network that you used before. Addresses without an account get the same error.",
   },
   too_many_terminals: {
     status: 429,
-    text: "too many terminals are open there[: at most {limit}]",
-    help: "Close some of them. One whose client is gone without a word ends within a minute or so.",
+    text: "too many terminals are open in this workload[: at most {limit}]",
+    help: "Close some of them. A terminal whose client has disappeared ends within about a minute.",
   },
   too_many_pending_approvals: {
     status: 429,
-    text: "too many requests of this key already wait for approval",
-    help: "Have the waiting ones decided or cancel them. `GET /v1/approvals?status=pending` lists them.",
+    text: "too many requests of this key are waiting for approval",
+    help: "Have them decided, or cancel them. `GET /v1/approvals?status=pending` lists them.",
   },
 } as const satisfies Record<string, FaultSpec>

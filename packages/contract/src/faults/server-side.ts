@@ -1,16 +1,16 @@
 import type { FaultSpec } from "./spec.ts"
 
-/** 500 to 504: the request was good and the platform could not serve it. */
+/** 500 to 504: the request was valid and the server could not complete it. */
 export const serverSideFaults = {
   internal_error: {
     status: 500,
-    text: "something went wrong on our side",
-    help: "The error was logged under this `request_id`; give it to the operator. If the request changes something, repeat it with the same `Idempotency-Key`, so that it cannot happen twice.",
+    text: "an internal error occurred",
+    help: "The server failed in an unexpected way and logged the error with this `request_id`; report it to the operator. Whether a change took effect is not known: read the resource before you send the request again.",
   },
   not_implemented: {
     status: 501,
     text: "this is not available on this installation[: {reason}]",
-    help: "The engine behind this area cannot do it here. `GET /api/v1/services` says what is available and what would enable the rest.",
+    help: "The engine behind this area does not support it. `GET /api/v1/services` says what is available and what would enable the rest.",
   },
   vpc_unavailable: {
     status: 501,
@@ -21,7 +21,7 @@ export const serverSideFaults = {
   snapshots_unavailable: {
     status: 501,
     text: "snapshots are not available for ephemeral sandboxes",
-    help: "Nothing of an ephemeral sandbox is kept. Copy files out of it, or use a computer, whose disk stays.",
+    help: "An ephemeral sandbox leaves nothing behind. Copy files out of it, or use a computer, whose disk is persistent.",
   },
   isolation_tier_unavailable: {
     status: 501,
@@ -31,13 +31,13 @@ export const serverSideFaults = {
   billing_not_configured: {
     status: 501,
     text: "billing is not configured on this installation",
-    help: "The operator has not set up billing, so this figure does not exist here. `GET /api/v1/services` shows the state of every area.",
+    help: "The operator has not configured billing, so this value does not exist. `GET /api/v1/services` shows the state of every area.",
     planned: true,
   },
   ssh_keys_not_delivered: {
     status: 502,
-    text: "the ssh keys did not reach the running computer",
-    help: "The machine did not answer, so its old keys still count. Send the same list again, or restart the computer.",
+    text: "the ssh keys could not be installed on the running computer",
+    help: "The computer did not respond, so its old keys are still valid. Send the same list again, or restart the computer.",
     retryable: true,
   },
   path_outside_guest_roots: {
@@ -47,54 +47,54 @@ export const serverSideFaults = {
   },
   upstream_error: {
     status: 502,
-    text: "an engine behind this service gave a bad answer[: {reason}]",
+    text: "an engine behind this service returned an invalid response[: {reason}]",
     help: "The service this installation relies on failed. Try again shortly; if it persists, tell the operator the `request_id`.",
     retryable: true,
   },
   function_failed: {
     status: 502,
     text: "the function failed[: {type}]",
-    help: "It threw an error, ended, or gave no usable reply. `GET /v1/functions/{id}/invocations` and `/logs` say what happened.",
+    help: "It threw an error, exited, or returned no valid response. `GET /v1/functions/{id}/invocations` and `/logs` say what happened.",
   },
   all_providers_exhausted: {
     status: 503,
-    text: "no AI provider could answer[: {reason}]",
-    help: "Every provider configured for this model failed or is cooling down. Try again after the `Retry-After` time, or choose another model.",
+    text: "no AI provider could serve the request[: {reason}]",
+    help: "Every provider configured for this model failed or is temporarily excluded after failures. Try again after the `Retry-After` time, or choose another model.",
     retryable: true,
     planned: true,
   },
   no_host_capacity: {
     status: 503,
-    text: "no host has room for this workload",
+    text: "no host has enough free capacity for this workload",
     help: "Ask for less memory or fewer vCPUs, stop what you no longer need, or try again later. The operator can add a host.",
     retryable: true,
   },
   image_unavailable: {
     status: 503,
-    text: "the machine does not start, because its image cannot be had[: {reason}]",
-    help: "The same sentence stands in `status_reason` of its record. Once the registry has the image for this platform, start it again; else delete the machine and create one of another image.",
+    text: "the machine cannot start because its image is unavailable[: {reason}]",
+    help: "`status_reason` of its record has the same text. Start it again once the registry has the image for this architecture, or create a machine from another image.",
   },
   host_unavailable: {
     status: 503,
-    text: "the host of this machine does not answer",
+    text: "the host of this machine does not respond",
     help: "The machine's disk is on that host, so it cannot start elsewhere. Try again when the host is back.",
     retryable: true,
   },
   email_domain_not_enabled: {
     status: 503,
     text: "delivery from your own domain is not enabled[: {domain}]",
-    help: "A verified domain is not enough: delivery must be enabled in the e-mail settings, and the installation needs a mail relay (`SVC_SMTP_URL`) or sends by itself (`SVC_MAIL_DIRECT`). Leave `from` out to send from the platform's address.",
+    help: "A verified domain is not enough: delivery must be enabled in the e-mail settings, and the installation needs a mail relay (`SVC_SMTP_URL`) or direct delivery (`SVC_MAIL_DIRECT`). Leave `from` out to send from the address of the installation.",
   },
   vector_store_unavailable: {
     status: 503,
-    text: "the vector store does not answer",
+    text: "the vector store does not respond",
     help: "Nothing was written. Try again shortly; `GET /api/v1/services` shows its state.",
     retryable: true,
   },
   service_unavailable: {
     status: 503,
     text: "this area is not available at the moment[: {reason}]",
-    help: "The engine behind it is starting, overloaded or not configured. `GET /api/v1/services` gives the state and the reason; other areas keep working.",
+    help: "The engine behind it is starting or overloaded. `GET /api/v1/services` gives the state and the reason; other areas keep working.",
     retryable: true,
   },
   function_timed_out: {
@@ -104,7 +104,7 @@ export const serverSideFaults = {
   },
   upstream_timeout: {
     status: 504,
-    text: "an engine behind this service did not answer in time",
+    text: "an engine behind this service did not respond in time",
     help: "Whether the request took effect is not known. Repeat a change only with the same `Idempotency-Key`.",
     retryable: true,
   },

@@ -8,11 +8,11 @@
 export type FaultSpec = {
   readonly status: FaultStatus
   readonly text: string
-  /** What it means and what to do next, in one to three sentences of Markdown; printed on the code's own page. */
+  /** What it means and what to do next, in one to three sentences of Markdown; shown on the page of the code. */
   readonly help: string
   /** The same request, sent again unchanged after a wait, may succeed. */
   readonly retryable?: true
-  /** It belongs to operations that are specified and not there yet, so that nothing answers with it. */
+  /** It belongs to operations that are specified and not implemented yet, so no reply has it. */
   readonly planned?: true
   /** The code on the wire, where it differs from the key of the table (two texts may share one code). */
   readonly code?: string
