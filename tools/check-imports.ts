@@ -1,5 +1,6 @@
 /**
- * The dependency rule of ARCHITECTURE.md: contract ← kernel ← core ← areas ← platform, and contract ← sdk ← cli.
+ * The dependency rule of ARCHITECTURE.md: contract ← kernel ← ports ← core ← services ← areas ← platform, and
+ * contract ← sdk ← cli.
  * Every import is matched against the row of its file's place; what the row does not allow is an error.
  */
 import { globSync, readFileSync } from "node:fs"
@@ -31,7 +32,7 @@ const places: readonly Place[] = [
   {
     name: "platform",
     files: s(
-      "(platform|areas|modules|drivers|engines|ssh-listener|start|main|migration-sources|doctor|runtime-options|run|services|setting|settings|settings-databases|settings-messaging|settings-workloads|config|config-parsers)\\.ts$",
+      "(platform|areas|services|modules|engines|start|main|migration-sources|doctor|run|settings|config)\\.ts$",
     ),
     may: [s("")],
     packages: [any],
@@ -41,6 +42,18 @@ const places: readonly Place[] = [
     name: "driver list",
     files: s("ports/[^/]+/index\\.ts$"),
     may: [s("ports/"), s("kernel/clock\\.ts$")],
+    packages: [],
+  },
+  {
+    // What a port's driver needs and is set by; its driver is loaded with the list.
+    name: "port module",
+    files: s("ports/[^/]+/(module|settings|inbound)\\.ts$"),
+    may: [
+      s("ports/"),
+      s(
+        "kernel/(service|setting|setting-parsers|startup-error|token|tokens|outbound/(outbound|addresses))\\.ts$",
+      ),
+    ],
     packages: [],
   },
   {
@@ -65,14 +78,28 @@ const places: readonly Place[] = [
     name: "port",
     files: s("ports/"),
     // One list says what is not the public Internet.
-    may: [s("kernel/(fault|call|clock|concurrency/.*|exact-json|outbound/addresses)\\.ts$")],
+    may: [s("kernel/(fault|call|clock|concurrency/.*|exact-json|token|outbound/addresses)\\.ts$")],
     packages: [],
   },
   {
     name: "core",
     files: s("core/"),
-    may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$"), s("config\\.ts$")],
+    may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$")],
     packages: [contract, /^kysely$/, /^lru-cache$/, /^pg$/, /^@node-rs\/argon2$/, /^tar$/],
+  },
+  {
+    // Modules like areas, without routes: what several areas share.
+    name: "service",
+    files: s("services/[^/]+/"),
+    may: [s("kernel/"), s("core/"), s("services/"), s("ports/([^/]+/port|port-error)\\.ts$")],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^tar$/],
+  },
+  {
+    // What an area may be asked for by others: types and tokens alone, so that asking loads nothing.
+    name: "offers",
+    files: s("areas/[^/]+/offers\\.ts$"),
+    may: [s("kernel/(token|call|db/database)\\.ts$"), s("core/"), s("ports/[^/]+/port\\.ts$")],
+    packages: [contract],
   },
   {
     name: "area",
@@ -80,11 +107,10 @@ const places: readonly Place[] = [
     may: [
       s("kernel/"),
       s("core/"),
-      s("services\\.ts$"),
-      // Types of what another area provides, and nothing of how.
+      s("services/"),
       s("areas/[^/]+/offers\\.ts$"),
       // Hashes are pure: what storage verifies is counted the way that the drivers count it.
-      s("ports/([^/]+/port|port-error|blob/hashes)\\.ts$"),
+      s("ports/([^/]+/port|port-error|mail/inbound|blob/hashes)\\.ts$"),
     ],
     packages: [any],
   },

@@ -5,8 +5,9 @@ import pg from "pg"
 import { operationsOf } from "../packages/cli/src/commands.ts"
 import { operationHelp } from "../packages/cli/src/help.ts"
 import { allAreas, scopes } from "../packages/contract/src/index.ts"
+import { settingGroups } from "../packages/server/src/config.ts"
+import type { Setting } from "../packages/server/src/kernel/setting.ts"
 import { migrationSources } from "../packages/server/src/migration-sources.ts"
-import { settings } from "../packages/server/src/settings.ts"
 import { databaseUrl, startTestServer } from "../packages/server/src/testing/database.ts"
 import { renderAuthority } from "./gen-authority.ts"
 import { renderErrorPages } from "./gen-errors.ts"
@@ -19,15 +20,23 @@ const DOCS = "docs/generated"
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map(cells => `| ${cells.join(" | ")} |`).join("\n")
 
-const configuration = (): string =>
-  `# Settings\n\nEnvironment variables, read once at the start.\n\n${table(
-    ["variable", "default", "meaning"],
-    Object.values(settings).map(({ variable, otherwise, meaning, ...rest }) => [
+/** A setting that several modules share stands with the first of them. */
+const configuration = (): string => {
+  const listed = new Set<Setting<unknown>>()
+  const sections = settingGroups().map(({ of, settings }) => {
+    const own = Object.values(settings).filter(setting => !listed.has(setting))
+    for (const setting of own) listed.add(setting)
+    const rows = own.map(({ variable, otherwise, meaning, secret }) => [
       `\`${variable}\``,
       otherwise,
-      "secret" in rest ? `${meaning} Secret.` : meaning,
-    ]),
-  )}\n`
+      secret ? `${meaning} Secret.` : meaning,
+    ])
+    return rows.length === 0 ? "" : `## ${of}\n\n${table(["variable", "default", "meaning"], rows)}\n`
+  })
+  const head =
+    "# Settings\n\nEnvironment variables, read once at the start, by the part of the platform that has them.\n"
+  return [head, ...sections.filter(section => section !== "")].join("\n")
+}
 
 const scopeList = (): string =>
   `# Scopes\n\n${table(

@@ -107,7 +107,7 @@ export const ${camel}Handlers = implement(areas.${camel}, () => ({
 
 const module = `import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import { defineModule } from "../../services.ts"
+import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
 
 export const ${camel} = defineModule({
@@ -120,11 +120,11 @@ export const ${camel} = defineModule({
 })
 `
 
-const needs = `import type { NeedsOf } from "../../services.ts"
+const needs = `import type { AreaGiven } from "../../kernel/area.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {}
+export type Needs = AreaGiven<typeof needs>
 `
 
 const area = `import { ${camel}Handlers } from "./handlers.ts"

@@ -8,14 +8,16 @@ import { join } from "node:path"
 import { readConfig } from "./config.ts"
 import { StartupError } from "./kernel/startup-error.ts"
 import { openRuntime, tryRuntimes } from "./ports/runtime/index.ts"
+import { runtimeOptions } from "./ports/runtime/module.ts"
+import { settings } from "./ports/runtime/settings.ts"
 import { renderTrials } from "./ports/runtime/trials.ts"
-import { runtimeOptions } from "./runtime-options.ts"
 
 const examine = async (): Promise<string> => {
   // Not the data folder: a platform may be running on it.
   const dataDir = await mkdtemp(join(tmpdir(), "svc-doctor-"))
   try {
-    const options = { ...runtimeOptions(readConfig(process.env), () => undefined), dataDir }
+    const config = readConfig(process.env)
+    const options = runtimeOptions(config.of(settings), { ...config, dataDir }, () => undefined)
     const trials = await tryRuntimes(options)
     await using runtime = await openRuntime(options)
     const choice = { demand: options.demand, chosen: runtime.capabilities }

@@ -1,11 +1,9 @@
-/** From settings to what everything stands on: the control database, the master key, and news between processes. */
+/** From settings to what everything stands on: the control database, the master key, news between processes, and mail. */
 
-import { hkdfSync } from "node:crypto"
-import { readFile } from "node:fs/promises"
-import type { Config } from "./config.ts"
+import { installationOf } from "./config.ts"
 import { checkMasterKey } from "./core/secrets/fingerprint.ts"
 import { loadMasterKey } from "./core/secrets/master-key.ts"
-import { createPortUrls, type PortUrls } from "./core/workloads/port-urls.ts"
+import { createServices } from "./core/services.ts"
 import { listenForChanges } from "./kernel/db/changes.ts"
 import { openDatabase } from "./kernel/db/database.ts"
 import type { DataDirLock } from "./kernel/db/embedded/lock.ts"
@@ -14,15 +12,14 @@ import { superviseEmbeddedPostgres } from "./kernel/db/embedded/supervise.ts"
 import { checkExternalDatabase } from "./kernel/db/external.ts"
 import { createDatabaseFanout } from "./kernel/db/fanout.ts"
 import { migrate } from "./kernel/db/migrate.ts"
-import type { Fanout } from "./kernel/fanout.ts"
-import { createAddressRules } from "./kernel/outbound/addresses.ts"
 import { createGuardedSockets } from "./kernel/outbound/sockets.ts"
-import { StartupError } from "./kernel/startup-error.ts"
+import { supply } from "./kernel/token.ts"
+import * as tokens from "./kernel/tokens.ts"
 import { migrationSources } from "./migration-sources.ts"
-import { openFanout } from "./ports/fanout/index.ts"
-import { openMails } from "./ports/mail/index.ts"
-import { openSecrets, type SecretsProvider } from "./ports/secrets/index.ts"
-import type { MailSettings, PostgresSettings } from "./services.ts"
+import { services as serviceModules } from "./modules.ts"
+import { fanoutPort } from "./ports/fanout/port.ts"
+import { mails as mailsToken } from "./ports/mail/port.ts"
+import { secrets as secretsToken } from "./ports/secrets/port.ts"
 import type { Start } from "./start.ts"
 
 /** Like `Promise.all`, but waits for every one: what did open must be known before it can be closed again. */
@@ -45,90 +42,9 @@ const openControlDatabase = async ({ config, log, opened }: Start, lock: DataDir
   return postgres.connectionString
 }
 
-export const openMail = (config: Config, opened: AsyncDisposableStack) => {
-  const sockets = opened.use(createGuardedSockets(config))
-  const { hostname } = new URL(config.baseUrl)
-  const relay = config.smtpServer && { ...config.smtpServer, maxPerSecond: null }
-  const mails = opened.use(
-    openMails({
-      ...{ relay, direct: config.mailDirect === "on", helo: hostname, dnsServers: config.dnsServers },
-      connect: sockets.connect,
-    }),
-  )
-  return { mails, mailFrom: config.mailFrom ?? `no-reply@${hostname}` }
-}
-
-/** Clients of the wire protocol come to the host that everybody uses, unless the operator names another. */
-export const postgresSettings = (config: Config, masterKey: Buffer): PostgresSettings => ({
-  bindHost: config.host,
-  bindPort: config.postgresPort,
-  // A web address has brackets around an IPv6 address, which are no part of it.
-  host: config.postgresHost ?? new URL(config.baseUrl).hostname.replace(/^\[(.*)\]$/, "$1"),
-  requireTls: config.postgresTls,
-  certFile: config.postgresTlsCert,
-  keyFile: config.postgresTlsKey,
-  certificateDir: config.dataDir,
-  authoritySecret: Buffer.from(hkdfSync("sha256", masterKey, "svc:database-authority", "p-256", 32)),
-  graceSeconds: config.databaseGraceSeconds,
-  textToSqlMs: config.textToSqlMs,
-  diskBytesMax: config.databaseDiskMb === undefined ? undefined : config.databaseDiskMb * 2 ** 20,
-})
-
-/** Names below `localhost` lead to whoever asks, as its own do. */
-export const portUrls = ({ sandboxDomain, baseUrl }: Config, masterKey: Buffer): PortUrls | undefined => {
-  const base = new URL(baseUrl)
-  const domain = sandboxDomain ?? (base.hostname === "localhost" ? "sandboxes.localhost" : undefined)
-  return domain === undefined ? undefined : createPortUrls({ base, domain, masterKey })
-}
-
-/** Names below it are buckets. */
-export const s3Domain = ({ s3Domain, baseUrl }: Pick<Config, "s3Domain" | "baseUrl">): string | undefined =>
-  s3Domain ?? (new URL(baseUrl).hostname === "localhost" ? "s3.localhost" : undefined)
-
-export const mailSettings = (config: Config): MailSettings => {
-  const ownHost = new URL(config.baseUrl).hostname
-  const { mailHost = ownHost, trackingHost = ownHost, smtpPort, smtpHost = config.host } = config
-  return {
-    ...{ mailHost, trackingHost, spfTerms: config.mailSpf ?? `a:${mailHost}` },
-    listenOn: smtpPort === undefined ? undefined : { host: smtpHost, port: smtpPort },
-  }
-}
-
-/** Whether what a user's domain names may be reached at this address. */
-export const mayReach = ({ outboundAllow }: Config) => {
-  const verdictOf = createAddressRules(outboundAllow)
-  return (address: string) => verdictOf(address) !== "refused"
-}
-
-const secretsProvider = ({ config, log }: Start, masterKey: Buffer): SecretsProvider => {
-  const { vaultAddress: address, vaultToken: token, vaultTokenFile: tokenFile, vaultKey } = config
-  if (address === undefined) return { driver: "local", masterKey }
-  if (token === undefined && tokenFile === undefined) {
-    throw new StartupError(
-      "SVC_VAULT_ADDR names a Vault, and there is no token for it.",
-      "Set SVC_VAULT_TOKEN or SVC_VAULT_TOKEN_FILE.",
-    )
-  }
-  return {
-    ...{ driver: "vault", masterKey, address, token, tokenFile, ...vaultKey },
-    ...{ namespace: config.vaultNamespace, caFile: config.vaultCaFile },
-    warn: line => log.warn({ secrets: line }),
-  }
-}
-
-/** What carries the news between processes: NATS where there is one, else PostgreSQL itself. */
-const openNews = async ({ config, log, opened }: Start, byDatabase: () => Fanout): Promise<Fanout> => {
-  const { natsUrl: url, natsCredentialsFile: file, natsReplicas: replicas } = config
-  if (url === undefined) return byDatabase()
-  const credentials = file === undefined ? undefined : await readFile(file, "utf8")
-  const warn = (line: string) =>
-    log.warn({ nats: line }, "NATS connection failed; changes by other processes arrive late")
-  return opened.use(await openFanout({ driver: "nats", url, credentials, replicas, log: warn }))
-}
-
 /** Opens what everything else stands on, and brings the control database up to date. */
 export const openEngines = async (start: Start, lock: DataDirLock) => {
-  const { config, log, modules, opened } = start
+  const { config, clock, log, modules, opened } = start
   const [connectionString, masterKey] = await allOf([
     openControlDatabase(start, lock),
     loadMasterKey(config.dataDir, config.masterKey, config.masterKeyFile),
@@ -143,9 +59,25 @@ export const openEngines = async (start: Start, lock: DataDirLock) => {
     migrate(database.pool, migrationSources(modules)),
   ])
   await checkMasterKey(database.db, masterKey)
-  const secrets = opened.use(await openSecrets(secretsProvider(start, masterKey)))
-  const fanout = await openNews(start, () => createDatabaseFanout(database.db, changes))
-  return { database, keysDatabase, changes, fanout, masterKey, secrets }
+  const services = opened.use(createServices({ modules: serviceModules, settingsOf: config.of }))
+  const sockets = opened.use(createGuardedSockets(config))
+  services.supply([
+    supply(tokens.installation, installationOf(config)),
+    supply(tokens.clock, clock),
+    supply(tokens.log, log),
+    supply(tokens.database, database),
+    supply(tokens.changes, changes),
+    supply(tokens.masterKey, masterKey),
+    supply(tokens.sockets, sockets),
+    ...start.supplies,
+  ])
+  const [secrets, mails, carrier] = await allOf([
+    services.open(secretsToken),
+    services.open(mailsToken),
+    services.open(fanoutPort),
+  ])
+  const fanout = carrier ?? createDatabaseFanout(database.db, changes)
+  return { database, keysDatabase, changes, fanout, masterKey, secrets, mails, services }
 }
 
 export type Engines = Awaited<ReturnType<typeof openEngines>>

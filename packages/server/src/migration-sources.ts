@@ -1,17 +1,23 @@
-/** The tables of all: of the kernel, of the core, and of each area. */
+/** The tables of all: of the kernel, of the core, and of each module. */
 import { fileURLToPath } from "node:url"
 import { coreMigrations, secretsMigrations } from "./core/core.ts"
 import { deliveriesMigrations } from "./core/deliveries/open.ts"
 import type { MigrationSource } from "./kernel/db/migrate.ts"
-import { modules } from "./modules.ts"
-import type { Module } from "./services.ts"
+import { modules, services } from "./modules.ts"
 
 const kernelMigrations: MigrationSource = {
   schema: "kernel",
   folder: fileURLToPath(new URL("kernel/db/migrations", import.meta.url)),
 }
 
-export const migrationSources = (of: readonly Module[] = modules): MigrationSource[] => [
-  ...[kernelMigrations, coreMigrations, secretsMigrations, deliveriesMigrations],
-  ...of.flatMap(({ migrations }) => migrations ?? []),
+interface HasMigrations {
+  readonly migrations?: MigrationSource
+}
+
+export const migrationSources = (areas: readonly HasMigrations[] = modules): MigrationSource[] => [
+  kernelMigrations,
+  coreMigrations,
+  secretsMigrations,
+  deliveriesMigrations,
+  ...[...services, ...areas].flatMap(({ migrations }: HasMigrations) => migrations ?? []),
 ]

@@ -1,6 +1,7 @@
 /** Areas are loaded when something needs them, and their order means nothing. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { masterKey } from "./kernel/tokens.ts"
 import { modules } from "./modules.ts"
 import { platform } from "./testing/platform.ts"
 import { until } from "./testing/process.ts"
@@ -66,6 +67,10 @@ for (const [how, order] of [
     assert.ok(services.every(({ status }) => status === "available"))
   })
 }
+
+test("no area is given the master key", () => {
+  for (const { name, needs } of modules) assert.ok(!Object.values<unknown>(needs).includes(masterKey), name)
+})
 
 test("each area can be loaded, and names all of its queues and schedules", async t => {
   const p = await platform(t, {

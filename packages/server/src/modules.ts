@@ -1,7 +1,9 @@
-/** What the platform is made of: the core, and the areas. */
+/** What the platform is made of: the core, the areas, and what they share. */
 import { areas as contract } from "@svc/contract"
 import * as areas from "./areas.ts"
-import type { Module } from "./services.ts"
+import type { AreaModule } from "./kernel/area.ts"
+import type { ServiceModule } from "./kernel/service.ts"
+import * as shared from "./services.ts"
 
 /** The areas that the core serves itself. */
 export const coreAreas = [
@@ -13,4 +15,6 @@ export const coreAreas = [
   contract.approvals,
 ]
 
-export const modules: readonly Module[] = Object.values(areas)
+export const modules: readonly AreaModule[] = Object.values(areas)
+
+export const services: readonly ServiceModule[] = Object.values(shared)

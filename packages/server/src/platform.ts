@@ -1,27 +1,17 @@
 /** The composition root: opens everything in order, closes it in reverse. */
 
 import { isIPv6 } from "node:net"
-import { join } from "node:path"
-import type { DatabaseAccess } from "./areas/databases/offers.ts"
-import { type Config, configAt, PASSWORD_HASHES_MAX, type Settings } from "./config.ts"
+import { type Config, configAt, type Given, PASSWORD_HASHES_MAX } from "./config.ts"
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
 import { openDeliveries } from "./core/deliveries/open.ts"
-import { createDrivers } from "./core/drivers.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { type Modules, openModules } from "./core/modules.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
-import { driverOpeners } from "./drivers.ts"
-import {
-  type Engines,
-  mailSettings,
-  mayReach,
-  openEngines,
-  openMail,
-  portUrls,
-  postgresSettings,
-  s3Domain,
-} from "./engines.ts"
+import { createDeriveSecret } from "./core/secrets/derive.ts"
+import * as coreTokens from "./core/tokens.ts"
+import { type Engines, openEngines } from "./engines.ts"
+import type { AreaModule } from "./kernel/area.ts"
 import { type Clock, systemClock } from "./kernel/clock.ts"
 import type { Changes } from "./kernel/db/changes.ts"
 import type { Database } from "./kernel/db/database.ts"
@@ -35,26 +25,14 @@ import { openJobs } from "./kernel/jobs/open.ts"
 import { type Listener, takeAddress } from "./kernel/listener.ts"
 import { createLog, type Logger } from "./kernel/log.ts"
 import { createMetrics } from "./kernel/metrics.ts"
-import { createOffer } from "./kernel/offer.ts"
 import { createOutbound } from "./kernel/outbound/open.ts"
 import { createPipeline } from "./kernel/pipeline.ts"
 import { createReplays } from "./kernel/replays.ts"
 import { createLimits } from "./kernel/stages/limit.ts"
-import type { Accept } from "./kernel/tcp-listener.ts"
+import { type Supply, supply } from "./kernel/token.ts"
+import * as kernelTokens from "./kernel/tokens.ts"
 import { createUnroutedCounter } from "./kernel/unrouted.ts"
 import { coreAreas, modules as ownModules } from "./modules.ts"
-import { createDns } from "./ports/dns/resolver.ts"
-import type { EnginePort } from "./ports/engine/port.ts"
-import type {
-  Drivers,
-  FunctionCaller,
-  MailReplies,
-  Module,
-  ObjectReader,
-  PushBuilder,
-  TableReader,
-} from "./services.ts"
-import { openSshListener } from "./ssh-listener.ts"
 import type { Start } from "./start.ts"
 
 /** What tests put in the place of the platform's own. */
@@ -62,14 +40,12 @@ export interface Overrides {
   readonly clock?: Clock
   readonly log?: Logger
   /** Areas beside the platform's own. */
-  readonly areas?: readonly Module[]
+  readonly areas?: readonly AreaModule[]
   /** The platform's own, in another order. */
-  readonly ownAreas?: readonly Module[]
-  /** Where the data directories that new tenant databases are copied from are kept; making one takes a second. */
-  readonly templatesDir?: string | undefined
+  readonly ownAreas?: readonly AreaModule[]
   readonly passwords?: Passwords
-  /** In place of the engine that the settings name; closed with the platform. */
-  readonly engine?: EnginePort
+  /** In place of what services would open. */
+  readonly supplies?: readonly Supply[]
 }
 
 export interface Platform extends AsyncDisposable {
@@ -90,7 +66,7 @@ const PRUNE_EVERY_MS = 3_600_000
 /** Kernel, core and areas, put together; nothing of it listens yet. */
 const assemble = async (start: Start, engines: Engines) => {
   const { config, clock, log, modules, passwords, opened } = start
-  const { database, keysDatabase, changes, fanout, masterKey, secrets } = engines
+  const { database, keysDatabase, changes, fanout, masterKey, secrets, mails, services } = engines
   const limits = createLimits(config)
   let inProcess: InProcessCaller | undefined
 
@@ -99,11 +75,10 @@ const assemble = async (start: Start, engines: Engines) => {
     ...coreAreas.map(({ name, title }) => ({ name, title, status: "available" as const })),
     ...(await areas.states()),
   ]
-  const { mails, mailFrom } = openMail(config, opened)
   const core = opened.use(
     createCore({
       ...{ config, masterKey, secrets, clock, log, database, keysDatabase, changes, limits, areaStates },
-      ...{ mail: mails.provider, mailFrom, passwords },
+      ...{ mails, passwords },
       inProcess: () => inProcess ?? unavailable(),
       jobs: () => jobs,
     }),
@@ -124,46 +99,42 @@ const assemble = async (start: Start, engines: Engines) => {
     }),
   )
   const { deliveries } = sending
-  const driverNeeds = { database, outbound, stopping: stopping.signal, settled: () => areas.settled() }
-  const drivers = opened.use(createDrivers<Drivers>(driverOpeners(start, driverNeeds)))
-  const sshClients = createOffer<Accept>()
-  const services = {
-    ...{ database, changes, fanout, clock, log, box, atRest, tenantKeys, meters, metrics, jobs },
-    sandboxPoolMax: config.sandboxPoolMax,
-    ...{ accessKeys: core.signatures, outbound, deliveries, stopping: stopping.signal },
-    databaseAccess: createOffer<DatabaseAccess>(),
-    ...{ tables: createOffer<TableReader>(), objects: createOffer<ObjectReader>() },
-    pushes: createOffer<PushBuilder>(),
-    functions: createOffer<FunctionCaller>(),
-    functionsDir: join(config.dataDir, "functions"),
-    keys: core.keys,
-    baseUrl: config.baseUrl,
-    ...{ mails, mailFrom },
-    platformEvents,
-    scheduleTargets: createScheduleTargets(),
-    retryDelayFactor: config.retryDelayFactor,
-    postgres: postgresSettings(config, masterKey),
-    ssh: await openSshListener({ config, masterKey, log, clients: sshClients }, opened),
-    sshClients,
-    portUrls: portUrls(config, masterKey),
-    s3Domain: s3Domain(config),
-    relay,
-    audit: core.audit,
-    dns: createDns({
-      servers: config.dnsServers,
-      // An operator who names servers has a reason not to ask others.
-      asksZones: config.dnsServers.length === 0,
-      mayAsk: mayReach(config),
+  const scheduleTargets = createScheduleTargets()
+  services.supply([
+    supply(kernelTokens.baseUrl, config.baseUrl),
+    supply(kernelTokens.fanout, fanout),
+    supply(kernelTokens.metrics, metrics),
+    supply(kernelTokens.jobs, jobs),
+    supply(kernelTokens.outbound, outbound),
+    supply(kernelTokens.relay, relay),
+    supply(kernelTokens.stopping, stopping.signal),
+    supply(kernelTokens.retryDelayFactor, config.retryDelayFactor),
+    supply(coreTokens.box, box),
+    supply(coreTokens.atRest, atRest),
+    supply(coreTokens.tenantKeys, tenantKeys),
+    supply(coreTokens.deriveSecret, createDeriveSecret(masterKey)),
+    supply(coreTokens.accessKeys, core.signatures),
+    supply(coreTokens.keys, core.keys),
+    supply(coreTokens.meters, meters),
+    supply(coreTokens.platformEvents, platformEvents),
+    supply(coreTokens.scheduleTargets, scheduleTargets),
+    supply(coreTokens.audit, core.audit),
+    supply(coreTokens.deliveries, deliveries),
+    supply(coreTokens.areasSettled, () => areas.settled()),
+  ])
+  services.defer(work.defer)
+  const areas: Modules = opened.use(
+    openModules(modules, {
+      services,
+      settingsOf: config.of,
+      deferJobs: work.defer,
+      database,
+      clock,
+      log,
+      platformEvents,
+      scheduleTargets,
     }),
-    mail: mailSettings(config),
-    support: { organizationId: config.supportOrganization, email: config.supportEmail },
-    mailReplies: createOffer<MailReplies>(),
-    ai:
-      config.aiUrl === undefined
-        ? undefined
-        : { baseUrl: config.aiUrl, key: config.aiKey, model: config.aiModel },
-  }
-  const areas: Modules = opened.use(openModules(modules, services, drivers.open, work.defer))
+  )
 
   const operations = [...core.operations, ...areas.operations]
   const replays = createReplays(database.db)
@@ -187,7 +158,7 @@ const assemble = async (start: Start, engines: Engines) => {
     work,
     stopping,
     sending,
-    drivers,
+    services,
     relay,
   }
 }
@@ -197,7 +168,18 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, countUnrouted, operations, metrics, work, stopping, sending, areas, relay }: Assembled,
+  {
+    pipeline,
+    countUnrouted,
+    operations,
+    metrics,
+    work,
+    stopping,
+    sending,
+    services,
+    areas,
+    relay,
+  }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -219,15 +201,20 @@ const serve = async (
   await listener.handOver(app.server)
   opened.defer(async () => {
     stopping.abort()
-    await Promise.all([drain(app), work.drain(DRAIN_MS_MAX), sending.drain(DRAIN_MS_MAX)])
+    await Promise.all([
+      drain(app),
+      work.drain(DRAIN_MS_MAX),
+      sending.drain(DRAIN_MS_MAX),
+      services.drain(DRAIN_MS_MAX),
+    ])
   })
   await Promise.all([work.start(), sending.start()])
 }
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */
-export const startPlatform = async (settings: Settings, overrides: Overrides = {}): Promise<Platform> => {
+export const startPlatform = async (settings: Given, overrides: Overrides = {}): Promise<Platform> => {
   const { ownAreas = ownModules } = overrides
-  const { clock = systemClock, log = createLog(settings.logLevel), areas = [], templatesDir } = overrides
+  const { clock = systemClock, log = createLog(settings.logLevel), areas = [], supplies = [] } = overrides
   const { passwords = createPasswords(PASSWORD_HASHES_MAX) } = overrides
   await using opened = new AsyncDisposableStack()
   const lock = opened.use(acquireDataDirLock(settings.dataDir))
@@ -239,9 +226,8 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
     clock,
     log,
     modules: [...ownAreas, ...areas],
-    templatesDir,
     passwords,
-    engine: overrides.engine,
+    supplies,
     opened,
   }
   const engines = await openEngines(start, lock)
@@ -249,7 +235,7 @@ export const startPlatform = async (settings: Settings, overrides: Overrides = {
   const { database } = engines
   const { inProcess } = assembled
   const made = await firstRun({ config, database, passwords, now: new Date(clock.now()) })
-  await assembled.drivers.start()
+  await assembled.services.start()
   await assembled.areas.start()
   await serve(start, engines, assembled, listener)
   await assembled.areas.resume()

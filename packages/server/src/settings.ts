@@ -1,22 +1,8 @@
-/** Every setting: its variable, type, default and meaning. */
+/** The settings of the platform itself. Those of areas, ports and services lie with them. */
 import { isIP } from "node:net"
 import { resolve } from "node:path"
-import {
-  bucketUrl,
-  cidrs,
-  domainName,
-  indexName,
-  integer,
-  nameServers,
-  optional,
-  transitKey,
-  url,
-  word,
-} from "./config-parsers.ts"
-import type { Setting } from "./setting.ts"
-import { databaseSettings } from "./settings-databases.ts"
-import { messagingSettings } from "./settings-messaging.ts"
-import { workloadSettings } from "./settings-workloads.ts"
+import type { Settings } from "./kernel/setting.ts"
+import { cidrs, fraction, integer, nameServers, optional, url, word } from "./kernel/setting-parsers.ts"
 
 export const settings = {
   host: {
@@ -97,154 +83,6 @@ export const settings = {
       "`on`: values of the key-value store, code and payloads of functions, data of events, and bodies of e-mails are encrypted with the tenant's key before they are stored. What is stored is read in either case.",
     parse: word("off", "on"),
   },
-  vaultAddress: {
-    variable: "SVC_VAULT_ADDR",
-    otherwise: "none: the master key wraps the keys of tenants",
-    meaning: "A HashiCorp Vault or OpenBao whose transit engine wraps the keys of tenants.",
-    parse: url("http:", "https:"),
-  },
-  vaultToken: {
-    variable: "SVC_VAULT_TOKEN",
-    otherwise: "none",
-    meaning: "Token for Vault; it is renewed while Vault allows it.",
-    secret: true,
-    parse: optional,
-  },
-  vaultTokenFile: {
-    variable: "SVC_VAULT_TOKEN_FILE",
-    otherwise: "none",
-    meaning: "File that holds the token in place of SVC_VAULT_TOKEN, kept fresh by a Vault agent.",
-    parse: optional,
-  },
-  vaultNamespace: {
-    variable: "SVC_VAULT_NAMESPACE",
-    otherwise: "none",
-    meaning: "Namespace of Vault in which the transit engine is.",
-    parse: optional,
-  },
-  vaultKey: {
-    variable: "SVC_VAULT_KEY",
-    otherwise: "transit/keys/svc",
-    meaning: "Path of the transit key: the engine's mount, `keys`, and the key's name.",
-    parse: transitKey,
-  },
-  vaultCaFile: {
-    variable: "SVC_VAULT_CA_FILE",
-    otherwise: "the authorities that Node.js trusts",
-    meaning: "File with the certificates (PEM) that Vault's own is checked against.",
-    parse: optional,
-  },
-  kvUrl: {
-    variable: "SVC_KV_URL",
-    otherwise: "LMDB in the data folder",
-    meaning: "Key-value engine: a Valkey or Redis.",
-    secret: true,
-    parse: url("redis:", "rediss:", "unix:"),
-  },
-  s3Domain: {
-    variable: "SVC_S3_DOMAIN",
-    otherwise:
-      "s3.localhost where SVC_BASE_URL is of localhost; else none, and buckets are named in paths alone",
-    meaning:
-      "Endpoint of S3 clients, whose names below it (`<bucket>.domain`) are buckets; it and all of them lead here.",
-    parse: domainName,
-  },
-  blobUrl: {
-    variable: "SVC_BLOB_S3_URL",
-    otherwise: "files in the data folder",
-    meaning:
-      "Bucket of an S3-compatible server that keeps the bytes of objects: `https://host/bucket/prefix`.",
-    parse: bucketUrl,
-  },
-  blobRegion: {
-    variable: "SVC_BLOB_S3_REGION",
-    otherwise: "us-east-1",
-    meaning: "Region of that bucket.",
-    parse: (text = "us-east-1") => text,
-  },
-  blobAccessKey: {
-    variable: "SVC_BLOB_S3_ACCESS_KEY",
-    otherwise: "what the AWS SDK finds by itself, such as the role of this machine",
-    meaning: "Access key id for that server.",
-    parse: optional,
-  },
-  blobSecretKey: {
-    variable: "SVC_BLOB_S3_SECRET_KEY",
-    otherwise: "none",
-    meaning: "Secret access key of that id.",
-    secret: true,
-    parse: optional,
-  },
-  blobAddressing: {
-    variable: "SVC_BLOB_S3_ADDRESSING",
-    otherwise: "path",
-    meaning: "Where requests name the bucket: in the `path`, or before the `host` name.",
-    parse: word("path", "host"),
-  },
-  vectorsMemoryMb: {
-    variable: "SVC_VECTORS_MEMORY_MB",
-    otherwise: "1024",
-    meaning: "Memory for the vector collections in use; those not searched for longest make room.",
-    parse: integer(16, 4_194_304, 1024),
-  },
-  opensearchUrl: {
-    variable: "SVC_OPENSEARCH_URL",
-    otherwise: "none: the control database searches",
-    meaning: "Search engine: an OpenSearch from version 2.",
-    parse: url("http:", "https:"),
-  },
-  opensearchUser: {
-    variable: "SVC_OPENSEARCH_USER",
-    otherwise: "none",
-    meaning: "User of OpenSearch.",
-    parse: optional,
-  },
-  opensearchPassword: {
-    variable: "SVC_OPENSEARCH_PASSWORD",
-    otherwise: "none",
-    meaning: "Its password.",
-    secret: true,
-    parse: optional,
-  },
-  opensearchIndex: {
-    variable: "SVC_OPENSEARCH_INDEX",
-    otherwise: "svc-search",
-    meaning: "Index in OpenSearch; it is made when it is not there.",
-    parse: indexName,
-  },
-  qdrantUrl: {
-    variable: "SVC_QDRANT_URL",
-    otherwise: "none: vectors are searched in this process",
-    meaning: "A Qdrant to search vectors in; the vectors themselves stay in the database.",
-    parse: url("http:", "https:"),
-  },
-  qdrantKey: {
-    variable: "SVC_QDRANT_KEY",
-    otherwise: "none",
-    meaning: "API key of that Qdrant.",
-    secret: true,
-    parse: optional,
-  },
-  ...databaseSettings,
-  aiUrl: {
-    variable: "SVC_AI_URL",
-    otherwise: "none",
-    meaning: "A server that speaks OpenAI's chat completions, up to and including the version (`…/v1`).",
-    parse: url("http:", "https:"),
-  },
-  aiKey: {
-    variable: "SVC_AI_KEY",
-    otherwise: "none",
-    meaning: "Bearer key of that server.",
-    secret: true,
-    parse: optional,
-  },
-  aiModel: {
-    variable: "SVC_AI_MODEL",
-    otherwise: "gpt-4o-mini",
-    meaning: "Model to ask there.",
-    parse: (text = "gpt-4o-mini") => text,
-  },
   rateLimit: {
     variable: "SVC_RATE_LIMIT",
     otherwise: "plan",
@@ -283,8 +121,13 @@ export const settings = {
       "Name servers, separated by commas, that hosts of users' URLs and domains are looked up at: `1.1.1.1`, `[::1]:5353`.",
     parse: nameServers,
   },
-  ...messagingSettings,
-  ...workloadSettings,
+  retryDelayFactor: {
+    variable: "SVC_RETRY_DELAY_FACTOR",
+    otherwise: "1",
+    meaning:
+      "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
+    parse: fraction,
+  },
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",
     otherwise: "none: /metrics answers callers of this machine only",
@@ -298,4 +141,4 @@ export const settings = {
     meaning: "How much is logged, as JSON lines on the error output.",
     parse: word("warn", "trace", "debug", "info", "error", "fatal", "silent"),
   },
-} as const satisfies Record<string, Setting<unknown>>
+} as const satisfies Settings

@@ -1,20 +1,19 @@
 import type { Config } from "./config.ts"
 import type { Passwords } from "./core/accounts/passwords.ts"
+import type { AreaModule } from "./kernel/area.ts"
 import type { Clock } from "./kernel/clock.ts"
 import type { Logger } from "./kernel/log.ts"
-import type { EnginePort } from "./ports/engine/port.ts"
-import type { Module } from "./services.ts"
+import type { Supply } from "./kernel/token.ts"
 
 /** What a platform is started with. */
 export interface Start {
   readonly config: Config
   readonly clock: Clock
   readonly log: Logger
-  readonly modules: readonly Module[]
-  readonly templatesDir: string | undefined
+  readonly modules: readonly AreaModule[]
   readonly passwords: Passwords
-  /** In place of the one that the settings name. */
-  readonly engine: EnginePort | undefined
+  /** In place of what services would open. */
+  readonly supplies: readonly Supply[]
   /** Whatever opens joins this stack, which closes it in reverse. */
   readonly opened: AsyncDisposableStack
 }

@@ -1,6 +1,5 @@
 /** The core, put together: what the kernel needs from it, and the operations it serves itself. */
 import { fileURLToPath } from "node:url"
-import type { Config } from "../config.ts"
 import type { Clock } from "../kernel/clock.ts"
 import type { Changes } from "../kernel/db/changes.ts"
 import type { Database } from "../kernel/db/database.ts"
@@ -10,7 +9,7 @@ import type { BoundOperation } from "../kernel/implement.ts"
 import type { Jobs } from "../kernel/jobs/jobs.ts"
 import type { Logger } from "../kernel/log.ts"
 import type { Limits } from "../kernel/stages/limit.ts"
-import type { MailPort } from "../ports/mail/port.ts"
+import type { Mails } from "../ports/mail/port.ts"
 import type { SecretsPort } from "../ports/secrets/port.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
 import type { Passwords } from "./accounts/passwords.ts"
@@ -49,7 +48,11 @@ const SWEEP_EVERY_MS = 10_000
 const PRUNE_EVERY_MS = 3_600_000
 
 export interface CoreNeeds {
-  readonly config: Config
+  readonly config: {
+    readonly baseUrl: string
+    readonly signup: "open" | "closed"
+    readonly encryptAtRest: "on" | "off"
+  }
   readonly masterKey: Buffer
   readonly secrets: SecretsPort
   readonly clock: Clock
@@ -59,8 +62,7 @@ export interface CoreNeeds {
   readonly keysDatabase: Database
   readonly changes: Changes
   readonly limits: Limits
-  readonly mail: MailPort
-  readonly mailFrom: string
+  readonly mails: Mails
   readonly passwords: Passwords
   /** Given late: these are made from what the core gives. */
   readonly inProcess: () => InProcessCaller
@@ -71,7 +73,8 @@ export interface CoreNeeds {
 export const createCore = (needs: CoreNeeds) => {
   const { config, clock, log, database, changes, limits, inProcess } = needs
   const { db } = database
-  const { masterKey, secrets, keysDatabase, mail, mailFrom, passwords } = needs
+  const { masterKey, secrets, keysDatabase, passwords } = needs
+  const { provider: mail, from: mailFrom } = needs.mails
   const tenantKeys = createTenantKeys({ database: keysDatabase, secrets, changes, clock, log })
   const box = createSecretBox({ tenantKeys, masterKey })
   const atRest = createAtRest(box, config.encryptAtRest === "on")

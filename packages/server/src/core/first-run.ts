@@ -3,7 +3,6 @@ import { open, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { dataPlaneScopes } from "@svc/contract"
 import { sql } from "kysely"
-import type { Config } from "../config.ts"
 import type { Database, Db } from "../kernel/db/database.ts"
 import { newId } from "../kernel/id.ts"
 import type { Passwords } from "./accounts/passwords.ts"
@@ -34,7 +33,7 @@ const EMAIL = "admin@localhost"
  * was cut short before it could tell their credentials.
  */
 export const firstRun = async (needs: {
-  config: Config
+  config: { readonly dataDir: string; readonly baseUrl: string }
   database: Database
   passwords: Passwords
   now: Date

@@ -1,7 +1,7 @@
 /** The areas: each is loaded when something needs it, and knows nothing of the others. */
 import type { IncomingMessage } from "node:http"
 import { sql } from "kysely"
-import type { AreaModule, AreaState, RunningArea } from "../kernel/area.ts"
+import type { AreaModule, AreaState, EdgeAddition, PortListener, RunningArea } from "../kernel/area.ts"
 import type { Clock } from "../kernel/clock.ts"
 import type { Database } from "../kernel/db/database.ts"
 import type { HostGate } from "../kernel/edges/host-gate.ts"
@@ -11,16 +11,21 @@ import { fault } from "../kernel/fault.ts"
 import { type BoundOperation, bindLater } from "../kernel/implement.ts"
 import type { RunningJobs } from "../kernel/jobs/open.ts"
 import type { Logger } from "../kernel/log.ts"
-import type { Offer } from "../kernel/offer.ts"
-import type { OpenDriver } from "./drivers.ts"
+import type { Settings, ValuesOf } from "../kernel/setting.ts"
+import { errorCode, StartupError } from "../kernel/startup-error.ts"
+import { openTcpListener, type TcpListener } from "../kernel/tcp-listener.ts"
 import type { PlatformEvents } from "./platform-events/platform-events.ts"
 import type { ScheduleTargets } from "./schedule-targets.ts"
+import type { Services } from "./services.ts"
 
 /** Work that another process left is found this late. One statement for all areas that are not loaded. */
 const LOOK_EVERY_MS = 60_000
 
-/** The services by which areas are woken. */
-interface Waking {
+export interface ModulesNeeds {
+  readonly services: Services
+  readonly settingsOf: (declared: Settings) => ValuesOf<Settings>
+  readonly deferJobs: RunningJobs["defer"]
+  /** By which areas are woken. */
   readonly database: Database
   readonly clock: Clock
   readonly log: Logger
@@ -28,18 +33,13 @@ interface Waking {
   readonly scheduleTargets: ScheduleTargets
 }
 
-type Given = Readonly<Record<string, unknown>>
-
-/** What a module needs beyond the services that wake it is nobody's business here. */
-type AnyModule = AreaModule<Waking, Given, string>
-
 export interface Modules extends AsyncDisposable {
   readonly operations: readonly BoundOperation[]
   /** What the areas add to the edge. */
   readonly edge: { readonly gate: HostGate; readonly reroute: Reroute; readonly renderErrors: RenderErrors }
   /** How each area is, loaded or not. */
   states(): Promise<({ readonly name: string; readonly title: string } & AreaState)[]>
-  /** Loads what must be there before the platform is ready. */
+  /** Opens the ports of areas, and loads what must be there before the platform is ready. */
   start(): Promise<void>
   /** Loads areas with work that goes on by itself, now and whenever there is some. Resolves after the first look. */
   resume(): Promise<void>
@@ -52,23 +52,24 @@ export interface Modules extends AsyncDisposable {
   loaded(): readonly string[]
 }
 
-const pick = <All extends object>(all: All, keys: readonly string[]): All & Given =>
-  Object.fromEntries(Object.entries(all).filter(([key]) => keys.includes(key))) as All & Given
+/** What an area says that it provides must be there once it is loaded, for others wait for it. */
+const provideAll = ({ name, provides = [] }: AreaModule, area: RunningArea, services: Services): void => {
+  const given = new Map(area.provides?.map(({ token, service }) => [token.name, service]))
+  for (const token of provides) {
+    if (!given.has(token.name)) throw new Error(`${name} does not provide ${token.name}`)
+    services.offer(token).provide(given.get(token.name))
+  }
+}
 
 /** One area: not loaded, being loaded, or running. */
 const createHolder = (
-  module: AnyModule,
-  services: Waking,
-  openDriver: OpenDriver<Given>,
+  module: AreaModule,
+  { services, settingsOf }: ModulesNeeds,
   started: (area: RunningArea) => void,
 ) => {
-  const atHand = pick(services, module.needs)
-  const drivers = module.needs.filter(name => !Object.hasOwn(services, name))
-  /** All that it needs. */
-  const gather = async () => {
-    const opened = drivers.map(async name => [name, await openDriver(name)] as const)
-    return { ...atHand, ...Object.fromEntries(await Promise.all(opened)) }
-  }
+  const values = { settings: settingsOf(module.settings ?? {}) }
+  const ports: Record<string, number | undefined> = {}
+  const gather = async () => ({ ...(await services.gather(module.needs)), ...values, ports })
   let loading: Promise<void> | undefined
   let running: RunningArea | undefined
   let bound: ReadonlyMap<string, BoundOperation> = new Map()
@@ -80,6 +81,7 @@ const createHolder = (
     const area = await start(given)
     bound = new Map(area.operations.map(each => [each.operation.name, each]))
     running = area
+    provideAll(module, area, services)
     started(area)
   }
   /** One that failed is tried again by whoever needs it next. */
@@ -92,10 +94,11 @@ const createHolder = (
   }
   return {
     module,
-    atHand,
-    edge: module.edge?.(atHand),
+    /** What it can be given before it is loaded. */
+    atHand: () => ({ ...services.atHand(module.needs), ...values }),
+    ports,
     load,
-    gate: () => running?.gate,
+    running: () => running,
     isLoaded: () => running !== undefined,
     loading: () => loading,
     /** Nothing is loaded from now on; resolves when what was being loaded is. */
@@ -116,13 +119,14 @@ const createHolder = (
 type Holder = ReturnType<typeof createHolder>
 
 /** Has everything that may need the area load it. */
-const defer = ({ module, load, isLoaded }: Holder, services: Waking, defer: RunningJobs["defer"]): void => {
+const defer = ({ module, load, isLoaded }: Holder, needs: ModulesNeeds): void => {
+  const { services, platformEvents, scheduleTargets, deferJobs } = needs
   const { wakes, provides = [] } = module
-  if (wakes?.queues) defer(wakes.queues, load)
-  for (const type of wakes?.scheduleTargets ?? []) services.scheduleTargets.provideAfter(type, load)
-  for (const name of provides) (services[name] as unknown as Offer<unknown>).provideAfter(load)
+  if (wakes?.queues) deferJobs(wakes.queues, load)
+  for (const type of wakes?.scheduleTargets ?? []) scheduleTargets.provideAfter(type, load)
+  for (const token of provides) services.offer(token).provideAfter(load)
   if (wakes?.platformEvents) {
-    services.platformEvents.listen({
+    platformEvents.listen({
       // Whoever is loaded listens for itself.
       wants: () => (isLoaded() ? false : undefined),
       receive: load,
@@ -130,17 +134,54 @@ const defer = ({ module, load, isLoaded }: Holder, services: Waking, defer: Runn
   }
 }
 
+const openPort = async (
+  name: string,
+  { speaks, setting, address }: PortListener<never>,
+  holder: Holder,
+  log: Logger,
+): Promise<TcpListener | undefined> => {
+  const at = address(holder.atHand() as never)
+  if (!at) return undefined
+  const server = async () => {
+    await holder.load()
+    return holder.running()?.serves?.[name]
+  }
+  try {
+    return await openTcpListener({ host: at.host, port: at.port, server, log })
+  } catch (error) {
+    if (errorCode(error) !== "EADDRINUSE") throw error
+    throw new StartupError(
+      `Svc cannot listen on ${at.host}:${at.port} for ${speaks}: something else does.`,
+      `Stop what listens there, or choose another port through ${setting}.`,
+      { cause: error },
+    )
+  }
+}
+
+/** Opens the ports of areas, which are loaded for the first who comes. */
+const openPorts = async (holders: readonly Holder[], opened: AsyncDisposableStack, log: Logger) => {
+  for (const holder of holders) {
+    for (const [name, declared] of Object.entries(holder.module.listeners ?? {})) {
+      const listener = await openPort(name, declared as PortListener<never>, holder, log)
+      if (listener) holder.ports[name] = opened.use(listener).port
+    }
+  }
+}
+
 /** Hands requests for hosts that an area claims to it, once it is loaded. */
-const createGate = (holders: readonly Holder[], log: Logger): HostGate => {
-  const ownerOf = (request: IncomingMessage) => holders.find(({ edge }) => edge?.claims?.(request))
+const createGate = (
+  edges: readonly { readonly holder: Holder; readonly edge: EdgeAddition }[],
+  log: Logger,
+): HostGate => {
+  const ownerOf = (request: IncomingMessage) => edges.find(({ edge }) => edge.claims?.(request))?.holder
   const withGate = (request: IncomingMessage, act: (gate: HostGate) => void, giveUp: () => void) => {
     const owner = ownerOf(request)
     if (!owner) return giveUp()
-    const loaded = owner.gate()
+    const loaded = owner.running()?.gate
     if (loaded) return act(loaded)
     owner.load().then(
       () => {
-        const gate = owner.gate()
+        const gate = owner.running()?.gate
         if (gate) act(gate)
         else giveUp()
       },
@@ -179,23 +220,21 @@ const findWork = async ({ db }: Database, holders: readonly Holder[]): Promise<R
   return new Set(rows.map(({ area }) => area))
 }
 
-export const openModules = <Services extends Waking, Drivers extends object>(
-  modules: readonly AreaModule<Services, Drivers>[],
-  services: Services,
-  openDriver: OpenDriver<Drivers>,
-  deferJobs: RunningJobs["defer"],
-): Modules => {
-  const { database, clock, log } = services
+export const openModules = (modules: readonly AreaModule[], needs: ModulesNeeds): Modules => {
+  const { database, clock, log } = needs
   const opened = new AsyncDisposableStack()
+  const listening = new AsyncDisposableStack()
   const resumed = Promise.withResolvers<boolean>()
-  const known = modules as unknown as readonly AnyModule[]
-  const holders = known.map(module =>
-    createHolder(module, services, openDriver as unknown as OpenDriver<Given>, area => {
+  const holders = modules.map(module =>
+    createHolder(module, needs, area => {
       if (area[Symbol.asyncDispose]) opened.use(area as RunningArea & AsyncDisposable)
     }),
   )
-  for (const holder of holders) defer(holder, services, deferJobs)
-  const edges = holders.flatMap(({ edge }) => edge ?? [])
+  for (const holder of holders) defer(holder, needs)
+  const edges = holders.flatMap(holder => {
+    const edge = holder.module.edge?.(holder.atHand())
+    return edge ? [{ holder, edge }] : []
+  })
 
   const look = async () => {
     const idle = holders.filter(holder => !holder.isLoaded())
@@ -215,15 +254,15 @@ export const openModules = <Services extends Waking, Drivers extends object>(
   return {
     operations: holders.flatMap(({ operations }) => operations),
     edge: {
-      renderErrors: Object.assign({}, ...edges.map(({ renderErrors }) => renderErrors)),
+      renderErrors: Object.assign({}, ...edges.map(({ edge }) => edge.renderErrors)),
       reroute(request) {
-        for (const { reroute } of edges) {
-          const target = reroute?.(request)
+        for (const { edge } of edges) {
+          const target = edge.reroute?.(request)
           if (target !== undefined) return target
         }
         return undefined
       },
-      gate: createGate(holders, log),
+      gate: createGate(edges, log),
     },
     states: () =>
       Promise.all(
@@ -233,7 +272,8 @@ export const openModules = <Services extends Waking, Drivers extends object>(
         }),
       ),
     async start() {
-      for (const { module, atHand, load } of holders) if (module.wakes?.atStart?.(atHand)) await load()
+      await openPorts(holders, listening, log)
+      for (const { module, atHand, load } of holders) if (module.wakes?.atStart?.(atHand())) await load()
     },
     async resume() {
       await look()
@@ -254,6 +294,7 @@ export const openModules = <Services extends Waking, Drivers extends object>(
     loaded: () => holders.filter(({ isLoaded }) => isLoaded()).map(({ module }) => module.name),
     async [Symbol.asyncDispose]() {
       resumed.resolve(false)
+      await listening.disposeAsync()
       await Promise.all(holders.map(({ close }) => close()))
       await opened.disposeAsync()
     },

@@ -5,6 +5,9 @@ import type { HostGate } from "./edges/host-gate.ts"
 import type { Reroute } from "./edges/http.ts"
 import type { RenderErrors } from "./edges/reply.ts"
 import type { BoundOperation } from "./implement.ts"
+import type { Settings, ValuesOf } from "./setting.ts"
+import type { Accept } from "./tcp-listener.ts"
+import type { AtHand, Given, Needs, OfferToken, Provided } from "./token.ts"
 
 export interface AreaState {
   readonly status: "available" | "degraded" | "not_configured"
@@ -16,8 +19,12 @@ export interface AreaState {
 }
 
 /** An area that is loaded. */
-export interface RunningArea extends Partial<AsyncDisposable> {
+export interface RunningArea<Ports extends string = string> extends Partial<AsyncDisposable> {
   readonly operations: readonly BoundOperation[]
+  /** What its module says that it provides. */
+  readonly provides?: readonly Provided[]
+  /** Who serves the connections to its ports. */
+  readonly serves?: Readonly<Record<Ports, Accept | undefined>>
   /** Answers requests for the host names that its module claims. */
   readonly gate?: HostGate | undefined
   /** How it is now, where it knows more than its module. Asked for the status page, so it may look, but not for long. */
@@ -25,9 +32,9 @@ export interface RunningArea extends Partial<AsyncDisposable> {
 }
 
 /** What makes the platform load an area though nobody calls it. */
-export interface Wakes<Given> {
+export interface Wakes<AtStart> {
   /** Why it is loaded before the platform is ready; undefined where that is not necessary. */
-  atStart?(services: Given): string | undefined
+  atStart?(given: AtStart): string | undefined
   /** Tables of work that goes on by itself: the area is loaded where one of them has a row, within a minute. */
   readonly rowsIn?: readonly string[]
   /** Its queues and schedules, all of them: it is loaded when a job is due. */
@@ -38,6 +45,16 @@ export interface Wakes<Given> {
   readonly scheduleTargets?: readonly CronTargetType[]
 }
 
+/** A TCP port of an area's own. It listens from the start; the area is loaded when somebody comes. */
+export interface PortListener<AtStart> {
+  /** What is spoken there, for messages. */
+  readonly speaks: string
+  /** The variable that chooses the port. */
+  readonly setting: string
+  /** Where it listens; port 0 is any that is free. Undefined where it does not. */
+  address(given: AtStart): { readonly host: string; readonly port: number } | undefined
+}
+
 /** What an area adds to the edge of the platform, beside its operations. */
 export interface EdgeAddition {
   /** Whether a request is for a host name that the area answers for. */
@@ -46,28 +63,56 @@ export interface EdgeAddition {
   readonly renderErrors?: RenderErrors
 }
 
-/** What of its needs an area has before it is loaded: what is there anyway, and no driver. */
-type AtHand<Services, Need> = Pick<Services, Need & keyof Services>
+/** What an area is given: what it needs, its settings, and the ports that its listeners have; undefined where off. */
+export type AreaGiven<
+  Asked extends Needs,
+  Declared extends Settings = Record<never, never>,
+  Ports extends string = never,
+> = Given<Asked> & {
+  readonly settings: ValuesOf<Declared>
+  readonly ports: Readonly<Record<Ports, number | undefined>>
+}
+
+/** What of it exists before the area is loaded: no driver is opened for it. */
+type BeforeLoad<Asked extends Needs, Declared extends Settings> = AtHand<Asked> & {
+  readonly settings: ValuesOf<Declared>
+}
 
 /** What the platform knows of an area that is not loaded. It must be cheap: every start pays for it. */
 export interface AreaModule<
-  Services,
-  Drivers,
-  Need extends keyof (Services & Drivers) = keyof (Services & Drivers),
+  Asked extends Needs = Needs,
+  Declared extends Settings = Settings,
+  Ports extends string = string,
 > {
   readonly name: string
   readonly title: string
   /** Its operations are those of these areas of the contract. */
   readonly contract: readonly Area[]
-  /** What it is given when it starts, and nothing else. Drivers among them are opened with the first area that needs them. */
-  readonly needs: readonly Need[]
+  /** Its own variables; their values are given to it. */
+  readonly settings?: Declared
+  /** What it is given when it starts, and nothing else. Drivers among them are opened with the first module that needs them. */
+  readonly needs: Asked
   readonly migrations?: MigrationSource
-  readonly wakes?: Wakes<AtHand<Services, Need>>
-  /** The services among the platform's offers that it provides: it is loaded when one is asked for. */
-  readonly provides?: readonly (keyof Services)[]
-  edge?(services: AtHand<Services, Need>): EdgeAddition
+  readonly wakes?: Wakes<BeforeLoad<Asked, Declared>>
+  /** What other areas may ask of it: it is loaded when one of them does. */
+  readonly provides?: readonly OfferToken<unknown>[]
+  readonly listeners?: Readonly<Record<Ports, PortListener<BeforeLoad<Asked, Declared>>>>
+  edge?(given: BeforeLoad<Asked, Declared>): EdgeAddition
   /** How it is while it is not loaded; available, when left out. Opens the drivers that it needs. */
-  state?(given: Pick<Services & Drivers, Need>): AreaState | Promise<AreaState>
+  state?(given: NoInfer<AreaGiven<Asked, Declared, Ports>>): AreaState | Promise<AreaState>
   /** Imports its code, at its first use. */
-  load(): Promise<{ start(given: Pick<Services & Drivers, Need>): RunningArea | Promise<RunningArea> }>
+  load(): Promise<{
+    start(
+      given: NoInfer<AreaGiven<Asked, Declared, Ports>>,
+    ): RunningArea<NoInfer<Ports>> | Promise<RunningArea<NoInfer<Ports>>>
+  }>
 }
+
+/** Types a module by the needs, settings and listeners that it lists, and by nothing else. */
+export const defineModule = <
+  const Asked extends Needs,
+  const Declared extends Settings = Record<never, never>,
+  const Ports extends string = never,
+>(
+  module: AreaModule<Asked, Declared, Ports>,
+): AreaModule => module as unknown as AreaModule

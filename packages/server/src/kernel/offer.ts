@@ -1,9 +1,12 @@
-/** What one area lets the others use. It is loaded when somebody asks. */
+/** What one area lets the others use, as those see it. The area is loaded when somebody asks. */
 export interface Offer<Service> {
   /** Undefined where no area provides it. */
   get(): Promise<Service | undefined>
   /** Whether some area provides it, loaded or not. */
   isProvided(): boolean
+}
+
+export interface OpenOffer<Service> extends Offer<Service> {
   provide(service: Service): void
   /** Says that it is provided once this has resolved. */
   provideAfter(load: () => Promise<void>): void
@@ -16,7 +19,7 @@ export const provided = async <Service>(offer: Offer<Service>): Promise<Service>
   return service
 }
 
-export const createOffer = <Service>(): Offer<Service> => {
+export const createOffer = <Service>(): OpenOffer<Service> => {
   let provided: Service | undefined
   let provider: (() => Promise<void>) | undefined
   return {

@@ -98,6 +98,7 @@ const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promi
     SVC_AUTH_RATE_LIMIT: "off",
     SVC_TEXT_TO_SQL_MS: "60000",
     SVC_LOG_LEVEL: "silent",
+    SVC_DATABASE_TEMPLATES_DIR: await templatesDir(),
     // The same driver on every machine, and the quickest.
     SVC_RUNTIME: "process",
     // Tests of images have a registry of their own.
@@ -106,7 +107,7 @@ const start = async (t: Ends, options: PlatformOptions, clock: TestClock): Promi
     SVC_WORKLOAD_NETWORK: "none",
     ...options.env,
   })
-  const platform = await startPlatform(config, { clock, templatesDir: await templatesDir(), ...options })
+  const platform = await startPlatform(config, { clock, ...options })
   t.after(async () => {
     await platform[Symbol.asyncDispose]()
     await database?.[Symbol.asyncDispose]()

@@ -1,8 +1,8 @@
 /** An area for tests alone: operations of every kind that the kernel treats differently. */
 import { area, T } from "@svc/contract"
+import { defineModule } from "../kernel/area.ts"
 import { fault } from "../kernel/fault.ts"
 import { implement } from "../kernel/implement.ts"
-import { defineModule } from "../services.ts"
 
 const Echo = T.Object({ text: T.String({ maxLength: 100 }) })
 
@@ -148,7 +148,7 @@ export const createProbeArea = (effects: string[], wait: () => Promise<void> = a
     name: "probe",
     title: "Probe",
     contract: [probe],
-    needs: [],
+    needs: {},
     load: async () => ({ start: () => ({ operations: handlers({}) }) }),
   })
 }

@@ -5,14 +5,15 @@ import type { Needs } from "./needs.ts"
 import { createComputerPolicy } from "./policy.ts"
 import { createSshGateway } from "./ssh/gateway.ts"
 import { hostFingerprint, publicHostKey } from "./ssh/host-key.ts"
+import { sshSettings } from "./ssh/settings.ts"
 
 export const start = async (services: Needs) => {
-  const { runtime, log, ssh: settings } = services
+  const { runtime, log } = services
   await using opened = new AsyncDisposableStack()
   const workloads = opened.use(await openWorkloads(createComputerPolicy(log), services))
   const { fleet } = workloads
+  const settings = sshSettings(services)
   const gateway = settings && opened.use(createSshGateway({ ...services, settings, fleet }))
-  if (gateway) services.sshClients.provide(gateway.accept)
   const ssh = gateway && {
     host: settings.host,
     port: settings.port,
@@ -24,6 +25,7 @@ export const start = async (services: Needs) => {
   const resources = opened.move()
   return {
     operations: computerHandlers({ ...services, workloads, ssh }),
+    serves: { ssh: gateway?.accept },
     state: () => runtimeState(runtime, { running: fleet.ids().length, ssh: ssh !== undefined }),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

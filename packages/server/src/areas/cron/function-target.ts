@@ -2,7 +2,7 @@ import type { CronTargetOf } from "@svc/contract"
 import type { ScheduledOutcome, ScheduleOwner, ScheduleTarget } from "../../core/schedule-targets.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Offer } from "../../kernel/offer.ts"
-import type { FunctionCaller } from "../../services.ts"
+import type { FunctionCaller } from "../functions/offers.ts"
 
 /** Functions that schedules call; 501 until an area offers functions. */
 export const createFunctionTarget = (functions: Offer<FunctionCaller>): ScheduleTarget<"function"> => {

@@ -5,6 +5,7 @@ import type { AreaState } from "../../kernel/area.ts"
 import { createKeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import { adviceHandlers } from "./advice/handlers.ts"
 import { nlToSqlHandler } from "./advice/nl-to-sql/handler.ts"
@@ -22,8 +23,9 @@ import { createFacts } from "./facts.ts"
 import { createFigures } from "./figures.ts"
 import { createMaking } from "./making.ts"
 import type { Needs } from "./needs.ts"
-import type { Targets } from "./offers.ts"
+import { databaseAccess, type Targets, tableReader } from "./offers.ts"
 import { createPayloads } from "./payloads.ts"
+import { postgresSettings, upstreamSettings } from "./postgres-settings.ts"
 import { createProvision } from "./provision.ts"
 import { createScheduledStatements } from "./scheduled-statements.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
@@ -55,11 +57,12 @@ interface StatementsNeeds extends Pick<SqlHandlerNeeds, "logins" | "tunnel"> {
 
 /** What answers questions to databases, in SQL or about them. */
 const openStatements = (
-  services: Pick<Needs, "database" | "clock" | "log" | "engine" | "ai" | "postgres" | "scheduleTargets">,
+  services: Needs,
   { targets, directory, sessions, logins, tunnel, freeing }: StatementsNeeds,
   opened: AsyncDisposableStack,
 ) => {
-  const { database, clock, log, engine, ai, postgres, scheduleTargets } = services
+  const { database, clock, log, engine, scheduleTargets, settings } = services
+  const ai = upstreamSettings(services)
   const { db } = database
   const queryLog = opened.use(createQueryLog({ db, clock, log }))
   const guard = opened.use(createGuard())
@@ -68,7 +71,7 @@ const openStatements = (
   const questions = createQuestions({
     guard,
     upstream: ai && createUpstream(ai),
-    limitMs: postgres.textToSqlMs,
+    limitMs: settings.textToSqlMs,
   })
   const operations = [
     ...sqlHandlers({ targets, sessions, freeing, queryLog, guard, types, logins, tunnel }),
@@ -83,7 +86,8 @@ const openStatements = (
 }
 
 export const start = async (services: Needs) => {
-  const { database, changes, clock, log, engine, box, meters, metrics, platformEvents, postgres } = services
+  const { database, changes, clock, log, engine, box, meters, metrics, platformEvents } = services
+  const postgres = postgresSettings(services)
   const { graceSeconds } = postgres
   await using opened = new AsyncDisposableStack()
   const directory = createDirectory(database.db, changes, box)
@@ -143,8 +147,6 @@ export const start = async (services: Needs) => {
   const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
   await sweeper.recover()
   const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
-  services.databaseAccess.provide({ targets, sessions })
-  services.tables.provide(createTableReader({ directory, sessions }))
   const tunnel = async (address: string) => {
     if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })
     return wire.tunnel(address)
@@ -190,6 +192,10 @@ export const start = async (services: Needs) => {
   const resources = opened.move()
   return {
     operations: [...lifecycle, ...statements.operations],
+    provides: [
+      provide(databaseAccess, { targets, sessions }),
+      provide(tableReader, createTableReader({ directory, sessions })),
+    ],
     state: () => stateOf(engine),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

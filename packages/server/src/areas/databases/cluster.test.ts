@@ -2,7 +2,9 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import pg from "pg"
+import { supply } from "../../kernel/token.ts"
 import { testSite } from "../../ports/engine/drivers/cnpg/testing/site.ts"
+import { engine as enginePort } from "../../ports/engine/port.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { until } from "../../testing/process.ts"
 import { DATABASE_TOPIC } from "./directory.ts"
@@ -15,7 +17,9 @@ const open = async (t: TestContext): Promise<TestPlatform> => {
   const opened = new AsyncDisposableStack()
   t.after(() => opened.disposeAsync())
   const ends = { after: (end: () => unknown) => opened.defer(async () => void (await end())) }
-  return platform(ends, { env, engine: await (await testSite(ends)).open() })
+  const engine = await (await testSite(ends)).open()
+  ends.after(() => engine[Symbol.asyncDispose]())
+  return platform(ends, { env, supplies: [supply(enginePort, engine)] })
 }
 
 /** Tells the databases that were announced as changed since. */

@@ -1,20 +1,22 @@
-import type { NeedsOf } from "../../services.ts"
+import { box, deriveSecret, meters, platformEvents, scheduleTargets } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import { changes, clock, database, installation, log, metrics } from "../../kernel/tokens.ts"
+import { engine } from "../../ports/engine/port.ts"
+import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [
-  "database",
-  "changes",
-  "clock",
-  "log",
-  "engine",
-  "box",
-  "meters",
-  "metrics",
-  "platformEvents",
-  "postgres",
-  "ai",
-  "databaseAccess",
-  "tables",
-  "scheduleTargets",
-] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  database,
+  changes,
+  clock,
+  log,
+  engine,
+  box,
+  meters,
+  metrics,
+  platformEvents,
+  scheduleTargets,
+  installation,
+  deriveSecret,
+}
+export type Needs = AreaGiven<typeof needs, typeof settings>

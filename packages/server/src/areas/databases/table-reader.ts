@@ -2,8 +2,8 @@ import type pg from "pg"
 import type { Sessions } from "../../core/postgres/sessions.ts"
 import { parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { TablePage, TableQuery, TableReader } from "../../services.ts"
 import type { Directory } from "./directory.ts"
+import type { TablePage, TableQuery, TableReader } from "./offers.ts"
 
 const STATEMENT_TIMEOUT_MS = 30_000
 

@@ -1,17 +1,21 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import { defineModule } from "../../services.ts"
+import { defineModule } from "../../kernel/area.ts"
+import { inboundMailOf } from "../../ports/mail/inbound.ts"
 import { needs } from "./needs.ts"
+import { settings } from "./settings.ts"
 
 export const email = defineModule({
   name: "email",
   title: "Email",
   contract: [areas.email],
+  settings,
   needs,
   migrations: { schema: "email", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: {
-    atStart: ({ mail }) =>
-      mail.listenOn && "other mail servers bring bounces and complaints to a port of its own",
+    atStart: ({ settings, installation }) =>
+      inboundMailOf(settings, installation).listenOn &&
+      "other mail servers bring bounces and complaints to a port of its own",
     queues: ["email.deliver", "email.retention", "email.verify", "email.reputation"],
     scheduleTargets: ["email"],
   },

@@ -1,5 +1,4 @@
 import { isIP } from "node:net"
-import type { Services } from "../../services.ts"
 import { eventHandlers } from "./analytics/events.ts"
 import { figureHandlers } from "./analytics/handlers.ts"
 import { createReputationGuard } from "./analytics/reputation.ts"
@@ -9,7 +8,9 @@ import { domainHandlers } from "./domains/handlers.ts"
 import { createSigners } from "./domains/keys.ts"
 import { createIntake } from "./inbound/intake.ts"
 import type { SmtpListenerNeeds } from "./inbound/smtp-listener.ts"
+import type { Needs } from "./needs.ts"
 import { createSettingsReader, settingsHandlers } from "./settings/handlers.ts"
+import { mailSettings } from "./settings.ts"
 import { createSuppressAfter } from "./suppression/after.ts"
 import { suppressionHandlers } from "./suppression/handlers.ts"
 import { suppressionStore } from "./suppression/store.ts"
@@ -17,15 +18,7 @@ import { trackingHandlers } from "./tracking/handlers.ts"
 import { createLinks } from "./tracking/links.ts"
 import { createSigningKeys } from "./tracking/signing-keys.ts"
 
-/** What the delivery side asks of the platform. */
-export const deliveryNeeds = [
-  ...(["database", "clock", "log", "box", "jobs", "dns", "mail", "baseUrl", "outbound"] as const),
-  ...(["platformEvents", "mailReplies"] as const),
-] as const
-
-type Needs = Pick<Services, (typeof deliveryNeeds)[number]>
-
-const hostProblem = (outbound: Services["outbound"]) => (host: string) =>
+const hostProblem = (outbound: Needs["outbound"]) => (host: string) =>
   outbound.urlProblem(`https://${isIP(host) === 6 ? `[${host}]` : host}/`)
 
 /** Most installations have none, and do without what it loads. */
@@ -34,7 +27,8 @@ const openSmtpListener = async (needs: SmtpListenerNeeds) =>
 
 /** Starts the delivery side: its operations, and what the sending side asks of it. */
 export const openDelivery = async (services: Needs) => {
-  const { database, clock, log, box, mail, outbound, platformEvents, baseUrl } = services
+  const { database, clock, log, box, outbound, platformEvents, baseUrl } = services
+  const mail = mailSettings(services.settings, services.installation)
   const { db } = database
   const keys = createSigningKeys({ db, box })
   const handlers = {

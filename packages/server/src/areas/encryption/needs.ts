@@ -1,5 +1,8 @@
-import type { NeedsOf } from "../../services.ts"
+import { tenantKeys } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = ["tenantKeys"] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  tenantKeys,
+}
+export type Needs = AreaGiven<typeof needs>

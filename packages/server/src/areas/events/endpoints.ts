@@ -5,7 +5,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
-import type { FunctionCaller } from "../../services.ts"
+import type { FunctionCaller } from "../functions/offers.ts"
 import { type SubscriptionRow, subscriptionStore } from "./store.ts"
 
 /** The topic under which changes of subscriptions are announced. */

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import { defineModule } from "../../services.ts"
+import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
 
 export const events = defineModule({

@@ -1,20 +1,23 @@
-import type { NeedsOf } from "../../services.ts"
+import { atRest, box, deliveries, keys, meters, scheduleTargets } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import { changes, clock, database, jobs, log, outbound, stopping } from "../../kernel/tokens.ts"
+import { functionCaller } from "../functions/offers.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [
-  "database",
-  "changes",
-  "clock",
-  "jobs",
-  "deliveries",
-  "box",
-  "outbound",
-  "functions",
-  "meters",
-  "log",
-  "scheduleTargets",
-  "keys",
-  "stopping",
-  "atRest",
-] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  database,
+  changes,
+  clock,
+  jobs,
+  deliveries,
+  box,
+  outbound,
+  functions: functionCaller,
+  meters,
+  log,
+  scheduleTargets,
+  keys,
+  stopping,
+  atRest,
+}
+export type Needs = AreaGiven<typeof needs>

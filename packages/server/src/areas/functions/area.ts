@@ -1,5 +1,7 @@
+import { join } from "node:path"
 import { areas } from "@svc/contract"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
 import { createAsyncInvocations } from "./async-invocations.ts"
 import { createFunctionCaller } from "./caller.ts"
 import { openCodeFolders } from "./code-folders.ts"
@@ -10,6 +12,7 @@ import { type InvocationHandlerNeeds, invocationHandlers } from "./invocation-ha
 import { createInvoker } from "./invoker.ts"
 import { shareOut } from "./keeping.ts"
 import type { Needs } from "./needs.ts"
+import { functionCaller } from "./offers.ts"
 import { PRUNE_EVERY_MS, pruneFunctions, removeOrphans } from "./pruning.ts"
 import { createRecorder } from "./recorder.ts"
 import { createRuntimes } from "./runtimes.ts"
@@ -34,7 +37,7 @@ const CODE_UNUSED_MS = 3_600_000
 const open = async (needs: Needs) => {
   const { database, changes, clock, log, hosts } = needs
   const { db } = database
-  const folders = await openCodeFolders(needs.functionsDir, clock.now)
+  const folders = await openCodeFolders(join(needs.installation.dataDir, "functions"), clock.now)
   const recorder = createRecorder(needs)
   const runtimes = createRuntimes(needs.runtime)
   const fleet = createFleet({
@@ -64,7 +67,6 @@ export const start = async (services: Needs) => {
   const { fleet, folders, recorder, invoker, directory } = opened
   const { capabilities } = runtime
   const asynchronous = createAsyncInvocations({ ...services, invoker })
-  services.functions.provide(createFunctionCaller(directory, invoker))
   jobs.schedule({
     name: "functions.prune",
     every: PRUNE_EVERY_MS,
@@ -98,6 +100,7 @@ export const start = async (services: Needs) => {
     ]
   })
   return {
+    provides: [provide(functionCaller, createFunctionCaller(directory, invoker))],
     operations: handlers({
       ...{ ...services, ...opened, asynchronous, baseUrl, deployed: keepOrLog },
       installation: {

@@ -1,8 +1,8 @@
 import { parseJson } from "../../kernel/exact-json.ts"
 import { isFault } from "../../kernel/fault.ts"
-import type { FunctionCaller, FunctionOf } from "../../services.ts"
 import type { Directory } from "./directory.ts"
 import type { Invoker } from "./invoker.ts"
+import type { FunctionCaller, FunctionOf } from "./offers.ts"
 
 const parse = (body: string): unknown => {
   try {

@@ -13,7 +13,7 @@ import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import { requireScope } from "../../kernel/scopes.ts"
-import type { ObjectReader } from "../../services.ts"
+import type { ObjectReader } from "../storage/offers.ts"
 import {
   type Code,
   type CodeFile,

@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import { defineModule } from "../../services.ts"
+import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
+import { functionCaller } from "./offers.ts"
 import { stateOf } from "./state.ts"
 
 export const functions = defineModule({
@@ -11,7 +12,7 @@ export const functions = defineModule({
   needs,
   migrations: { schema: "functions", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: { rowsIn: ["functions.functions"], queues: ["functions.invoke", "functions.prune"] },
-  provides: ["functions"],
+  provides: [functionCaller],
   state: ({ runtime }) => stateOf(runtime),
   load: () => import("./area.ts"),
 })

@@ -1,24 +1,37 @@
-import type { NeedsOf } from "../../services.ts"
+import { atRest, box, hosts, images, meters, platformEvents } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import {
+  baseUrl,
+  changes,
+  clock,
+  database,
+  installation,
+  jobs,
+  log,
+  metrics,
+  retryDelayFactor,
+} from "../../kernel/tokens.ts"
+import { runtime } from "../../ports/runtime/port.ts"
+import { objectReader } from "../storage/offers.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [
-  "database",
-  "changes",
-  "clock",
-  "log",
-  "jobs",
-  "box",
-  "atRest",
-  "meters",
-  "metrics",
-  "baseUrl",
-  "platformEvents",
-  "objects",
-  "functions",
-  "runtime",
-  "hosts",
-  "images",
-  "retryDelayFactor",
-  "functionsDir",
-] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  database,
+  changes,
+  clock,
+  log,
+  jobs,
+  box,
+  atRest,
+  meters,
+  metrics,
+  baseUrl,
+  platformEvents,
+  objects: objectReader,
+  runtime,
+  hosts,
+  images,
+  retryDelayFactor,
+  installation,
+}
+export type Needs = AreaGiven<typeof needs>

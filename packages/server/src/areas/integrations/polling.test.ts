@@ -1,8 +1,10 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
+import { defineModule } from "../../kernel/area.ts"
+import { provide } from "../../kernel/token.ts"
 import { startFakeProvider } from "../../ports/git/testing/fake-provider.ts"
-import { defineModule, type PushToBuild } from "../../services.ts"
 import { until } from "../../testing/process.ts"
+import { type PushToBuild, pushBuilder } from "./offers.ts"
 import { commit, gitlabPush } from "./testing/hooks.ts"
 import { worldOf } from "./testing/world.ts"
 
@@ -18,18 +20,20 @@ const scene = async (t: TestContext) => {
     name: "builder",
     title: "Builder",
     contract: [],
-    needs: ["pushes"],
-    provides: ["pushes"],
+    needs: {},
+    provides: [pushBuilder],
     load: async () => ({
-      start(services) {
-        services.pushes.provide({
-          async onPush(_db, push) {
-            pushes.push(push)
-            return "01890000-0000-7000-8000-000000000001"
-          },
-        })
-        return { operations: [] }
-      },
+      start: () => ({
+        operations: [],
+        provides: [
+          provide(pushBuilder, {
+            async onPush(_db, push) {
+              pushes.push(push)
+              return "01890000-0000-7000-8000-000000000001"
+            },
+          }),
+        ],
+      }),
     }),
   })
   const world = await worldOf(t, { areas: [builder] })

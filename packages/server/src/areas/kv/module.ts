@@ -1,5 +1,5 @@
 import { areas } from "@svc/contract"
-import { defineModule } from "../../services.ts"
+import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
 
 export const kv = defineModule({

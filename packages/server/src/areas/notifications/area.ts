@@ -13,7 +13,7 @@ import { upkeepSchedule } from "./upkeep.ts"
 
 export const start = (services: Needs) => {
   const { database, clock, log, fanout, jobs, box, keys, outbound, push } = services
-  const { platformEvents, baseUrl, stopping, mails, mailFrom } = services
+  const { platformEvents, baseUrl, stopping, mails } = services
   const { db } = database
   const mail = mails.provider
   const sendsMail = mail.capabilities.by !== "mailbox"
@@ -23,7 +23,7 @@ export const start = (services: Needs) => {
   const send = createSender({ jobs, bell, sendsMail })
   const providers = createProviderSettings({ box, baseUrl })
   jobs.define(pushQueue({ db, clock, box, push, providers }))
-  jobs.define(mailQueue({ db, clock, mail, mailFrom, baseUrl }))
+  jobs.define(mailQueue({ db, clock, mail, mailFrom: mails.from, baseUrl }))
   jobs.schedule(upkeepSchedule({ db, clock }))
   platformEvents.listen(createNotices(send))
   const { urlProblem } = outbound

@@ -5,6 +5,7 @@ import { sandboxHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 import { sandboxPolicy } from "./policy.ts"
 import { createGate } from "./ports/gate.ts"
+import { portUrlsOf } from "./settings.ts"
 import { sandboxStore } from "./store.ts"
 import { createWarmPool } from "./warm-pool.ts"
 
@@ -12,10 +13,11 @@ const HOUR_MS = 3_600_000
 const PRUNE_EVERY_MS = HOUR_MS
 
 export const start = async (services: Needs) => {
-  const { database, runtime, hosts, clock, log, jobs, relay, stopping, portUrls: urls } = services
+  const { database, runtime, hosts, clock, log, jobs, relay, stopping, settings } = services
+  const urls = portUrlsOf(settings, services)
   const store = sandboxStore(database.db)
   await using opened = new AsyncDisposableStack()
-  const pool = opened.use(createWarmPool({ runtime, hosts, clock, log, membersMax: services.sandboxPoolMax }))
+  const pool = opened.use(createWarmPool({ runtime, hosts, clock, log, membersMax: settings.sandboxPoolMax }))
   const workloads = opened.use(await openWorkloads(sandboxPolicy, services))
   const { fleet } = workloads
   jobs.schedule({
@@ -30,7 +32,7 @@ export const start = async (services: Needs) => {
 
   const resources = opened.move()
   return {
-    operations: sandboxHandlers({ ...services, workloads, pool }),
+    operations: sandboxHandlers({ ...services, portUrls: urls, workloads, pool }),
     state: () =>
       runtimeState(runtime, { running: fleet.ids().length, warm: pool.size(), host: hostFigures(hosts) }),
     gate: urls && createGate({ urls, fleet, stopping, relay, elsewhere }),

@@ -1,22 +1,26 @@
-import type { NeedsOf } from "../../services.ts"
+import { box, deriveSecret, hosts, images, keys, meters, platformEvents } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import { baseUrl, changes, clock, database, jobs, log, relay, stopping } from "../../kernel/tokens.ts"
+import { runtime } from "../../ports/runtime/port.ts"
+import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [
-  "database",
-  "changes",
-  "clock",
-  "keys",
-  "log",
-  "jobs",
-  "box",
-  "meters",
-  "platformEvents",
-  "runtime",
-  "hosts",
-  "images",
-  "sandboxPoolMax",
-  "portUrls",
-  "relay",
-  "stopping",
-] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  database,
+  changes,
+  clock,
+  keys,
+  log,
+  jobs,
+  box,
+  meters,
+  platformEvents,
+  runtime,
+  hosts,
+  images,
+  relay,
+  stopping,
+  baseUrl,
+  deriveSecret,
+}
+export type Needs = AreaGiven<typeof needs, typeof settings>

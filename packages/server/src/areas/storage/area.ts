@@ -2,6 +2,7 @@ import { areas } from "@svc/contract"
 import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
 import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
 import { linkHandlers } from "./link-handlers.ts"
@@ -10,10 +11,12 @@ import { createObjectEvents } from "./object-events.ts"
 import { objectHandlers } from "./object-handlers.ts"
 import { createObjectReader } from "./object-reader.ts"
 import { createObjectStore } from "./objects.ts"
+import { objectReader } from "./offers.ts"
 import { createQuota } from "./quota.ts"
 import { createReceiver } from "./receive.ts"
 import { createResumable } from "./resumable.ts"
 import { s3Handlers } from "./s3/handlers.ts"
+import { s3DomainOf } from "./settings.ts"
 import { createSigners } from "./signers.ts"
 import { createSigningKeys } from "./signing-keys.ts"
 import { stateOf } from "./state.ts"
@@ -27,6 +30,7 @@ const create = (needs: Needs) => {
   const quota = createQuota(bucketStore(database.db), clock)
   const shared = {
     ...{ ...needs, quota, claims: createClaims(), receive: createReceiver({ blob, quota }) },
+    s3Domain: s3DomainOf(needs.settings, needs.baseUrl),
     objectEvents: createObjectEvents(needs),
     tenants: createTenants(database.db, changes),
     signers: createSigners(needs),
@@ -54,9 +58,9 @@ export const start = (services: Needs) => {
       samples: [{ value: sweeper.damaged() }],
     },
   ])
-  services.objects.provide(createObjectReader(needs))
   return {
     operations: [...handlers(needs), ...s3Handlers(needs)],
+    provides: [provide(objectReader, createObjectReader(needs))],
     state(): AreaState | Promise<AreaState> {
       const damaged = sweeper.damaged()
       if (damaged > 0) return { status: "degraded", reason: `${damaged} pieces of objects are damaged` }

@@ -1,20 +1,22 @@
-import type { NeedsOf } from "../../services.ts"
+import { accessKeys, box, keys, meters, platformEvents } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import { baseUrl, changes, clock, database, log, metrics } from "../../kernel/tokens.ts"
+import { blob } from "../../ports/blob/port.ts"
+import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [
-  "database",
-  "blob",
-  "clock",
-  "log",
-  "changes",
-  "box",
-  "keys",
-  "meters",
-  "metrics",
-  "baseUrl",
-  "s3Domain",
-  "accessKeys",
-  "platformEvents",
-  "objects",
-] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  database,
+  blob,
+  clock,
+  log,
+  changes,
+  box,
+  keys,
+  meters,
+  metrics,
+  baseUrl,
+  accessKeys,
+  platformEvents,
+}
+export type Needs = AreaGiven<typeof needs, typeof settings>

@@ -1,7 +1,7 @@
 import type { Tenants } from "../../core/organizations/tenants.ts"
 import { isFault } from "../../kernel/fault.ts"
-import type { ObjectReader } from "../../services.ts"
 import type { ObjectStore } from "./object-store.ts"
+import type { ObjectReader } from "./offers.ts"
 
 /** Reads the objects of a project for other areas; a deleted project has none. */
 export const createObjectReader = (needs: { store: ObjectStore; tenants: Tenants }): ObjectReader => {

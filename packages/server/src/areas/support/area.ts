@@ -2,10 +2,13 @@ import { areas } from "@svc/contract"
 import { createEventStreams } from "../../core/event-streams.ts"
 import { createBell } from "../../kernel/bell.ts"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
+import { inboundMailOf } from "../../ports/mail/inbound.ts"
 import { agentChatHandlers, type ChatNeeds, chatHandlers } from "./chat-handlers.ts"
 import { createDesk, type Desk } from "./desk.ts"
 import type { Needs } from "./needs.ts"
 import { createNotices } from "./notices.ts"
+import { mailReplies } from "./offers.ts"
 import { createOperator, type Operator } from "./people.ts"
 import { createMailReplies } from "./replies.ts"
 import { createChatStreams, STREAM_BOUNDS } from "./stream.ts"
@@ -21,20 +24,28 @@ const handlers = implement(areas.support, (needs: HandlerNeeds) => ({
 }))
 
 export const start = (services: Needs) => {
-  const { database, fanout, clock, log, jobs, platformEvents, baseUrl, mails, mailFrom } = services
-  const { mail, mailReplies, support, keys, stopping } = services
+  const { database, fanout, clock, log, jobs, platformEvents, baseUrl, mails } = services
+  const { settings, installation, keys, stopping } = services
+  const inbound = inboundMailOf(settings, installation)
   const { db } = database
   const notices = createNotices({
-    ...{ db, jobs, mail: mails.provider, mailFrom, baseUrl, operatorEmail: support.email },
-    replyHost: mail.listenOn && mail.mailHost,
+    ...{
+      db,
+      jobs,
+      mail: mails.provider,
+      mailFrom: mails.from,
+      baseUrl,
+      operatorEmail: settings.supportEmail,
+    },
+    replyHost: inbound.listenOn && inbound.mailHost,
   })
   const desk = createDesk({ platformEvents, notices })
-  const operator = createOperator(support.organizationId)
+  const operator = createOperator(settings.supportOrganization)
   const opened = new DisposableStack()
   const bell = opened.use(createBell(fanout, log, "support.chats"))
   const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, STREAM_BOUNDS))
-  mailReplies.provide(createMailReplies({ database, clock, desk, operator }))
   return {
+    provides: [provide(mailReplies, createMailReplies({ database, clock, desk, operator }))],
     operations: handlers({ desk, operator, bell, streams: createChatStreams({ db, bell, streams }) }),
     async [Symbol.asyncDispose]() {
       opened[Symbol.dispose]()

@@ -2,9 +2,10 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { createTransport } from "nodemailer"
 import PostalMime from "postal-mime"
+import { defineModule } from "../../kernel/area.ts"
 import type { Offer } from "../../kernel/offer.ts"
-import { defineModule, type MailReplies } from "../../services.ts"
 import { startSmtp } from "../../testing/smtp.ts"
+import { type MailReplies, mailReplies } from "./offers.ts"
 import { supportWorld } from "./testing/world.ts"
 
 const HELP = { subject: "Help", description: "It does not work." }
@@ -18,11 +19,11 @@ const mailWorld = async (t: TestContext, env: Record<string, string> = {}) => {
     name: "listener",
     title: "Listener",
     contract: [],
-    needs: ["mailReplies"],
+    needs: { mailReplies },
     wakes: { atStart: () => "the test asks it" },
     load: async () => ({
-      start({ mailReplies }) {
-        replies = mailReplies
+      start(given) {
+        replies = given.mailReplies
         return { operations: [] }
       },
     }),

@@ -1,13 +1,15 @@
-import type { NeedsOf } from "../../services.ts"
+import { box, deliveries, platformEvents } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import { changes, clock, database, outbound } from "../../kernel/tokens.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = [
-  "database",
-  "changes",
-  "clock",
-  "box",
-  "outbound",
-  "platformEvents",
-  "deliveries",
-] as const
-export type Needs = NeedsOf<typeof needs>
+export const needs = {
+  database,
+  changes,
+  clock,
+  box,
+  outbound,
+  platformEvents,
+  deliveries,
+}
+export type Needs = AreaGiven<typeof needs>

@@ -1,5 +1,6 @@
-import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto"
+import { createHmac, timingSafeEqual } from "node:crypto"
 import { isUuid } from "../../kernel/id.ts"
+import type { DeriveSecret } from "../secrets/derive.ts"
 
 /** A port of a workload. */
 export interface PortOf {
@@ -28,10 +29,10 @@ export const createPortUrls = (given: {
   /** Where the platform is reached; the URLs have its scheme and port. */
   readonly base: URL
   readonly domain: string
-  readonly masterKey: Buffer
+  readonly deriveSecret: DeriveSecret
 }): PortUrls => {
-  const { base, domain, masterKey } = given
-  const key = Buffer.from(hkdfSync("sha256", masterKey, "svc:port-urls", "names", 32))
+  const { base, domain, deriveSecret } = given
+  const key = deriveSecret("svc:port-urls", "names")
   const ending = `.${domain}`
   const nameOf = (host: string) => host.toLowerCase().replace(/:\d+$/, "")
   const proofOf = ({ id, port }: PortOf) =>

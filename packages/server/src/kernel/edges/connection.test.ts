@@ -2,7 +2,6 @@
 import assert from "node:assert/strict"
 import type { AddressInfo } from "node:net"
 import { type TestContext, test } from "node:test"
-import type { Drivers, Services } from "../../services.ts"
 import { createTestClock } from "../../testing/clock.ts"
 import { platform } from "../../testing/platform.ts"
 import { createProbeArea } from "../../testing/probe.ts"
@@ -254,7 +253,7 @@ const startEdge = async (t: TestContext, { headersTimeoutMs, wait }: EdgeOptions
     return { reply: { status: 200, body: await body }, headers: {}, requestId: "the-request-id" }
   }
   const { start } = await createProbeArea([]).load()
-  const { operations } = await start({} as Services & Drivers)
+  const { operations } = await start({ settings: {}, ports: {} })
   const log = createLog("silent")
   const baseUrl = "http://svc.test"
   const timeout = headersTimeoutMs === undefined ? {} : { headersTimeoutMs }

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream"
+import { openedToken } from "../../kernel/token.ts"
 
 /**
  * Bytes that never change, under addresses, apart for every owner. What they are called, who may read them and how
@@ -114,3 +115,5 @@ export interface BlobHealth {
   /** Where the engine knows. */
   readonly freeBytes?: number
 }
+
+export const blob = openedToken<BlobPort>("blob")

@@ -1,4 +1,5 @@
 /** Looks up what the owner of a domain published, as it is now. */
+import { openedToken } from "../../kernel/token.ts"
 
 export type DnsType = "TXT" | "MX" | "CNAME"
 
@@ -17,3 +18,5 @@ export interface DnsPort {
   /** Answers within ten seconds, whatever name servers do, and never rejects. At most 50 records. */
   look(name: string, type: DnsType, signal: AbortSignal): Promise<DnsFinding>
 }
+
+export const dns = openedToken<DnsPort>("dns")

@@ -3,6 +3,7 @@
  * a database is a name that points to a volume. The port knows volumes only: names, tenants and who may do what are the
  * area's. All methods may be called again after a crash of the caller: what exists already is not made twice.
  */
+import { openedToken } from "../../kernel/token.ts"
 
 export const pgVersions = [16, 17, 18] as const
 export type PgVersion = (typeof pgVersions)[number]
@@ -215,3 +216,5 @@ export interface EnginePort extends AsyncDisposable {
   /** The volumes that are not at rest. */
   running(): readonly VolumeStatus[]
 }
+
+export const engine = openedToken<EnginePort>("engine")

@@ -10,6 +10,8 @@
  * - Quiet: an engine that is away delays nobody: `tell` rejects with `unavailable` in bounded time, and when the engine
  *   is back news are heard again.
  */
+import { openedToken } from "../../kernel/token.ts"
+
 export interface FanoutPort extends AsyncDisposable {
   /** At most 200 ids of 36 characters, none with a comma. */
   tell(topic: string, ids: readonly string[]): Promise<void>
@@ -17,3 +19,6 @@ export interface FanoutPort extends AsyncDisposable {
   subscribe(topic: string, hear: (ids: readonly string[] | undefined) => void): void
   health(): { readonly ok: boolean; readonly reason?: string }
 }
+
+/** Undefined where PostgreSQL itself carries the news. */
+export const fanoutPort = openedToken<FanoutPort | undefined>("fanout")

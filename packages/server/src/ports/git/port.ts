@@ -2,6 +2,8 @@
  * Git providers: what they tell of repositories, and what they can be asked. Their words differ; the shapes here are
  * the same for all.
  */
+
+import { openedToken } from "../../kernel/token.ts"
 import { PortError } from "../port-error.ts"
 
 export type GitProviderName = "github" | "gitlab" | "bitbucket" | "gitea"
@@ -191,3 +193,6 @@ export type GitAnswer =
         | ("broken" | "too_large" | "aborted")
       readonly message: string
     }
+
+/** What repositories are asked and heard by. */
+export const git = openedToken<GitPort>("git")

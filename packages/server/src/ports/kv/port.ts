@@ -19,6 +19,7 @@
  * - Errors: a `PortError` of kind `refused` or `unavailable`, and nothing half-written. When the engine dies
  *   under a write, `unavailable` leaves open whether it happened.
  */
+import { openedToken } from "../../kernel/token.ts"
 export interface KvPort extends AsyncDisposable {
   readonly capabilities: KvCapabilities
 
@@ -129,3 +130,5 @@ export interface KvUsage {
 export type KvHealth =
   /** `detail` is for the operator: how durable the engine says it is. */
   { readonly ok: true; readonly detail: string } | { readonly ok: false; readonly reason: string }
+
+export const kv = openedToken<KvPort>("kv")

@@ -9,6 +9,8 @@
  * - Once: a mail that was not taken for certain is `deferred`, and is not sent again by the driver itself.
  * - Bounds: a server that hangs or drips is given up after `capabilities.timeoutMs`.
  */
+import { openedToken } from "../../kernel/token.ts"
+
 export interface MailPort extends AsyncDisposable {
   readonly capabilities: MailCapabilities
   send(mail: OutgoingMail): Promise<MailOutcome>
@@ -66,6 +68,8 @@ export interface RelayOptions {
 }
 
 export interface Mails extends AsyncDisposable {
+  /** Sender of mails for which nobody names another. */
+  readonly from: string
   /** How this installation sends: the operator's relay, or the recipients' servers, or the mailbox. */
   readonly provider: MailPort
   /** Undefined where the operator did not allow it. */
@@ -73,3 +77,6 @@ export interface Mails extends AsyncDisposable {
   /** A tenant's own server. */
   relay(of: RelayOptions): MailPort
 }
+
+/** The ways by which mails leave. */
+export const mails = openedToken<Mails>("mails")

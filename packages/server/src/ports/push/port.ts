@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream"
+import { openedToken } from "../../kernel/token.ts"
 
 /**
  * Messages to devices, by the push services of browsers and phones.
@@ -133,3 +134,6 @@ export type PushConnect = (
   | { readonly kind: "connected"; readonly socket: Duplex }
   | { readonly kind: "unanswered"; readonly isFinal: boolean; readonly message: string }
 >
+
+/** Takes messages to browsers and phones. */
+export const push = openedToken<PushPort>("push")

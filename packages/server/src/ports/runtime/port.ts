@@ -1,4 +1,5 @@
 import type { Duplex, Readable, Writable } from "node:stream"
+import { openedToken } from "../../kernel/token.ts"
 
 /**
  * Where code of tenants runs: a workload is one root filesystem with processes in it, kept from the machine, the
@@ -252,3 +253,6 @@ export interface WorkloadStats {
   /** Null when there is no network. */
   readonly network: { readonly receivedBytes: number; readonly sentBytes: number } | null
 }
+
+/** Runs code of tenants. */
+export const runtime = openedToken<RuntimePort>("runtime")

@@ -1,4 +1,5 @@
 import type { RawNumber } from "../../kernel/exact-json.ts"
+import { openedToken } from "../../kernel/token.ts"
 
 /**
  * Full-text search over documents, apart for every owner.
@@ -109,3 +110,5 @@ export interface SearchResult {
 }
 
 export type SearchHealth = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+
+export const search = openedToken<SearchPort>("search")

@@ -11,6 +11,8 @@
  * - Errors: a `PortError`. `refused`: this text was not wrapped so, by this engine; `unavailable`: the engine does not
  *   answer, does not know the platform, or belongs to another driver.
  */
+import { openedToken } from "../../kernel/token.ts"
+
 export interface SecretsPort extends AsyncDisposable {
   /** `context` says whose key it is and which; no secret. The text is printable, at most 1,000 characters. */
   wrap(key: Uint8Array, context: string): Promise<string>
@@ -25,3 +27,5 @@ export type SecretsHealth =
       readonly generation: string
     }
   | { readonly ok: false; readonly reason: string }
+
+export const secrets = openedToken<SecretsPort>("secrets")

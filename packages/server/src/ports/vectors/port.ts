@@ -20,6 +20,8 @@ import type { Condition } from "./filter.ts"
 
 export { type Bound, type Condition, type Scalar, timeOf } from "./filter.ts"
 
+import { openedToken } from "../../kernel/token.ts"
+
 export interface VectorIndexPort extends AsyncDisposable {
   readonly capabilities: VectorCapabilities
 
@@ -103,3 +105,5 @@ export interface VectorUsage {
 }
 
 export type VectorHealth = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+
+export const vectors = openedToken<VectorIndexPort>("vectors")

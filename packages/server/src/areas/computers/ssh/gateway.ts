@@ -7,13 +7,14 @@ import type { Clock } from "../../../kernel/clock.ts"
 import type { Database } from "../../../kernel/db/database.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import type { Accept } from "../../../kernel/tcp-listener.ts"
-import type { Services, SshSettings } from "../../../services.ts"
+import type { Needs } from "../needs.ts"
 import type { ComputerItem } from "../policy.ts"
 import type { ComputerRow } from "../store.ts"
 import { type AdmissionLimits, createAdmission } from "./admission.ts"
 import type { ConnectionNeeds } from "./connection.ts"
 import { toOpenSshKey } from "./host-key.ts"
 import { fingerprintOf, type LoggedIn } from "./login.ts"
+import type { SshSettings } from "./settings.ts"
 import { findByKey } from "./store.ts"
 
 /** How computers are reached with ssh: by their names, with the keys of their records. */
@@ -23,7 +24,7 @@ export interface SshGateway extends Disposable {
   keysChanged(computerId: string, keys: readonly string[]): void
 }
 
-export interface GatewayNeeds extends Pick<Services, "audit"> {
+export interface GatewayNeeds extends Pick<Needs, "audit"> {
   readonly settings: SshSettings
   readonly database: Database
   readonly hosts: Hosts

@@ -1,6 +1,6 @@
 /** Mails by which people answer mails of the platform's own, such as those about support tickets. */
 import PostalMime from "postal-mime"
-import type { MailReply, ReplyVerdict } from "../../../services.ts"
+import type { MailReply, ReplyVerdict } from "../../support/offers.ts"
 
 const NESTING_MAX = 8
 const HEADERS_BYTES_MAX = 65_536

@@ -1,5 +1,5 @@
-import type { Services } from "../../../services.ts"
 import type { EmailDelivery } from "../delivery.ts"
+import type { Needs } from "../needs.ts"
 import { templateHandlers } from "../templates/handlers.ts"
 import { createRenderer } from "../templates/renderer.ts"
 import { createAccept } from "./accept.ts"
@@ -10,17 +10,12 @@ import { createReading } from "./reading.ts"
 import { defineRetention } from "./retention.ts"
 import { createEmailTarget } from "./schedule-target.ts"
 
-/** What the sending side asks of the platform. */
-export const sendingNeeds = [
-  ...(["database", "clock", "jobs", "platformEvents"] as const),
-  ...(["mails", "mailFrom", "meters", "scheduleTargets", "atRest"] as const),
-] as const
-
-type Needs = Pick<Services, (typeof sendingNeeds)[number]> & { readonly delivery: EmailDelivery }
+type SendingNeeds = Needs & { readonly delivery: EmailDelivery }
 
 /** Starts the sending side: templates, mails, their delivery, and the mailbox of those that go nowhere. */
-export const openSending = (needs: Needs) => {
-  const { delivery, atRest } = needs
+export const openSending = (given: SendingNeeds) => {
+  const { delivery, atRest, mails } = given
+  const needs = { ...given, mailFrom: mails.from }
   const renderer = createRenderer()
   const accept = createAccept(needs)
   const reading = createReading(renderer)

@@ -6,6 +6,7 @@ import { connect } from "node:net"
 import { after, before, test } from "node:test"
 import type { Svc } from "@svc/sdk"
 import fc from "fast-check"
+import { createDeriveSecret } from "../../../core/secrets/derive.ts"
 import { createPortUrls } from "../../../core/workloads/port-urls.ts"
 import { newId } from "../../../kernel/id.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
@@ -238,10 +239,10 @@ test("what is open when the platform stops ends then, and does not hold it up", 
 })
 
 test("names of ports are read as they were made, and nothing else is", () => {
-  const masterKey = Buffer.alloc(32, 1)
-  const given = { base: new URL("https://cloud.example.com:8443"), domain: "example.net", masterKey }
+  const deriveSecret = createDeriveSecret(Buffer.alloc(32, 1))
+  const given = { base: new URL("https://cloud.example.com:8443"), domain: "example.net", deriveSecret }
   const urls = createPortUrls(given)
-  const others = createPortUrls({ ...given, masterKey: Buffer.alloc(32, 2) })
+  const others = createPortUrls({ ...given, deriveSecret: createDeriveSecret(Buffer.alloc(32, 2)) })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 65_535 }), port => {
       const of = { id: newId(), port }

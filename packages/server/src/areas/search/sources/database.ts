@@ -1,6 +1,6 @@
 import { isFault } from "../../../kernel/fault.ts"
 import type { Offer } from "../../../kernel/offer.ts"
-import type { TableReader } from "../../../services.ts"
+import type { TableReader } from "../../databases/offers.ts"
 import type { Item } from "../documents.ts"
 import type { SourceRecord } from "../store.ts"
 import type { DatabaseConfig } from "./config.ts"

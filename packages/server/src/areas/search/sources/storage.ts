@@ -1,7 +1,7 @@
 import { SEARCH_DOCUMENT_BYTES_MAX } from "@svc/contract"
 import { isFault } from "../../../kernel/fault.ts"
 import type { Offer } from "../../../kernel/offer.ts"
-import type { ListedObject, ObjectReader } from "../../../services.ts"
+import type { ListedObject, ObjectReader } from "../../storage/offers.ts"
 import type { Item, Unreadable } from "../documents.ts"
 import type { StorageConfig } from "./config.ts"
 import { contentText, isReadable, typeOf } from "./content.ts"

@@ -11,6 +11,8 @@ export interface MailOptions {
   readonly relay: RelayOptions | undefined
   /** Whether mail may go to the servers of recipients. */
   readonly direct: boolean
+  /** Sender of mails for which nobody names another. */
+  readonly from: string
   readonly helo: string
   readonly dnsServers: readonly string[]
   /** The guarded way to hosts that tenants and MX records name. */
@@ -33,6 +35,7 @@ export const openMails = (options: MailOptions): Mails => {
   })
 
   return {
+    from: options.from,
     provider,
     direct,
     relay(of) {

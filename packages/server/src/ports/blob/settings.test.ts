@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { bucketUrl, nameServers } from "./config-parsers.ts"
+import { bucketUrl } from "./settings.ts"
 
 test("the address of a bucket names the server, the bucket and what stands before every key", () => {
   const endpoint = "https://s3.example.com:9000"
@@ -18,11 +18,4 @@ test("an address that names no bucket is refused", () => {
     assert.throws(() => bucketUrl(`https://s3.example.com${path}`), Error, path)
   for (const text of ["s3://bucket/prefix", "bucket", "file:///bucket"])
     assert.throws(() => bucketUrl(text), RangeError)
-})
-
-test("name servers are addresses, with a port or without", () => {
-  assert.deepEqual(nameServers(" 1.1.1.1, [::1]:5353,10.0.0.1:53"), ["1.1.1.1", "[::1]:5353", "10.0.0.1:53"])
-  assert.deepEqual(nameServers(undefined), [])
-  for (const text of ["dns.example.com", "1.1.1.256", "1.1.1.1:99999", "https://1.1.1.1"])
-    assert.throws(() => nameServers(text), RangeError, text)
 })

@@ -1,23 +1,16 @@
-/** Settings of what runs code of tenants. */
-import { totalmem } from "node:os"
-import {
-  dockerHost,
-  domainName,
-  integer,
-  optional,
-  portOrOff,
-  registries,
-  url,
-  word,
-} from "./config-parsers.ts"
-import { driversByName, driversForOwnCode, runtimeDrivers } from "./ports/runtime/index.ts"
-import type { Setting } from "./setting.ts"
-
-const memoryMb = Math.floor(totalmem() / 2 ** 20)
+import type { Settings } from "../../kernel/setting.ts"
+import { optional, word } from "../../kernel/setting-parsers.ts"
+import { driversByName, driversForOwnCode, runtimeDrivers } from "./index.ts"
 
 const listed = (names: readonly string[]) => names.map(name => `\`${name}\``).join(", ")
 
-export const workloadSettings = {
+export const dockerHost = (text = "unix:///var/run/docker.sock"): string => {
+  if (!/^(unix:\/\/\/|tcp:\/\/[^/]+:\d+$)/.test(text))
+    throw new RangeError("must be unix:///path or tcp://host:port")
+  return text
+}
+
+export const settings = {
   runtime: {
     variable: "SVC_RUNTIME",
     otherwise: "auto: the strongest that works on this machine",
@@ -96,71 +89,4 @@ export const workloadSettings = {
       "linux-image-cloud-amd64 of Debian has them. It need not be installed.",
     parse: optional,
   },
-  workloadMemoryMb: {
-    variable: "SVC_WORKLOAD_MEMORY_MB",
-    otherwise: "the memory of this machine",
-    meaning: "Memory that may be promised to all workloads together.",
-    parse: integer(64, 67_108_864, memoryMb),
-  },
-  workloadsMax: {
-    variable: "SVC_WORKLOADS_MAX",
-    otherwise: "256",
-    meaning: "Workloads that may run at a time.",
-    parse: integer(1, 100_000, 256),
-  },
-  peerUrl: {
-    variable: "SVC_PEER_URL",
-    otherwise: "none: what runs here is used through this process alone",
-    meaning:
-      "Where other processes of the same installation reach this one, as `http://10.0.0.5:4000`: what concerns a workload " +
-      "goes on to the host that runs it, and one that finds no room to a host that has some. All need one SVC_MASTER_KEY.",
-    parse: url("http:", "https:"),
-  },
-  sandboxPoolMax: {
-    variable: "SVC_SANDBOX_POOL",
-    otherwise: "8",
-    meaning:
-      "Sandboxes that may be kept started for the next who asks, of the shapes that were asked for lately; 0 for none.",
-    parse: integer(0, 1_000, 8),
-  },
-  imagesMb: {
-    variable: "SVC_IMAGES_MB",
-    otherwise: "20480",
-    meaning: "Disk that unpacked images may take together; what is needed stays beyond it.",
-    parse: integer(64, 67_108_864, 20_480),
-  },
-  imageMbMax: {
-    variable: "SVC_IMAGE_MB_MAX",
-    otherwise: "10240",
-    meaning: "Size of the largest image that is pulled, unpacked.",
-    parse: integer(1, 67_108_864, 10_240),
-  },
-  imageRegistries: {
-    variable: "SVC_IMAGE_REGISTRIES",
-    otherwise: "any",
-    meaning:
-      "Registries whose public images anybody may start from, as `docker.io,ghcr.io`; `none` for none. Private addresses " +
-      "take SVC_OUTBOUND_ALLOW too.",
-    parse: registries,
-  },
-  sandboxDomain: {
-    variable: "SVC_SANDBOX_DOMAIN",
-    otherwise:
-      "sandboxes.localhost where SVC_BASE_URL is of localhost; else none, and sandboxes have no URLs",
-    meaning:
-      "Domain whose names (`*.domain`) all lead here and are the URLs of sandboxes' ports. Not one that the platform's own name is below, and best one of its own.",
-    parse: domainName,
-  },
-  sshPort: {
-    variable: "SVC_SSH_PORT",
-    otherwise: "SVC_PORT plus two",
-    meaning: "Port on which computers are reached by ssh; `off` for none.",
-    parse: portOrOff,
-  },
-  sshHost: {
-    variable: "SVC_SSH_HOST",
-    otherwise: "the host of SVC_BASE_URL",
-    meaning: "Host name under which computers say that they are reached by ssh.",
-    parse: optional,
-  },
-} as const satisfies Record<string, Setting<unknown>>
+} as const satisfies Settings

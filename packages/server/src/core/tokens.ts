@@ -1,0 +1,46 @@
+/** What the core gives to modules that ask for it. */
+import type { Audit } from "../kernel/needs.ts"
+import { openedToken, token } from "../kernel/token.ts"
+import type { Deliveries } from "./deliveries/deliveries.ts"
+import type { Hosts } from "./hosts/hosts.ts"
+import type { Images } from "./images/images.ts"
+import type { Keyring } from "./keys/keyring.ts"
+import type { AccessKeys } from "./keys/signatures.ts"
+import type { BackgroundMeters } from "./meters/meters.ts"
+import type { PlatformEvents } from "./platform-events/platform-events.ts"
+import type { ScheduleTargets } from "./schedule-targets.ts"
+import type { AtRest } from "./secrets/at-rest.ts"
+import type { DeriveSecret } from "./secrets/derive.ts"
+import type { SecretBox } from "./secrets/secret-box.ts"
+import type { TenantKeys } from "./secrets/tenant-keys.ts"
+
+/** Seals what the platform stores for a tenant and must be able to read again. */
+export const box = token<SecretBox>("box")
+/** Encrypts what tenants store, where the operator asks for it. */
+export const atRest = token<AtRest>("atRest")
+/** The keys under which tenants encrypt what they store themselves. */
+export const tenantKeys = token<TenantKeys>("tenantKeys")
+/** Secrets of a purpose, the same in all processes of an installation. */
+export const deriveSecret = token<DeriveSecret>("deriveSecret")
+/** For clients that sign their requests in the name of a key. */
+export const accessKeys = token<AccessKeys>("accessKeys")
+/** Who a key is, by its id: for what was put off and must be allowed still. Throws the 401 that fits. */
+export const keys = token<Pick<Keyring, "byId">>("keys")
+export const meters = token<BackgroundMeters>("meters")
+/** Tells webhooks and notices what happened to a tenant. */
+export const platformEvents = token<PlatformEvents>("platformEvents")
+/** What schedules can do at their times; areas add what they can do. */
+export const scheduleTargets = token<ScheduleTargets>("scheduleTargets")
+/** For what happens outside of calls. */
+export const audit = token<Pick<Audit, "append">>("audit")
+/** Tells endpoints of users what happened, with retries. */
+export const deliveries = token<Deliveries>("deliveries")
+/** What workloads begin with beside the machine's own programs. */
+export const images = openedToken<Images>("images")
+/** Where workloads are placed, and what room is left for them. */
+export const hosts = openedToken<Hosts>("hosts")
+/**
+ * Resolves when all areas that had work as the platform started are loaded, and those that are being loaded now; with
+ * false where one of them could not be, or the platform stops before.
+ */
+export const areasSettled = token<() => Promise<boolean>>("areasSettled")
