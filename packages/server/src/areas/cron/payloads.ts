@@ -5,10 +5,9 @@ import type {
   CronTargetOf,
   CronTrigger,
 } from "@svc/contract"
+import { toIso } from "../../kernel/to-iso.ts"
 import { shownTarget } from "./http-target.ts"
 import type { ExecutionRow, ScheduleRow } from "./store.ts"
-
-const timeOf = (at: Date | null): string | null => at?.toISOString() ?? null
 
 const statusOf = ({ enabled, due_at }: ScheduleRow): "active" | "paused" | "completed" => {
   if (!enabled) return "paused"
@@ -22,7 +21,7 @@ export const toSchedule = (row: ScheduleRow, target: CronTargetOf) => ({
   project_id: row.project_id,
   cron: row.cron,
   interval_seconds: row.interval_seconds,
-  run_at: timeOf(row.run_at),
+  run_at: toIso(row.run_at),
   timezone: row.timezone,
   target: { ...shownTarget(target) },
   enabled: row.enabled,
@@ -34,11 +33,11 @@ export const toSchedule = (row: ScheduleRow, target: CronTargetOf) => ({
   timeout_seconds: row.timeout_seconds,
   max_retries: row.max_retries,
   pause_on_failure: row.pause_on_failure,
-  start_at: timeOf(row.start_at),
-  end_at: timeOf(row.end_at),
-  next_run_at: timeOf(row.next_runs[0] ?? null),
+  start_at: toIso(row.start_at),
+  end_at: toIso(row.end_at),
+  next_run_at: toIso(row.next_runs[0] ?? null),
   next_runs: row.next_runs.map(at => at.toISOString()),
-  last_run_at: timeOf(row.last_run_at),
+  last_run_at: toIso(row.last_run_at),
   last_status: row.last_status as CronExecutionStatus | null,
   failure_count: row.failure_count,
   signing_secret_hint: row.signing_secret_hint,
@@ -53,8 +52,8 @@ export const toExecution = (row: ExecutionRow) => ({
   trigger: row.trigger as CronTrigger,
   status: row.status as CronExecutionStatus,
   attempt: row.attempt,
-  started_at: timeOf(row.started_at),
-  finished_at: timeOf(row.finished_at),
+  started_at: toIso(row.started_at),
+  finished_at: toIso(row.finished_at),
   duration_ms: row.duration_ms,
   lag_ms: row.lag_ms,
   status_code: row.status_code,

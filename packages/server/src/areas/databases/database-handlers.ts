@@ -13,6 +13,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
 import { callEngine } from "./call-engine.ts"
 import { type Compute, hold } from "./compute.ts"
@@ -237,8 +238,8 @@ export const databaseHandlers = (needs: DatabaseHandlerNeeds): Handlers<Database
       const { volume } = await readyBranch(call, id, branch_id)
       const window = await callEngine(() => engine.window(volume))
       return {
-        earliest: window.earliest?.toISOString() ?? null,
-        latest: window.latest?.toISOString() ?? null,
+        earliest: toIso(window.earliest),
+        latest: toIso(window.latest),
         latest_lsn: window.latestLsn,
         protection: window.protection,
       }

@@ -1,4 +1,5 @@
 import type { areas, Output } from "@svc/contract"
+import { toIso } from "../../kernel/to-iso.ts"
 import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
 import type { DiskLimits } from "./disk/limits.ts"
 import type { BranchRecord, DatabaseRecord } from "./store.ts"
@@ -103,9 +104,9 @@ export const createPayloads = ({ address, stateOf, limitsOf }: PayloadNeeds) => 
     connection: connectionOf(row.default_branch_id, address()),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
-    last_active_at: row.last_active_at?.toISOString() ?? null,
-    deleted_at: row.deleted_at?.toISOString() ?? null,
-    purge_at: row.purge_at?.toISOString() ?? null,
+    last_active_at: toIso(row.last_active_at),
+    deleted_at: toIso(row.deleted_at),
+    purge_at: toIso(row.purge_at),
   }),
 
   branch: (row: BranchRecord, defaultBranchId: string): BranchPayload => ({
@@ -114,7 +115,7 @@ export const createPayloads = ({ address, stateOf, limitsOf }: PayloadNeeds) => 
     name: row.name,
     parent_id: row.parent_id,
     parent_lsn: row.parent_lsn,
-    parent_timestamp: row.parent_timestamp?.toISOString() ?? null,
+    parent_timestamp: toIso(row.parent_timestamp),
     default: row.id === defaultBranchId,
     protected: row.protected,
     state: row.state === "ready" ? "ready" : "creating",
@@ -123,7 +124,7 @@ export const createPayloads = ({ address, stateOf, limitsOf }: PayloadNeeds) => 
     connection: connectionOf(row.id, address()),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
-    expires_at: row.expires_at?.toISOString() ?? null,
+    expires_at: toIso(row.expires_at),
   }),
 })
 

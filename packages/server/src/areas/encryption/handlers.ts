@@ -12,6 +12,7 @@ import type { TenantKeys } from "../../core/secrets/tenant-keys.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import {
   type Context,
   decrypt,
@@ -155,7 +156,7 @@ export const encryptionHandlers = implement(
         return {
           key_version: ring.current || null,
           min_decryption_version: ring.minDecryption,
-          rotated_at: rows[0]?.created_at.toISOString() ?? null,
+          rotated_at: toIso(rows[0]?.created_at),
         }
       },
 

@@ -1,6 +1,7 @@
 import type { areas, Output } from "@svc/contract"
 import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
 import { deliveryPayload } from "../../core/deliveries/payload.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { PublishResult } from "./publisher.ts"
 import type { SubscriptionRow, TopicRow } from "./store.ts"
 
@@ -8,8 +9,6 @@ type Specs = typeof areas.events.specs
 type TopicPayload = Output<Specs["getTopic"]>
 type SubscriptionPayload = Output<Specs["getSubscription"]>
 type DeliveryPayload = Output<Specs["retryDelivery"]>
-
-const time = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
 export const toTopic = (row: TopicRow, uncounted: number): TopicPayload => ({
   id: row.id,
@@ -55,8 +54,8 @@ export const toSubscription = (
   disabled_reason: row.disabled_reason as SubscriptionPayload["disabled_reason"],
   secret_hint: row.secret_hint,
   consecutive_failures: health?.consecutiveFailures ?? 0,
-  last_delivery_at: time(health?.lastDeliveryAt),
-  last_success_at: time(health?.lastSuccessAt),
+  last_delivery_at: toIso(health?.lastDeliveryAt),
+  last_success_at: toIso(health?.lastSuccessAt),
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
 })

@@ -1,10 +1,9 @@
 import type { FunctionLogStream, FunctionStatus, FunctionTrigger, InvocationStatus } from "@svc/contract"
 import { parseJson } from "../../kernel/exact-json.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { FunctionError } from "./frames.ts"
 import type { InvocationRow, LogRow } from "./invocation-store.ts"
 import type { DeployedRow, VersionRow } from "./store.ts"
-
-const timeOf = (at: Date | null): string | null => at?.toISOString() ?? null
 
 type Configured = Pick<
   VersionRow,
@@ -53,7 +52,7 @@ export const toFunction = (row: DeployedRow, runtimeVersion: string, installatio
   isolation: installation.isolation,
   network: installation.network,
   invocation_count: row.invocation_count,
-  last_invoked_at: timeOf(row.last_invoked_at),
+  last_invoked_at: toIso(row.last_invoked_at),
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
 })
@@ -78,8 +77,8 @@ export const toInvocation = (row: InvocationRow) => ({
   status_code: row.status_code,
   attempt: row.attempt,
   created_at: row.created_at.toISOString(),
-  started_at: timeOf(row.started_at),
-  ended_at: timeOf(row.ended_at),
+  started_at: toIso(row.started_at),
+  ended_at: toIso(row.ended_at),
   queue_ms: row.queue_ms,
   init_duration_ms: row.init_duration_ms,
   duration_ms: row.duration_ms,

@@ -1,4 +1,5 @@
 import type { areas, Output } from "@svc/contract"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { EventRow } from "./event-store.ts"
 import type { CredentialsRow, InstallationRow, IntegrationRow, IntegrationWithEvent } from "./store.ts"
 
@@ -7,8 +8,6 @@ type IntegrationPayload = Output<Specs["get"]>
 type EventPayload = Output<Specs["replayEvent"]>
 type CredentialsPayload = Output<Specs["getCredentials"]>
 type InstallationPayload = Output<Specs["linkInstallation"]>
-
-const time = (date: Date | null): string | null => date?.toISOString() ?? null
 
 const lastEvent = (row: Partial<IntegrationWithEvent>): IntegrationPayload["last_event"] => {
   const { event_type, event_ref = null, event_commit = null, event_build_id = null } = row
@@ -32,8 +31,8 @@ export const toIntegration = (
   deploy_target: row.deploy_target as IntegrationPayload["deploy_target"],
   status: row.status as IntegrationPayload["status"],
   ...{ webhook_url: webhookUrl(baseUrl, row.id), webhook_secret_hint: row.secret_hint },
-  ...{ last_event_at: time(row.last_event_at), last_event: lastEvent(row) },
-  ...{ last_polled_at: time(row.polled_at), last_error: row.last_error },
+  ...{ last_event_at: toIso(row.last_event_at), last_event: lastEvent(row) },
+  ...{ last_polled_at: toIso(row.polled_at), last_error: row.last_error },
   ...{ created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString() },
 })
 
@@ -48,7 +47,7 @@ export const toEvent = (row: EventRow): EventPayload => ({
   paths: row.paths as EventPayload["paths"],
   status: row.status as EventPayload["status"],
   ...{ reason: row.reason, build_id: row.build_id },
-  ...{ received_at: row.received_at.toISOString(), processed_at: time(row.processed_at) },
+  ...{ received_at: row.received_at.toISOString(), processed_at: toIso(row.processed_at) },
 })
 
 export const toCredentials = (row: CredentialsRow): CredentialsPayload => ({
@@ -63,6 +62,6 @@ export const toInstallation = (row: InstallationRow): InstallationPayload => ({
   account: { login: row.account_login, type: row.account_type },
   repository_selection: row.repository_selection,
   permissions: row.permissions as Record<string, string>,
-  ...{ suspended_at: time(row.suspended_at), html_url: row.html_url },
+  ...{ suspended_at: toIso(row.suspended_at), html_url: row.html_url },
   created_at: row.created_at.toISOString(),
 })

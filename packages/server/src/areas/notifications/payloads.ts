@@ -1,5 +1,6 @@
 import type { areas, Output } from "@svc/contract"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { DeliveryRow, EntryRow, NotificationRow } from "./store.ts"
 
 type Specs = typeof areas.notifications.specs
@@ -8,8 +9,6 @@ type DeliveryPayload = NotificationPayload["deliveries"][number]
 type DevicePayload = Output<Specs["unregisterDevice"]>
 
 export type DeviceRow = Tables["notifications.devices"]
-
-const time = (at: Date | null): string | null => at?.toISOString() ?? null
 
 const toDelivery = (row: DeliveryRow): DeliveryPayload => ({
   channel: row.channel as DeliveryPayload["channel"],
@@ -22,9 +21,9 @@ const toDelivery = (row: DeliveryRow): DeliveryPayload => ({
 
 const marks = (row: EntryRow) => ({
   read: row.read_at !== null,
-  read_at: time(row.read_at),
-  seen_at: time(row.seen_at),
-  archived_at: time(row.archived_at),
+  read_at: toIso(row.read_at),
+  seen_at: toIso(row.seen_at),
+  archived_at: toIso(row.archived_at),
 })
 
 export const toMarked = (row: EntryRow) => ({ id: row.id, ...marks(row) })
@@ -46,7 +45,7 @@ export const toNotification = (
   priority: row.priority as NotificationPayload["priority"],
   ...marks(row),
   created_at: row.created_at.toISOString(),
-  expires_at: time(row.expires_at),
+  expires_at: toIso(row.expires_at),
   deliveries: deliveries.filter(({ notification_id }) => notification_id === row.id).map(toDelivery),
 })
 
@@ -60,8 +59,8 @@ export const toDevice = (row: DeviceRow): DevicePayload => ({
   name: row.name,
   locale: row.locale,
   active: row.invalidated_at === null,
-  last_success_at: time(row.last_success_at),
-  invalidated_at: time(row.invalidated_at),
+  last_success_at: toIso(row.last_success_at),
+  invalidated_at: toIso(row.invalidated_at),
   invalid_reason: row.invalid_reason,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),

@@ -2,6 +2,7 @@ import type { areas, Input, Output } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { Recipients } from "./recipients.ts"
 import { allSwitches, NO_PREFERENCES, type Preferences, quietHoursProblem } from "./rules.ts"
 import type { Inbox } from "./store.ts"
@@ -16,7 +17,7 @@ const toPreferences = (userId: string, kept: Preferences, updatedAt: Date | null
   types: { ...kept.types },
   quiet_hours: kept.quiet_hours,
   digest: { ...kept.digest },
-  updated_at: updatedAt?.toISOString() ?? null,
+  updated_at: toIso(updatedAt),
 })
 
 const find = (db: Db, { organizationId, userId }: Inbox) =>

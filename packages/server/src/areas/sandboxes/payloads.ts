@@ -1,6 +1,7 @@
 import type { SandboxKind, SandboxPayload, SandboxStatus, SandboxStopReason } from "@svc/contract"
-import { timeOf, toWorkloadPayload } from "../../core/workloads/payload.ts"
+import { toWorkloadPayload } from "../../core/workloads/payload.ts"
 import type { PortUrls } from "../../core/workloads/port-urls.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { GuestUser } from "../../ports/runtime/port.ts"
 import { type Network, WORKSPACE } from "./rules.ts"
 import type { SandboxRow } from "./store.ts"
@@ -31,6 +32,6 @@ export const toSandbox = (row: SandboxRow, { isEnding, lastUsedMs, urls }: Prese
     stop_reason: row.stop_reason as SandboxStopReason | null,
     user: row.guest_user as GuestUser,
     network: { mode, allow: [...allow], deny: [...deny] },
-    expires_at: timeOf(row.expires_at),
+    expires_at: toIso(row.expires_at),
   }
 }

@@ -18,6 +18,7 @@ import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import { requireScope } from "../../kernel/scopes.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
 import { callEngine } from "./call-engine.ts"
 import type { Item } from "./documents.ts"
@@ -60,14 +61,12 @@ const READ_BY_TYPE: Readonly<Partial<Record<SourceType, Scope>>> = {
   storage: "storage:read",
 }
 
-const time = (date: Date | null): string | null => date?.toISOString() ?? null
-
 const sourcePayload = (source: SourceView): Output<Operations["getSource"]> => ({
   ...{ id: source.id, name: source.name, type: source.type, config: source.config, fields: source.fields },
   ...{ language: source.language, schedule: source.schedule_seconds, enabled: source.enabled },
   status: (source.run_status ?? "idle") as Output<Operations["getSource"]>["status"],
   ...{ document_count: source.document_count, last_error: source.last_error },
-  last_run_at: time(source.last_run_at),
+  last_run_at: toIso(source.last_run_at),
   ...{ created_at: source.created_at.toISOString(), updated_at: source.updated_at.toISOString() },
 })
 
@@ -81,7 +80,7 @@ const runPayload = (run: RunRecord) => ({
     removed: run.removed,
   },
   ...{ errors: run.errors, error: run.error, created_at: run.created_at.toISOString() },
-  ...{ started_at: time(run.started_at), finished_at: time(run.finished_at) },
+  ...{ started_at: toIso(run.started_at), finished_at: toIso(run.finished_at) },
 })
 
 /** Of several readings: under way while any is, failed when any has. */
@@ -275,7 +274,7 @@ export const searchHandlers = implement(areas.search, (needs: SearchHandlerNeeds
     const project = projectOf(call)
     const { documents, sources, last_ingest_at, pending } = await sourceStore(call.db).stats(project)
     return {
-      ...{ documents, sources, pending: pending ?? 0, last_ingest_at: time(last_ingest_at) },
+      ...{ documents, sources, pending: pending ?? 0, last_ingest_at: toIso(last_ingest_at) },
       index_bytes: await callEngine(() => needs.index.bytes(project)),
       tts_p95_ms: needs.freshness.p95(project),
     }

@@ -1,5 +1,7 @@
 /** Rows as customers and agents are shown them. */
+
 import type { areas, ChatStatus, Output, TicketPriority, TicketStatus } from "@svc/contract"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { ChatRecord, MessageRow } from "./chat-store.ts"
 import type { CommentRow, TicketRecord } from "./ticket-store.ts"
 
@@ -10,8 +12,6 @@ type Comment = Output<Specs["addComment"]>
 type Chat = Output<Specs["getChat"]>
 type AgentChat = Output<Specs["agentUpdateChat"]>
 type Message = Output<Specs["postMessage"]>
-
-const time = (at: Date | null): string | null => at?.toISOString() ?? null
 
 const assigneeOf = ({
   assignee_id,
@@ -35,10 +35,10 @@ export const toTicket = (row: TicketRecord): Ticket => ({
   requester: { id: row.requester_id, name: row.requester_name, email: row.requester_email },
   assignee: assigneeOf(row),
   comment_count: row.comment_count,
-  first_response_at: time(row.first_response_at),
-  last_comment_at: time(row.last_comment_at),
-  resolved_at: time(row.resolved_at),
-  closed_at: time(row.closed_at),
+  first_response_at: toIso(row.first_response_at),
+  last_comment_at: toIso(row.last_comment_at),
+  resolved_at: toIso(row.resolved_at),
+  closed_at: toIso(row.closed_at),
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
 })
@@ -65,7 +65,7 @@ const chatOf = (row: ChatRecord, unread_count: number): Chat => ({
   contact: { id: row.contact_id, name: row.contact_name, email: row.contact_email },
   assignee: assigneeOf(row),
   message_count: row.message_count,
-  last_message_at: time(row.last_message_at),
+  last_message_at: toIso(row.last_message_at),
   ticket_id: row.ticket_id,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
@@ -88,6 +88,6 @@ export const toMessage = (row: MessageRow): Message => ({
   content: row.content,
   content_type: row.content_type as Message["content_type"],
   client_message_id: row.client_message_id,
-  read_at: time(row.read_at),
+  read_at: toIso(row.read_at),
   created_at: row.created_at.toISOString(),
 })

@@ -1,13 +1,12 @@
 import type { areas, Output } from "@svc/contract"
 import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
 import { deliveryPayload } from "../../core/deliveries/payload.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { WebhookRow } from "./store.ts"
 
 type Specs = typeof areas.webhooks.specs
 type WebhookPayload = Output<Specs["get"]>
 type DeliveryPayload = Output<Specs["retryDelivery"]>
-
-const time = (date: Date | null | undefined): string | null => date?.toISOString() ?? null
 
 export const toWebhook = (row: WebhookRow, health: EndpointHealth | undefined): WebhookPayload => ({
   id: row.id,
@@ -20,10 +19,10 @@ export const toWebhook = (row: WebhookRow, health: EndpointHealth | undefined): 
   secret_hint: row.secret_hint,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
-  last_delivery_at: time(health?.lastDeliveryAt),
-  last_success_at: time(health?.lastSuccessAt),
+  last_delivery_at: toIso(health?.lastDeliveryAt),
+  last_success_at: toIso(health?.lastSuccessAt),
   consecutive_failures: health?.consecutiveFailures ?? 0,
-  disabled_at: time(row.disabled_at),
+  disabled_at: toIso(row.disabled_at),
   disabled_reason: row.disabled_reason as WebhookPayload["disabled_reason"],
 })
 

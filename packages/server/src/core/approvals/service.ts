@@ -9,6 +9,7 @@ import { Fault, fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Approvals, Audit, Projects } from "../../kernel/needs.ts"
 import { auditEntry } from "../../kernel/stages/perform.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import type { Keyring } from "../keys/keyring.ts"
 import { keyStore } from "../keys/store.ts"
 import type { SecretBox } from "../secrets/secret-box.ts"
@@ -69,7 +70,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
     requested_at: row.requested_at.toISOString(),
     expires_at: row.expires_at.toISOString(),
     decided_by: row.decided_by && row.decider_email ? { id: row.decided_by, email: row.decider_email } : null,
-    decided_at: row.decided_at?.toISOString() ?? null,
+    decided_at: toIso(row.decided_at),
     comment: row.comment,
     result:
       row.result_status === null

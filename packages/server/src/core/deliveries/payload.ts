@@ -1,3 +1,4 @@
+import { toIso } from "../../kernel/to-iso.ts"
 import type { Delivery } from "./deliveries.ts"
 
 /** A delivery on the wire, without the endpoint, which each area names in its own way. */
@@ -10,9 +11,9 @@ export const deliveryPayload = (delivery: Delivery) => {
     status: delivery.status,
     attempt_count: delivery.attemptCount,
     max_retries: delivery.maxRetries,
-    next_attempt_at: delivery.nextAttemptAt?.toISOString() ?? null,
+    next_attempt_at: toIso(delivery.nextAttemptAt),
     created_at: delivery.createdAt.toISOString(),
-    completed_at: delivery.completedAt?.toISOString() ?? null,
+    completed_at: toIso(delivery.completedAt),
     status_code: last?.status_code ?? null,
     response_time_ms: last?.response_time_ms ?? null,
     attempts: [...delivery.attempts],

@@ -3,6 +3,7 @@ import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
 import { holds } from "../../kernel/scopes.ts"
 import type { Limits } from "../../kernel/stages/limit.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import { usageStore } from "../meters/store.ts"
 
 export interface AreaReport extends AreaState {
@@ -33,7 +34,7 @@ export const identityHandlers = implement(areas.identity, ({ limits, areaStates 
         read_only: principal.readOnly,
         require_approval: principal.requireApproval,
         ip_allowlist: [...key.allowlist],
-        expires_at: key.expiresAt?.toISOString() ?? null,
+        expires_at: toIso(key.expiresAt),
         created_at: key.createdAt.toISOString(),
       },
       organization: { id: organization.id, name: organization.name, plan: organization.plan },

@@ -1,6 +1,7 @@
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import { approvalStore } from "../approvals/store.ts"
 import type { PlatformEvents } from "../platform-events/platform-events.ts"
 import type { KeyRow } from "./store.ts"
@@ -23,7 +24,7 @@ export const emitKeyEvents = (
     db,
     ...keys.map(({ id, organization_id, project_id, name, prefix, expires_at }) => ({
       ...{ organizationId: organization_id, projectId: project_id, type },
-      data: { key_id: id, name, prefix, expires_at: expires_at?.toISOString() ?? null },
+      data: { key_id: id, name, prefix, expires_at: toIso(expires_at) },
     })),
   )
 

@@ -11,6 +11,7 @@ import {
 import type { Call, Principal } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import { projectStore } from "../organizations/project-store.ts"
 import { isSameMembership } from "../organizations/rules.ts"
 import { organizationStore } from "../organizations/store.ts"
@@ -46,11 +47,11 @@ const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
   status: statusOf(row, now),
   created_by: row.created_by && row.creator_email ? { id: row.created_by, email: row.creator_email } : null,
   created_at: row.created_at.toISOString(),
-  expires_at: row.expires_at?.toISOString() ?? null,
-  last_used_at: row.last_used_at?.toISOString() ?? null,
+  expires_at: toIso(row.expires_at),
+  last_used_at: toIso(row.last_used_at),
   rotated_from_id: row.rotated_from_id,
-  grace_expires_at: row.grace_expires_at?.toISOString() ?? null,
-  revoked_at: row.revoked_at?.toISOString() ?? null,
+  grace_expires_at: toIso(row.grace_expires_at),
+  revoked_at: toIso(row.revoked_at),
 })
 
 /** A member who is restricted to projects sees the keys of these alone. */

@@ -1,6 +1,7 @@
 import { expandScopes, isScope, type KeyType, type Role, roleCeiling } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { toIso } from "../../kernel/to-iso.ts"
 import { announceEndOfKeys, type KeyNews } from "../keys/events.ts"
 import { hasOrganizationReach } from "../keys/rules.ts"
 import { isOfPerson, type KeyRow, keyStore } from "../keys/store.ts"
@@ -115,7 +116,7 @@ export const toOutcome = ({ key, outcome, handedTo }: KeyOutcome) => ({
 export const toMemberKey = (key: KeyRow) => ({
   ...keyFields(key),
   scopes: key.scopes,
-  last_used_at: key.last_used_at?.toISOString() ?? null,
-  expires_at: key.expires_at?.toISOString() ?? null,
+  last_used_at: toIso(key.last_used_at),
+  expires_at: toIso(key.expires_at),
   can_be_handed_over: !isOfPerson(key.type),
 })

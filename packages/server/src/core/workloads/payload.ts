@@ -1,7 +1,6 @@
+import { toIso } from "../../kernel/to-iso.ts"
 import type { Isolation } from "../../ports/runtime/port.ts"
 import type { WorkloadRow } from "./policy.ts"
-
-export const timeOf = (at: Date | null): string | null => at?.toISOString() ?? null
 
 /** What the records of all kinds show. `lastUsedMs` is known only to the process in which it runs. */
 export const toWorkloadPayload = (row: WorkloadRow, lastUsedMs: number | undefined) => ({
@@ -17,9 +16,9 @@ export const toWorkloadPayload = (row: WorkloadRow, lastUsedMs: number | undefin
   isolation: row.isolation as Isolation,
   status_reason: row.status_reason,
   last_activity_at:
-    lastUsedMs === undefined ? timeOf(row.last_activity_at) : new Date(lastUsedMs).toISOString(),
+    lastUsedMs === undefined ? toIso(row.last_activity_at) : new Date(lastUsedMs).toISOString(),
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
-  started_at: timeOf(row.started_at),
-  stopped_at: timeOf(row.stopped_at),
+  started_at: toIso(row.started_at),
+  stopped_at: toIso(row.stopped_at),
 })

@@ -1,5 +1,6 @@
 import { sql } from "kysely"
 import type { Db } from "../db/database.ts"
+import { toIso } from "../to-iso.ts"
 import {
   ENQUEUE_MAX,
   type EnqueueOptions,
@@ -170,7 +171,7 @@ export const jobStore = (db: Db) => ({
       SELECT job_id, next_at FROM kernel.settle_jobs(${queue}, ${new Date(nowMs)}, ${isOrdered},
         ${settled.map(({ id }) => id)}::bigint[], ${settled.map(({ token }) => token)}::uuid[],
         ${settled.map(({ kind }) => kind)}::text[],
-        ${settled.map(({ at }) => at?.toISOString() ?? null)}::timestamptz[],
+        ${settled.map(({ at }) => toIso(at))}::timestamptz[],
         ${settled.map(({ error }) => error ?? null)}::text[])`.execute(db)
     return new Map(rows.map(({ job_id, next_at }) => [job_id, next_at]))
   },

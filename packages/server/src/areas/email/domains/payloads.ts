@@ -1,11 +1,10 @@
 import type { areas, Output } from "@svc/contract"
+import { toIso } from "../../../kernel/to-iso.ts"
 import type { Findings } from "./progress.ts"
 import { type MailHosts, RECORD_TTL_SECONDS, wantedRecords } from "./records.ts"
 import type { DomainRow } from "./store.ts"
 
 type EmailDomain = Output<typeof areas.email.specs.getDomain>
-
-const iso = (time: Date | null): string | null => time?.toISOString() ?? null
 
 export const toDomain = (row: DomainRow, hosts: MailHosts, isDeliveryEnabled: boolean): EmailDomain => {
   const findings = row.findings as Findings
@@ -18,9 +17,9 @@ export const toDomain = (row: DomainRow, hosts: MailHosts, isDeliveryEnabled: bo
     return_path: row.return_path,
     tracking_subdomain: row.tracking_subdomain,
     created_at: row.created_at.toISOString(),
-    last_checked_at: iso(row.last_checked_at),
-    next_check_at: iso(row.next_check_at),
-    verified_at: iso(row.verified_at),
+    last_checked_at: toIso(row.last_checked_at),
+    next_check_at: toIso(row.next_check_at),
+    verified_at: toIso(row.verified_at),
     records: wantedRecords(row, hosts).map(wanted => {
       const finding = findings[wanted.record]
       return {

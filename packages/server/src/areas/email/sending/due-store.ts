@@ -1,6 +1,8 @@
 /** Rows that delivering mails reads and writes for many at once; every statement names the organizations. */
+
 import { sql } from "kysely"
 import type { Db } from "../../../kernel/db/database.ts"
+import { toIso } from "../../../kernel/to-iso.ts"
 import type { AttachmentRow, MessageRow, RecipientRow } from "./store.ts"
 
 /** A row of an organization's. */
@@ -42,8 +44,7 @@ export const settleRecipients = async (
   db: Db,
   settled: readonly SettledRecipient[],
 ): Promise<ReadonlySet<string>> => {
-  const times = (at: (one: SettledRecipient) => Date | null) =>
-    settled.map(one => at(one)?.toISOString() ?? null)
+  const times = (at: (one: SettledRecipient) => Date | null) => settled.map(one => toIso(at(one)))
   const { rows } = await sql<{ id: string }>`
     WITH held AS (
       SELECT id FROM email.recipients

@@ -1,4 +1,5 @@
 import type { areas, Output, RecipientStatus } from "@svc/contract"
+import { toIso } from "../../../kernel/to-iso.ts"
 import type { AcceptedMail } from "./accept.ts"
 import { shown } from "./addresses.ts"
 import type { MessageRow, RecipientRow } from "./store.ts"
@@ -47,7 +48,7 @@ export const toMessage = (row: MessageRow, recipients: readonly RecipientRow[], 
     last_error: recipient.last_error,
     updated_at: recipient.updated_at.toISOString(),
   })),
-  scheduled_at: row.scheduled_at?.toISOString() ?? null,
+  scheduled_at: toIso(row.scheduled_at),
   accepted_at: row.created_at.toISOString(),
 })
 

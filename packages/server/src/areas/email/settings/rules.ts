@@ -1,4 +1,5 @@
 import type { areas, Input, Output } from "@svc/contract"
+import { toIso } from "../../../kernel/to-iso.ts"
 import type { SendingSettings } from "../delivery.ts"
 import type { SettingsRow } from "./store.ts"
 
@@ -90,7 +91,7 @@ export const toSettings = (row: Shown): EmailSettings => ({
   default_domain_id: row.default_domain_id,
   tracking: { opens: row.track_opens, clicks: row.track_clicks },
   suppress_on: { hard_bounce: row.suppress_hard_bounce, complaint: row.suppress_complaint },
-  updated_at: row.updated_at?.toISOString() ?? null,
+  updated_at: toIso(row.updated_at),
 })
 
 export const toSendingSettings = (

@@ -1,9 +1,11 @@
 /** S3's operations over the object store, by method, path and query. */
+
 import { areas, type Reply } from "@svc/contract"
 import type { AccessKeys } from "../../../core/keys/signatures.ts"
 import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { implement } from "../../../kernel/implement.ts"
+import { toIso } from "../../../kernel/to-iso.ts"
 import { getAttributes } from "./attributes.ts"
 import * as buckets from "./buckets.ts"
 import { copyObject, copyPart } from "./copying.ts"
@@ -178,7 +180,7 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
         endpoint: `${baseUrl}/s3`,
         region: s3Region,
         virtual_host_endpoint: virtualHostEndpoint(needs),
-        expires_at: principal.key?.expiresAt?.toISOString() ?? null,
+        expires_at: toIso(principal.key?.expiresAt),
       }
     },
     listBuckets: answer(only(buckets.listBuckets)),
