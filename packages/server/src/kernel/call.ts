@@ -105,6 +105,21 @@ export interface Handshake {
   take(taker: (socket: WebSocket | undefined) => void): void
 }
 
+/** Whose data a call may touch. */
+export interface Tenant {
+  readonly organizationId: string
+  /** Null when the call names no project. */
+  readonly projectId: string | null
+  /** The project, or the organization when none is named. */
+  readonly ownerId: string
+}
+
+/** The tenant of an operation that is always made in a project. */
+export interface ProjectTenant {
+  readonly organizationId: string
+  readonly projectId: string
+}
+
 /** One call as its handler sees it. */
 export interface Call {
   readonly operation: Operation
@@ -116,6 +131,9 @@ export interface Call {
   readonly project: ProjectFacts | null
   /** The project, or the organization when none is named: whose data this call may touch. */
   readonly owner: string
+  readonly tenant: Tenant
+  /** Throws `project_required` without a project, which authorization rules out where the operation requires one. */
+  readonly projectTenant: ProjectTenant
   readonly readOnly: boolean
   readonly ip: string
   readonly userAgent: string | null
@@ -149,4 +167,4 @@ export interface Call {
 }
 
 /** What a call without an organization (sign-up, account) sees. */
-export type AccountCall = Omit<Call, "organization" | "owner">
+export type AccountCall = Omit<Call, "organization" | "owner" | "tenant" | "projectTenant">

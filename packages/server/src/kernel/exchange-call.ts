@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream"
-import type { Call, Handshake, OrganizationFacts } from "./call.ts"
+import type { Call, Handshake, OrganizationFacts, ProjectTenant, Tenant } from "./call.ts"
 import type { Db } from "./db/database.ts"
 import { type Exchange, userAgentOf } from "./exchange.ts"
 import { fault } from "./fault.ts"
@@ -68,6 +68,17 @@ class ExchangeCall implements Call {
     const { project, organization } = this.#exchange
     // Without an organization there is no scope, so no operation asks whose data it may touch.
     return project?.id ?? organization?.id ?? ""
+  }
+  get tenant(): Tenant {
+    return {
+      organizationId: this.organization.id,
+      projectId: this.project?.id ?? null,
+      ownerId: this.owner,
+    }
+  }
+  get projectTenant(): ProjectTenant {
+    if (!this.project) throw fault("project_required")
+    return { organizationId: this.organization.id, projectId: this.project.id }
   }
   get readOnly() {
     return this.#exchange.principal.readOnly

@@ -2,7 +2,6 @@ import { areas, COMPUTERS_MAX, pageOf, reply } from "@svc/contract"
 import type { Hosts } from "../../core/hosts/hosts.ts"
 import type { Images } from "../../core/images/images.ts"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
-import { ownerOf } from "../../core/workloads/lookup.ts"
 import { MB } from "../../core/workloads/shape.ts"
 import type { Workloads } from "../../core/workloads/workloads.ts"
 import type { Call } from "../../kernel/call.ts"
@@ -103,7 +102,7 @@ export const computerHandlers = implement(areas.computers, (needs: ComputerHandl
     },
 
     async getOrCreate({ name, ...input }, call) {
-      const owner = ownerOf(call)
+      const owner = call.tenant
       const store = computerStore(call.db)
       const known = await store.findByName(owner, checkName(name))
       if (known) return reply(200, shown(known))
@@ -116,7 +115,7 @@ export const computerHandlers = implement(areas.computers, (needs: ComputerHandl
     },
 
     async list(input, call) {
-      const { rows, total } = await workloads.store(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await workloads.store(call.db).list(call.tenant, pageOf(input))
       return { computers: rows.map(shown), total }
     },
 

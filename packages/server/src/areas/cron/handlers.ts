@@ -16,7 +16,7 @@ import { checkHttpTarget, originOf, unmasked } from "./http-target.ts"
 import { toExecution, toSchedule } from "./payloads.ts"
 import { readCron, readTarget, type ScheduleInput, scheduleColumns } from "./schedule-input.ts"
 import { openTarget, sealTarget } from "./sealing.ts"
-import { cronStore, type Owner, type ScheduleRow } from "./store.ts"
+import { cronStore, type ScheduleRow } from "./store.ts"
 import { cronTimes, timesAfter } from "./timetable.ts"
 
 export interface CronHandlerNeeds {
@@ -31,13 +31,8 @@ export interface CronHandlerNeeds {
 
 const PREVIEW_DEFAULT = 5
 
-const ownerOf = ({ organization, owner }: Call): Owner => ({
-  organizationId: organization.id,
-  ownerId: owner,
-})
-
 const found = async (call: Call, id: string, how: "find" | "lock"): Promise<ScheduleRow> => {
-  const row = isUuid(id) ? await cronStore(call.db)[how](ownerOf(call), id) : undefined
+  const row = isUuid(id) ? await cronStore(call.db)[how](call.tenant, id) : undefined
   if (!row) throw fault("schedule_not_found", { id })
   return row
 }
@@ -191,7 +186,7 @@ export const cronHandlers = implement(areas.cron, (needs: CronHandlerNeeds) => {
     trigger: executions.trigger,
 
     async list(input, call) {
-      const { rows, total } = await cronStore(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await cronStore(call.db).list(call.tenant, pageOf(input))
       const shown = await Promise.all(
         rows.map(async row => toSchedule(row, (await openTarget(needs.box, row)).target)),
       )

@@ -25,7 +25,7 @@ import type { FunctionCaller } from "../functions/offers.ts"
 import { type Endpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import { toSubscription } from "./payloads.ts"
 import { type SubscriptionRow, subscriptionStore, topicStore } from "./store.ts"
-import { findTopic, ownerOf, TOPIC_TOPIC } from "./topic-handlers.ts"
+import { findTopic, TOPIC_TOPIC } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
 type Given = Omit<Input<Specs["updateSubscription"]>, "sub_id" | "status">
@@ -65,13 +65,13 @@ export const endpointOf = ({ organization_id, id }: Pick<SubscriptionRow, "organ
 })
 
 export const findSubscription = async (call: Call, id: string): Promise<SubscriptionRow> => {
-  const row = await subscriptionStore(call.db).find(ownerOf(call), id)
+  const row = await subscriptionStore(call.db).find(call.tenant, id)
   if (!row) throw fault("subscription_not_found", { id })
   return row
 }
 
 export const lockSubscription = async (call: Call, id: string): Promise<SubscriptionRow> => {
-  const row = await subscriptionStore(call.db).lock(ownerOf(call), id)
+  const row = await subscriptionStore(call.db).lock(call.tenant, id)
   if (!row) throw fault("subscription_not_found", { id })
   return row
 }
@@ -145,7 +145,7 @@ const columnsOf = async (
 const createWith =
   (needs: SubscriptionHandlerNeeds) =>
   async ({ topic_id, sub_type, ...given }: Input<Specs["createSubscription"]>, call: Call) => {
-    const owner = ownerOf(call)
+    const owner = call.tenant
     if (!(await topicStore(call.db).lock(owner, topic_id))) throw fault("topic_not_found", { id: topic_id })
     const store = subscriptionStore(call.db)
     if ((await store.count(owner, topic_id)) >= SUBSCRIPTIONS_MAX) {
@@ -178,7 +178,7 @@ const updateWith =
       ...{ status, disabled_reason: status === "active" ? null : (before.disabled_reason ?? "owner") },
     }
     const { id, organization_id: _organization, owner_id: _owner, topic_id, ...columns } = row
-    await subscriptionStore(call.db).update(ownerOf(call), id, columns)
+    await subscriptionStore(call.db).update(call.tenant, id, columns)
     if (status === "disabled") await deliveries.cancel(call.db, of)
     else if (before.status === "disabled" || before.target !== row.target) {
       await deliveries.forgive(call.db, of)
@@ -202,7 +202,7 @@ const rotateWith =
       ...{ secret: await endpoints.sealSecret(row, secret), secret_hint: signingSecretHint(secret) },
       updated_at: call.now,
     }
-    await store.update(ownerOf(call), sub_id, changed)
+    await store.update(call.tenant, sub_id, changed)
     await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)
     call.describe({ targets: [targetOf(row)] })
     const health = await deliveries.health(call.db, row.organization_id, [sub_id])
@@ -218,7 +218,7 @@ export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
 
     async listSubscriptions({ topic_id, ...input }: Input<Specs["listSubscriptions"]>, call: Call) {
       await findTopic(call, topic_id)
-      const { rows, total } = await subscriptionStore(call.db).list(ownerOf(call), topic_id, pageOf(input))
+      const { rows, total } = await subscriptionStore(call.db).list(call.tenant, topic_id, pageOf(input))
       const ids = rows.map(({ id }) => id)
       const health = await deliveries.health(call.db, call.organization.id, ids)
       return page({ rows: rows.map(row => toSubscription(row, health.get(row.id))), total }, input)
@@ -233,7 +233,7 @@ export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
     async deleteSubscription({ sub_id }: Input<Specs["deleteSubscription"]>, call: Call) {
       const row = await lockSubscription(call, sub_id)
       await deliveries.cancel(call.db, endpointOf(row))
-      await subscriptionStore(call.db).delete(ownerOf(call), sub_id)
+      await subscriptionStore(call.db).delete(call.tenant, sub_id)
       await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)
       await changes.invalidate(call.db, TOPIC_TOPIC, row.topic_id)
       call.describe({ targets: [targetOf(row)] })

@@ -10,20 +10,15 @@ import { SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import type { EventCounts } from "./event-counts.ts"
 import { FORGET_QUEUE } from "./keeping.ts"
 import { toTopic } from "./payloads.ts"
-import { type Owner, subscriptionStore, type TopicRow, topicStore } from "./store.ts"
+import { subscriptionStore, type TopicRow, topicStore } from "./store.ts"
 
 type Specs = typeof areas.events.specs
 
 /** The topic under which changes of topics and of their subscriptions are announced. */
 export const TOPIC_TOPIC = "events.topic"
 
-export const ownerOf = ({ organization, owner }: Pick<Call, "organization" | "owner">): Owner => ({
-  organizationId: organization.id,
-  ownerId: owner,
-})
-
 export const findTopic = async (call: Call, id: string): Promise<TopicRow> => {
-  const row = await topicStore(call.db).find(ownerOf(call), id)
+  const row = await topicStore(call.db).find(call.tenant, id)
   if (!row) throw fault("topic_not_found", { id })
   return row
 }
@@ -38,7 +33,7 @@ export interface TopicHandlerNeeds {
 export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandlerNeeds) => ({
   async createTopic({ name, retention_days }: Input<Specs["createTopic"]>, call: Call) {
     const store = topicStore(call.db)
-    if ((await store.count(ownerOf(call))) >= TOPICS_MAX) {
+    if ((await store.count(call.tenant)) >= TOPICS_MAX) {
       throw fault("invalid_parameter", { reason: `there are ${TOPICS_MAX} topics already` })
     }
     const row = {
@@ -57,7 +52,7 @@ export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandle
   },
 
   async listTopics(input: Input<Specs["listTopics"]>, call: Call) {
-    const { rows, total } = await topicStore(call.db).list(ownerOf(call), pageOf(input))
+    const { rows, total } = await topicStore(call.db).list(call.tenant, pageOf(input))
     return page({ rows: rows.map(row => toTopic(row, counts.unwritten(row.id))), total }, input)
   },
 
@@ -66,7 +61,7 @@ export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandle
   },
 
   async deleteTopic({ topic_id }: Input<Specs["deleteTopic"]>, call: Call) {
-    const owner = ownerOf(call)
+    const owner = call.tenant
     if (!(await topicStore(call.db).lock(owner, topic_id))) throw fault("topic_not_found", { id: topic_id })
     const topic = await findTopic(call, topic_id)
     const subscriptions = await subscriptionStore(call.db).list(owner, topic_id, { limit: 1_000, offset: 0 })

@@ -11,7 +11,7 @@ import { columnOf, FUNCTION_TOPIC } from "./directory.ts"
 import { eventOf } from "./events.ts"
 import { type Installation, toFunction, toVersion } from "./payloads.ts"
 import { languageOf } from "./runtimes.ts"
-import { type DeployedRow, functionStore, type Owner } from "./store.ts"
+import { type DeployedRow, functionStore } from "./store.ts"
 
 export interface FunctionHandlerNeeds extends DeploymentNeeds {
   readonly changes: Changes
@@ -22,11 +22,6 @@ export interface FunctionHandlerNeeds extends DeploymentNeeds {
   readonly deployed: () => Promise<void>
 }
 
-export const ownerOf = ({ organization, owner }: Call): Owner => ({
-  organizationId: organization.id,
-  projectId: owner,
-})
-
 /** Throws `function_not_found`. */
 export const foundFunction = async (
   call: Call,
@@ -35,7 +30,7 @@ export const foundFunction = async (
 ): Promise<DeployedRow> => {
   const row = ref.includes("\0")
     ? undefined
-    : await functionStore(call.db)[how](ownerOf(call), columnOf(ref), ref)
+    : await functionStore(call.db)[how](call.projectTenant, columnOf(ref), ref)
   if (!row) throw fault("function_not_found", { id: ref.slice(0, 64) })
   return row
 }
@@ -62,7 +57,7 @@ const checkKept = async (
 ): Promise<void> => {
   if (min_instances <= (before?.min_instances ?? 0)) return
   const limit = plans[call.organization.plan].kept_instances
-  const others = await functionStore(call.db).lockKept(ownerOf(call), before?.id)
+  const others = await functionStore(call.db).lockKept(call.projectTenant, before?.id)
   if (others + min_instances > limit)
     throw fault("plan_limit_reached", { limit, resources: "instances that a project's functions keep" })
 }
@@ -87,7 +82,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
   const create = async ({ name, ...input }: DeployInput & { name: string }, call: Call) => {
     checkName(name)
     const store = functionStore(call.db)
-    const owner = ownerOf(call)
+    const owner = call.projectTenant
     if ((await store.count(owner)) >= FUNCTIONS_MAX)
       throw fault("plan_limit_reached", { limit: FUNCTIONS_MAX, resources: "functions" })
     await checkKept(call, input, undefined)
@@ -145,7 +140,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
       hosts.orElsewhere(anywhere, () => update(input, call)),
 
     async list(input: { limit?: number; offset?: number }, call: Call) {
-      const { rows, total } = await functionStore(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await functionStore(call.db).list(call.projectTenant, pageOf(input))
       return page({ rows: await Promise.all(rows.map(show)), total }, input)
     },
 

@@ -10,7 +10,7 @@ import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { AsyncInvocations } from "./async-invocations.ts"
 import type { Directory } from "./directory.ts"
-import { auditTarget, foundFunction, ownerOf } from "./handlers.ts"
+import { auditTarget, foundFunction } from "./handlers.ts"
 import { invocationStore } from "./invocation-store.ts"
 import type { Invoker } from "./invoker.ts"
 import { toInvocation, toLine } from "./payloads.ts"
@@ -42,7 +42,7 @@ export const invocationHandlers = ({
   recorder,
 }: InvocationHandlerNeeds) => {
   const invoke = async ({ id, mode, payload = {} }: InvokeInput, call: Call) => {
-    const row = await directory.find(ownerOf(call), id)
+    const row = await directory.find(call.projectTenant, id)
     call.describe({ targets: [auditTarget(row)] })
     const text = JSON.stringify(payload)
     const payloadBytes = Buffer.byteLength(text)

@@ -3,7 +3,7 @@ import { FUNCTION_PAYLOAD_BYTES_MAX, type Reply } from "@svc/contract"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Directory } from "./directory.ts"
-import { auditTarget, ownerOf } from "./handlers.ts"
+import { auditTarget } from "./handlers.ts"
 import type { Invoker, StreamedReply } from "./invoker.ts"
 import type { DeployedRow } from "./store.ts"
 import { type ReplyHead, readHead, readReply, shownHeaders } from "./url-rules.ts"
@@ -77,7 +77,7 @@ export const urlHandlers = ({ directory, invoker, baseUrl }: UrlHandlerNeeds) =>
   }
 
   const keyed = async ({ id }: { id: string }, call: Call) =>
-    answer(await directory.find(ownerOf(call), id), call, true)
+    answer(await directory.find(call.projectTenant, id), call, true)
   const open = async ({ id }: { id: string }, call: AccountCall) => {
     const row = await directory.findPublic(id)
     // Who calls belongs to nobody; what he changes is its owner's.

@@ -20,12 +20,6 @@ export interface CredentialsNeeds {
 const ASKED_AT_ONCE = 5
 const INSTALLATIONS_MAX = 100
 
-/** Operations of this area always have a project. */
-export const ownerOf = ({ organization, project }: Call): Owner => ({
-  organizationId: organization.id,
-  projectId: project?.id ?? "",
-})
-
 const refuse = (reason: string): never => {
   throw fault("invalid_parameter", { reason })
 }
@@ -109,12 +103,12 @@ const listSource = async ({ provider, installationId, access }: Source, signal: 
 
 const installationHandlers = ({ accounts }: CredentialsNeeds) => ({
   async installations(input: Input<Specs["installations"]>, call: Call) {
-    const { rows, total } = await accountStore(call.db).installations(ownerOf(call), pageOf(input))
+    const { rows, total } = await accountStore(call.db).installations(call.projectTenant, pageOf(input))
     return page({ rows: rows.map(toInstallation), total }, input)
   },
 
   linkInstallation: async ({ installation_id }: Input<Specs["linkInstallation"]>, call: Call) => {
-    const owner = ownerOf(call)
+    const owner = call.projectTenant
     const app = await accounts.app(call.db, owner)
     if (!app) throw fault("invalid_parameter", { reason: "the project's credentials of github are no App" })
     let installation: Installation
@@ -135,7 +129,7 @@ const installationHandlers = ({ accounts }: CredentialsNeeds) => ({
   },
 
   async unlinkInstallation({ installation_id }: Input<Specs["unlinkInstallation"]>, call: Call) {
-    if (!(await accountStore(call.db).deleteInstallations(ownerOf(call), installation_id)))
+    if (!(await accountStore(call.db).deleteInstallations(call.projectTenant, installation_id)))
       throw fault("installation_not_found", { id: installation_id })
     call.describe({ targets: [target(installation_id)] })
   },
@@ -144,7 +138,7 @@ const installationHandlers = ({ accounts }: CredentialsNeeds) => ({
     { installation_id, repository_ids, permissions }: Input<Specs["createInstallationToken"]>,
     call: Call,
   ) => {
-    const owner = ownerOf(call)
+    const owner = call.projectTenant
     const installation = await accountStore(call.db).findInstallation(owner, installation_id)
     const app = installation && (await accounts.app(call.db, owner))
     if (!app) throw fault("installation_not_found", { id: installation_id })
@@ -166,7 +160,7 @@ const installationHandlers = ({ accounts }: CredentialsNeeds) => ({
   },
 
   async repos(_: Input<Specs["repos"]>, call: Call) {
-    const owner = ownerOf(call)
+    const owner = call.projectTenant
     const store = accountStore(call.db)
     const { rows } = await store.installations(owner, { limit: INSTALLATIONS_MAX, offset: 0 })
     const app = rows.length > 0 ? await accounts.app(call.db, owner) : undefined
@@ -200,7 +194,7 @@ export const credentialsHandlers = (needs: CredentialsNeeds) => {
     ...installationHandlers(needs),
 
     async putCredentials({ provider, base_url, ...given }: Input<Specs["putCredentials"]>, call: Call) {
-      const owner = ownerOf(call)
+      const owner = call.projectTenant
       const problem = base_url === undefined ? undefined : urlProblem(base_url)
       if (problem !== undefined) refuse(problem)
       if (base_url !== undefined && /[?#]/.test(base_url)) refuse("base_url must end with its path")
@@ -224,13 +218,13 @@ export const credentialsHandlers = (needs: CredentialsNeeds) => {
     },
 
     async getCredentials({ provider }: Input<Specs["getCredentials"]>, call: Call) {
-      const row = await accountStore(call.db).find(ownerOf(call), provider)
+      const row = await accountStore(call.db).find(call.projectTenant, provider)
       if (!row) throw fault("resource_not_found")
       return toCredentials(row)
     },
 
     async deleteCredentials({ provider }: Input<Specs["deleteCredentials"]>, call: Call) {
-      const owner = ownerOf(call)
+      const owner = call.projectTenant
       const store = accountStore(call.db)
       if (!(await store.delete(owner, provider))) throw fault("resource_not_found")
       if (provider === "github") await store.deleteInstallations(owner)

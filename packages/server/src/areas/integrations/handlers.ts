@@ -6,7 +6,7 @@ import { newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { sayingOf } from "./accounts.ts"
-import { type CredentialsNeeds, credentialsHandlers, ownerOf } from "./credentials-handlers.ts"
+import { type CredentialsNeeds, credentialsHandlers } from "./credentials-handlers.ts"
 import { type EventRow, eventStore, type NewEvent } from "./event-store.ts"
 import { toEvent, toIntegration } from "./payloads.ts"
 import { eventJobs } from "./processing.ts"
@@ -33,7 +33,7 @@ const target = ({ id, repository }: Pick<IntegrationRow, "id" | "repository">) =
 })
 
 const find = async (call: Call, id: string): Promise<IntegrationWithEvent> => {
-  const row = await integrationStore(call.db).find(ownerOf(call), id)
+  const row = await integrationStore(call.db).find(call.projectTenant, id)
   if (!row) throw fault("integration_not_found", { id })
   return row
 }
@@ -75,7 +75,7 @@ const UNHEARD = {
 const checkInstallation = async (call: Call, provider: string, id: number | undefined) => {
   if (id === undefined) return
   if (provider !== "github") throw fault("invalid_parameter", { reason: "only GitHub has installations" })
-  if (!(await accountStore(call.db).findInstallation(ownerOf(call), id)))
+  if (!(await accountStore(call.db).findInstallation(call.projectTenant, id)))
     throw fault("invalid_parameter", { reason: `installation ${id} is not linked to this project` })
 }
 
@@ -85,7 +85,7 @@ const createHandler =
     { provider, repository, installation_id, webhook_secret, ...given }: Input<Specs["create"]>,
     call: Call,
   ) => {
-    const owner = ownerOf(call)
+    const owner = call.projectTenant
     const reason = repositoryProblem(provider, repository)
     if (reason !== undefined) throw fault("invalid_parameter", { reason })
     await checkInstallation(call, provider, installation_id)
@@ -192,7 +192,7 @@ export const integrationHandlers = implement(areas.integrations, (needs: Integra
     receive: createReceive(needs),
 
     async list(input, call) {
-      const { rows, total } = await integrationStore(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await integrationStore(call.db).list(call.projectTenant, pageOf(input))
       return page({ rows: rows.map(row => toIntegration(row, baseUrl)), total }, input)
     },
 
@@ -217,7 +217,7 @@ export const integrationHandlers = implement(areas.integrations, (needs: Integra
 
     async delete({ id }, call) {
       const row = await find(call, id)
-      await integrationStore(call.db).delete(ownerOf(call), id)
+      await integrationStore(call.db).delete(call.projectTenant, id)
       call.describe({ targets: [target(row)] })
     },
   }

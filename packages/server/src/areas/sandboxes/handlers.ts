@@ -2,7 +2,6 @@ import { areas, pageOf, SANDBOXES_MAX } from "@svc/contract"
 import type { Hosts } from "../../core/hosts/hosts.ts"
 import type { Images } from "../../core/images/images.ts"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
-import { ownerOf } from "../../core/workloads/lookup.ts"
 import type { PortUrls } from "../../core/workloads/port-urls.ts"
 import type { Workloads } from "../../core/workloads/workloads.ts"
 import type { Call } from "../../kernel/call.ts"
@@ -119,7 +118,7 @@ export const sandboxHandlers = implement(areas.sandboxes, (needs: SandboxHandler
 
     async list({ status, kind, ...input }, call) {
       const wanted = { status: status?.toUpperCase(), kind }
-      const { rows, total } = await workloads.store(call.db).list(ownerOf(call), pageOf(input), wanted)
+      const { rows, total } = await workloads.store(call.db).list(call.tenant, pageOf(input), wanted)
       return { sandboxes: rows.map(shown), total }
     },
 

@@ -5,7 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
 import type { VectorIndexPort } from "../../ports/vectors/port.ts"
-import { type CollectionRow, type Owner, type StoredVector, vectorStore } from "./store.ts"
+import { type CollectionRow, type StoredVector, vectorStore } from "./store.ts"
 import { fromBytes, idOf } from "./values.ts"
 
 type Specs = typeof areas.vectors.specs
@@ -17,14 +17,9 @@ const LIST_LIMIT_DEFAULT = 100
 const M_DEFAULT = 16
 const EF_CONSTRUCTION_DEFAULT = 128
 
-export const ownerOf = ({ organization, owner }: Call): Owner => ({
-  organizationId: organization.id,
-  ownerId: owner,
-})
-
 /** The caller's collection of that name; throws `collection_not_found`. */
 export const findCollection = async (db: Db, call: Call, name: string): Promise<CollectionRow> => {
-  const row = await vectorStore(db).find(ownerOf(call), name)
+  const row = await vectorStore(db).find(call.tenant, name)
   if (!row) throw fault("collection_not_found", { name })
   return row
 }
@@ -69,7 +64,7 @@ export const collectionHandlers = ({ index }: { index: VectorIndexPort }): Pick<
   return {
     async createCollection({ name, dimension, metric = "cosine", index: wanted = {} }, call) {
       const store = vectorStore(call.db)
-      const { organizationId, ownerId } = ownerOf(call)
+      const { organizationId, ownerId } = call.tenant
       if ((await store.countCollections({ organizationId, ownerId })) >= COLLECTIONS_MAX)
         throw fault("invalid_parameter", { reason: `there are ${COLLECTIONS_MAX} collections already` })
       const row: CollectionRow = {
@@ -99,7 +94,7 @@ export const collectionHandlers = ({ index }: { index: VectorIndexPort }): Pick<
     },
 
     async listCollections(input, call) {
-      const { rows, total } = await vectorStore(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await vectorStore(call.db).list(call.tenant, pageOf(input))
       return page({ rows: rows.map(payload), total }, input)
     },
 
@@ -108,7 +103,7 @@ export const collectionHandlers = ({ index }: { index: VectorIndexPort }): Pick<
     },
 
     async deleteCollection({ name }, call) {
-      const row = await vectorStore(call.db).delete(ownerOf(call), name, call.now)
+      const row = await vectorStore(call.db).delete(call.tenant, name, call.now)
       if (!row) throw fault("collection_not_found", { name })
       call.describe({ targets: [{ type: "vector_collection", id: row.id, name }] })
     },
@@ -116,7 +111,7 @@ export const collectionHandlers = ({ index }: { index: VectorIndexPort }): Pick<
     async list({ name, limit = LIST_LIMIT_DEFAULT, cursor, include_metadata }, call) {
       const { id } = await findCollection(call.db, call, name)
       const after = cursor === undefined ? "" : fromCursor(cursor)
-      const rows = await vectorStore(call.db).page(ownerOf(call), id, after, limit)
+      const rows = await vectorStore(call.db).page(call.tenant, id, after, limit)
       const last = rows.length === limit ? rows.at(-1) : undefined
       return {
         data: rows.map(row => toStored(row, { metadata: include_metadata })),

@@ -5,7 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Condition, VectorIndexPort } from "../../ports/vectors/port.ts"
 import { callIndex, storeUnavailable } from "./call-index.ts"
-import { collectionHandlers, findCollection, ownerOf, toStored } from "./collection-handlers.ts"
+import { collectionHandlers, findCollection, toStored } from "./collection-handlers.ts"
 import { readFilter } from "./filter.ts"
 import type { Keeper } from "./keeper.ts"
 import type { VectorQuota } from "./quota.ts"
@@ -36,7 +36,7 @@ const upsertWith =
     if (index.capabilities.shared && !(await index.health()).ok) throw storeUnavailable()
     const { row, count } = await database.transaction(async tx => {
       const writes = vectorWrites(tx)
-      const row = await writes.lock(ownerOf(call), collection)
+      const row = await writes.lock(call.tenant, collection)
       if (!row) throw fault("collection_not_found", { name: collection })
       const written = writtenOf(row, vectors)
       await writes.upsert(row, written, call.now)
@@ -67,7 +67,7 @@ const searchWith =
       const { matches, exact } = await callIndex(() => keeper.using(row, shape => index.search(shape, query)))
       const ids = matches.map(({ id }) => id)
       const isBare = ids.length === 0 || !(include_metadata || include_values)
-      const stored = isBare ? [] : await vectorStore(call.db).read(ownerOf(call), row.id, ids)
+      const stored = isBare ? [] : await vectorStore(call.db).read(call.tenant, row.id, ids)
       if (!isBare && stored.length < ids.length && attempt < ATTEMPTS_MAX) continue
       const byId = new Map(stored.map(vector => [vector.id, vector]))
       return {
@@ -87,7 +87,7 @@ const deleteWith = ({ database, index, keeper }: VectorHandlerNeeds) => {
   const deleteIds = async (name: string, ids: readonly string[], call: Call, upTo?: number) => {
     const { row, deleted } = await database.transaction(async tx => {
       const writes = vectorWrites(tx)
-      const row = await writes.lock(ownerOf(call), name)
+      const row = await writes.lock(call.tenant, name)
       if (!row) throw fault("collection_not_found", { name })
       const deleted = await writes.delete(row, ids, call.now, upTo)
       return { row: deleted > 0 ? { ...row, last_seq: row.last_seq + 1 } : row, deleted }
@@ -135,7 +135,7 @@ export const vectorHandlers = implement(areas.vectors, (needs: VectorHandlerNeed
     async get({ collection, ids, include_metadata = true, include_values = true }, call) {
       const wanted = [...new Set(ids.map(idOf))]
       const { id } = await findCollection(call.db, call, collection)
-      const stored = await vectorStore(call.db).read(ownerOf(call), id, wanted)
+      const stored = await vectorStore(call.db).read(call.tenant, id, wanted)
       const byId = new Map(stored.map(vector => [vector.id, vector]))
       const include = { metadata: include_metadata, values: include_values }
       return {

@@ -21,7 +21,7 @@ import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
 import { toDelivery, toWebhook } from "./payloads.ts"
 import { unknownPatterns } from "./rules.ts"
-import { type Owner, type WebhookRow, webhookStore } from "./store.ts"
+import { type WebhookRow, webhookStore } from "./store.ts"
 import { messageOf } from "./telling.ts"
 
 type Specs = typeof areas.webhooks.specs
@@ -34,23 +34,18 @@ export interface WebhookHandlerNeeds {
   readonly urlProblem: (url: string) => string | undefined
 }
 
-const ownerOf = ({ organization, project }: Call): Owner => ({
-  organizationId: organization.id,
-  projectId: project?.id ?? null,
-})
-
 const endpointOf = ({ organization_id, id }: WebhookRow) => ({ tenantId: organization_id, endpointId: id })
 
 const target = ({ id, url }: WebhookRow) => ({ type: "webhook", id, name: new URL(url).host })
 
 const findWebhook = async (call: Call, id: string): Promise<WebhookRow> => {
-  const row = await webhookStore(call.db).find(ownerOf(call), id)
+  const row = await webhookStore(call.db).find(call.tenant, id)
   if (!row) throw fault("webhook_not_found", { id })
   return row
 }
 
 const lockWebhook = async (call: Call, id: string): Promise<WebhookRow> => {
-  const row = await webhookStore(call.db).findForUpdate(ownerOf(call), id)
+  const row = await webhookStore(call.db).findForUpdate(call.tenant, id)
   if (!row) throw fault("webhook_not_found", { id })
   return row
 }
@@ -147,7 +142,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
     ...deliveryHandlers(needs),
 
     async list(input, call) {
-      const { rows, total } = await webhookStore(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await webhookStore(call.db).list(call.tenant, pageOf(input))
       const ids = rows.map(({ id }) => id)
       const health = await deliveries.health(call.db, call.organization.id, ids)
       return page({ rows: rows.map(row => toWebhook(row, health.get(row.id))), total }, input)
@@ -172,7 +167,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       const webhook = { id: newId(), organization_id: organization.id }
       const row: WebhookRow = {
         ...webhook,
-        project_id: ownerOf(call).projectId,
+        project_id: call.tenant.projectId,
         ...fields,
         ...(await secrets.columns(webhook, secret)),
         ...{ disabled_at: null, disabled_reason: null, created_at: now, updated_at: now },

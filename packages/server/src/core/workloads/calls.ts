@@ -10,7 +10,7 @@ import type { SecretBox } from "../secrets/secret-box.ts"
 import { type Env, sealEnv } from "./env.ts"
 import type { Fleet } from "./fleet.ts"
 import type { Lifecycle } from "./lifecycle.ts"
-import { checkHost, findLive, ownerOf } from "./lookup.ts"
+import { checkHost, findLive } from "./lookup.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
 import { deletedTopic } from "./reconcile.ts"
 import type { Records } from "./records.ts"
@@ -42,7 +42,7 @@ export const createWorkloadCalls = <Row extends WorkloadRow, Item extends Comman
   const notRunning = (state: string): Fault => fault(faults.notRunning, { state })
 
   const find = async (call: Call, id: string): Promise<Row> => {
-    const row = isUuid(id) ? await store(call).find(ownerOf(call), id) : undefined
+    const row = isUuid(id) ? await store(call).find(call.tenant, id) : undefined
     if (!row) throw notFound(id)
     return row
   }
@@ -61,7 +61,7 @@ export const createWorkloadCalls = <Row extends WorkloadRow, Item extends Comman
     find,
 
     async findForUpdate(call: Call, id: string): Promise<Row> {
-      const row = isUuid(id) ? await store(call).findForUpdate(ownerOf(call), id) : undefined
+      const row = isUuid(id) ? await store(call).findForUpdate(call.tenant, id) : undefined
       if (!row) throw notFound(id)
       checkHost(row, hosts)
       describe(call, row)
@@ -114,7 +114,7 @@ export const createWorkloadCalls = <Row extends WorkloadRow, Item extends Comman
     },
 
     async delete(call: Call, id: string): Promise<void> {
-      const row = isUuid(id) ? await store(call).delete(ownerOf(call), id) : undefined
+      const row = isUuid(id) ? await store(call).delete(call.tenant, id) : undefined
       if (!row) throw notFound(id)
       const event = policy.eventOf("deleted", row)
       if (event) await platformEvents.emit(call.db, event)

@@ -12,11 +12,6 @@ export interface WorkloadOwner {
   readonly ownerId: string
 }
 
-export const ownerOf = ({ organization, owner }: Call): WorkloadOwner => ({
-  organizationId: organization.id,
-  ownerId: owner,
-})
-
 /** Each host acts on its own workloads alone; the refusal says who acts on others. */
 export const checkHost = ({ host_id }: { readonly host_id: string }, hosts: Hosts): void => {
   if (host_id === hosts.id) return

@@ -7,17 +7,12 @@ import type { Accept, NewMail } from "./accept.ts"
 import { decryptMail } from "./at-rest.ts"
 import { toAccepted, toMessage } from "./payloads.ts"
 import type { Reading, Sender } from "./reading.ts"
-import { messageStore, type Owner } from "./store.ts"
+import { messageStore } from "./store.ts"
 
 type Operations = Pick<
   typeof areas.email.specs,
   "sendTransactional" | "sendRaw" | "listMessages" | "getMessage" | "cancelMessage"
 >
-
-export const ownerOf = ({ organization, project }: Call): Owner => ({
-  organizationId: organization.id,
-  projectId: project?.id ?? null,
-})
 
 const senderOf = ({ organization, project, now }: Call): Sender => ({
   ...{ organization, projectId: project?.id ?? null, now },
@@ -53,7 +48,7 @@ const sendHandlers = ({
 
 export const sendingHandlers = (needs: SendingNeeds): Handlers<Operations> => {
   const find = async (call: Call, id: string) => {
-    const message = await messageStore(call.db).find(ownerOf(call), id)
+    const message = await messageStore(call.db).find(call.tenant, id)
     if (!message) throw fault("resource_not_found", { id })
     return message
   }
@@ -64,7 +59,7 @@ export const sendingHandlers = (needs: SendingNeeds): Handlers<Operations> => {
     async listMessages(input, call) {
       const store = messageStore(call.db)
       const { recipient, template } = input
-      const { rows, total } = await store.list(ownerOf(call), { ...pageOf(input), recipient, template })
+      const { rows, total } = await store.list(call.tenant, { ...pageOf(input), recipient, template })
       const recipients = Map.groupBy(
         await store.recipientsOf(
           call.organization.id,

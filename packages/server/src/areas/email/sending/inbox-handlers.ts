@@ -8,7 +8,6 @@ import { shown } from "./addresses.ts"
 import { decryptAttachments, decryptMail } from "./at-rest.ts"
 import { contentOf, mailOf } from "./content.ts"
 import { readAttachments } from "./due-store.ts"
-import { ownerOf } from "./handlers.ts"
 import { INBOX_HEADERS, INBOX_PAGE } from "./inbox-page.ts"
 import { messageStore } from "./store.ts"
 
@@ -44,7 +43,7 @@ export const inboxHandlers = ({
   readonly atRest: AtRest
 }): Handlers<Operations> => {
   const find = async (call: Call, id: string) => {
-    const found = await messageStore(call.db).findCaptured(ownerOf(call), id)
+    const found = await messageStore(call.db).findCaptured(call.tenant, id)
     if (!found) throw fault("resource_not_found", { id })
     return found
   }
@@ -52,7 +51,7 @@ export const inboxHandlers = ({
   return {
     async listInbox(input, call) {
       const listing = { ...pageOf(input), to: input.to }
-      const { rows, total } = await messageStore(call.db).listCaptured(ownerOf(call), listing)
+      const { rows, total } = await messageStore(call.db).listCaptured(call.tenant, listing)
       return page({ rows: rows.map(toItem), total }, input)
     },
 

@@ -7,7 +7,7 @@ import type { Handlers } from "../../../kernel/implement.ts"
 import { readAddress, shown } from "../sending/addresses.ts"
 import type { Renderer } from "./renderer.ts"
 import { missingVariables, mistypedVariables, withDefaults } from "./rules.ts"
-import { type TemplateOwner, type TemplateRow, templateStore } from "./store.ts"
+import { type TemplateRow, templateStore } from "./store.ts"
 
 type Specs = typeof areas.email.specs
 type Operations = Pick<
@@ -31,11 +31,6 @@ const toTemplate = (row: TemplateRow) => ({
   variables: [...row.variables],
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
-})
-
-const ownerOf = ({ organization, project }: Call): TemplateOwner => ({
-  organizationId: organization.id,
-  projectId: project?.id ?? null,
 })
 
 const notFound = (id: string) => fault("template_not_found", { id })
@@ -69,7 +64,7 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
   }
 
   const find = async (call: Call, id: string): Promise<TemplateRow> => {
-    const row = await templateStore(call.db).find(ownerOf(call), id)
+    const row = await templateStore(call.db).find(call.tenant, id)
     if (!row) throw notFound(id)
     return row
   }
@@ -89,7 +84,7 @@ export const templateHandlers = ({ renderer }: { readonly renderer: Renderer }):
 
   return {
     async listTemplates(input, call) {
-      const { rows, total } = await templateStore(call.db).list(ownerOf(call), pageOf(input))
+      const { rows, total } = await templateStore(call.db).list(call.tenant, pageOf(input))
       return page({ rows: rows.map(toTemplate), total }, input)
     },
 
