@@ -38,8 +38,8 @@ export const finalCodes: readonly string[] = ${JSON.stringify(finalCodes())}
 }
 
 const renderRoute = (operation: Operation): string => {
-  const { method, path, effect, envelope, project, content, idempotent } = operation
-  const keyed = idempotent === "keyed" || (mutates(operation) && idempotent === undefined)
+  const { method, path, effect, envelope, project, content, idempotency } = operation
+  const keyed = idempotency === "idempotency-key" || (mutates(operation) && idempotency === undefined)
   const list = Object.values(operation.replies).some(schema => schema !== null && isList(schema))
   const route = {
     method,
@@ -51,7 +51,7 @@ const renderRoute = (operation: Operation): string => {
     reply: content?.reply === "json" ? undefined : content?.reply,
     effect,
     keyed: keyed || undefined,
-    once: idempotent === "once" || (effect === "by-statement" && !idempotent) || undefined,
+    once: idempotency === "none" || (effect === "read-or-write" && !idempotency) || undefined,
     envelope: envelope === "data" ? undefined : envelope,
     list: list || undefined,
     project: project !== "none" || undefined,

@@ -15,10 +15,10 @@ const line = ({ method, path, operationId }: Row): string => `| \`${method} ${pa
 export const renderSpecification = (): string => {
   const declared = new Set<string>(allOperations.map(({ http }) => http))
   const missing = rows.filter(({ method, path }) => !declared.has(`${method} ${path}`))
-  const beyond = allOperations.filter(operation => operation.beyond).length
+  const extensions = allOperations.filter(operation => operation.extension).length
   return `# The specification, and what is there of it
 
-${rows.length - missing.length} of the ${rows.length} operations of the specification are there, and ${beyond} more. [api.txt](api.txt) lists them.
+${rows.length - missing.length} of the ${rows.length} operations of the specification are there, and ${extensions} more. [api.txt](api.txt) lists them.
 
 ## Not there
 

@@ -64,7 +64,7 @@ export const account = area(
       scope: "public",
       effect: "write",
       transaction: "none",
-      beyond: true,
+      extension: true,
       limit: "auth",
       body: T.Object({
         email: Email,
@@ -94,7 +94,7 @@ export const account = area(
       scope: "public",
       effect: "write",
       transaction: "none",
-      beyond: true,
+      extension: true,
       limit: "auth",
       body: T.Object({
         token: T.String({ minLength: 20, maxLength: 100, description: "Token from the confirmation mail" }),
@@ -122,7 +122,7 @@ export const account = area(
       scope: "public",
       effect: "write",
       transaction: "none",
-      beyond: true,
+      extension: true,
       limit: "auth",
       body: T.Object({ email: T.String({ minLength: 1, maxLength: 254 }), password: Password }),
       replies: { 200: SignedIn },
@@ -137,7 +137,7 @@ export const account = area(
       scope: "session",
       effect: "write",
       transaction: "none",
-      beyond: true,
+      extension: true,
       limit: "auth",
       body: T.Object({ password: Password }),
       replies: {
@@ -153,7 +153,7 @@ export const account = area(
       summary: "End this session",
       scope: "session",
       effect: "write",
-      beyond: true,
+      extension: true,
       replies: { 204: null },
     },
     get: {
@@ -162,7 +162,7 @@ export const account = area(
       summary: "Show the signed-in user",
       scope: "session",
       effect: "read",
-      beyond: true,
+      extension: true,
       replies: { 200: User },
     },
     update: {
@@ -173,7 +173,7 @@ export const account = area(
       scope: "session",
       effect: "write",
       transaction: "none",
-      beyond: true,
+      extension: true,
       body: T.Object({
         name: T.Optional(Name),
         password: T.Optional(described(Password, "New password")),
@@ -195,7 +195,7 @@ export const account = area(
       summary: "List the sessions of the signed-in user",
       scope: "session",
       effect: "read",
-      beyond: true,
+      extension: true,
       replies: {
         200: T.Object({
           sessions: T.Array(Session, { description: "Active sessions, most recently used first" }),
@@ -208,7 +208,7 @@ export const account = area(
       summary: "End one of the signed-in user's sessions",
       scope: "session",
       effect: "destroy",
-      beyond: true,
+      extension: true,
       params: T.Object({ id: Id }),
       replies: { 204: null },
       faults: ["resource_not_found"],

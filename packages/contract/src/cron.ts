@@ -115,7 +115,7 @@ export const cron = area(
       scope: "cron:write",
       effect: "write",
       risk: "by-input",
-      idempotent: "naturally",
+      idempotency: "natural",
       params: One,
       body: T.Object(cronFields, eitherOr(atMostOne(...WHEN), atMostOne("target", "function_name"))),
       aliases: cronAliases,
@@ -149,7 +149,7 @@ export const cron = area(
       faults: ["schedule_not_found"],
     },
     getExecution: {
-      beyond: true,
+      extension: true,
       id: "getCronExecution",
       http: "GET /v1/cron/schedules/{id}/executions/{execution_id}",
       summary: "Read an execution",
@@ -160,7 +160,7 @@ export const cron = area(
       faults: ["schedule_not_found", "execution_not_found"],
     },
     cancelExecution: {
-      beyond: true,
+      extension: true,
       id: "cancelCronExecution",
       http: "POST /v1/cron/schedules/{id}/executions/{execution_id}/cancel",
       summary: "Cancel a queued or running execution",
@@ -184,7 +184,7 @@ export const cron = area(
       faults: ["schedule_not_found"],
     },
     preview: {
-      beyond: true,
+      extension: true,
       id: "previewCron",
       http: "POST /v1/cron/preview",
       summary: "Show when a cron expression would run",

@@ -21,7 +21,7 @@ export const branchOperations = {
     summary: "List the branches of a database",
     scope: BRANCH_READ,
     effect: "read",
-    beyond: true,
+    extension: true,
     params: DatabaseId,
     query: T.Object(pageQuery),
     replies: { 200: Page(Branch) },
@@ -37,7 +37,7 @@ export const branchOperations = {
     scope: "database:branch",
     effect: "write",
     transaction: "none",
-    beyond: true,
+    extension: true,
     params: DatabaseId,
     body: T.Object(
       {
@@ -81,7 +81,7 @@ export const branchOperations = {
     summary: "Get a branch",
     scope: BRANCH_READ,
     effect: "read",
-    beyond: true,
+    extension: true,
     params: BranchId,
     replies: { 200: Branch },
     faults: ["database_not_found", "branch_not_found"],
@@ -92,7 +92,7 @@ export const branchOperations = {
     summary: "Change a branch's name, protection, expiry, or make it the default",
     scope: "database:branch",
     effect: "write",
-    beyond: true,
+    extension: true,
     params: BranchId,
     body: T.Object(
       {
@@ -124,7 +124,7 @@ export const branchOperations = {
     scope: "database:branch",
     effect: "destroy",
     risk: "high",
-    beyond: true,
+    extension: true,
     params: BranchId,
     replies: { 204: null },
     faults: ["database_not_found", "branch_not_found", "branch_in_use"],
@@ -140,7 +140,7 @@ export const branchOperations = {
     effect: "destroy",
     transaction: "none",
     risk: "high",
-    beyond: true,
+    extension: true,
     params: BranchId,
     body: RestoreBranchBody,
     replies: { 200: Branch },
@@ -162,7 +162,7 @@ export const branchOperations = {
     effect: "destroy",
     transaction: "none",
     risk: "high",
-    beyond: true,
+    extension: true,
     params: BranchId,
     body: T.Object({
       preserve_under_name: T.Optional(

@@ -74,7 +74,7 @@ export const databases = area(
       scope: "database:manage",
       effect: "write",
       transaction: "none",
-      idempotent: "naturally",
+      idempotency: "natural",
       replies: {
         200: Provisioned,
       },
@@ -90,7 +90,7 @@ export const databases = area(
         "same authority.",
       scope: READ,
       effect: "read",
-      beyond: true,
+      extension: true,
       replies: {
         200: T.Object({
           certificate: Nullable(
@@ -118,7 +118,7 @@ export const databases = area(
       summary: "Change the name, suspension and history of a database",
       scope: "database:manage",
       effect: "write",
-      beyond: true,
+      extension: true,
       params: DatabaseId,
       body: T.Object(
         {
@@ -151,7 +151,7 @@ export const databases = area(
         "With its data and passwords. A default database is the default again unless the project has another by now.",
       scope: "database:manage",
       effect: "write",
-      idempotent: "naturally",
+      idempotency: "natural",
       params: DatabaseId,
       replies: { 200: Database },
       faults: ["database_not_found"],
@@ -166,8 +166,8 @@ export const databases = area(
       scope: READ,
       effect: "write",
       audit: "rollup",
-      idempotent: "naturally",
-      beyond: true,
+      idempotency: "natural",
+      extension: true,
       params: DatabaseId,
       body: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: { 202: T.Object({ compute_state: ComputeState }) },
@@ -180,8 +180,8 @@ export const databases = area(
       scope: "database:manage",
       effect: "write",
       transaction: "none",
-      idempotent: "naturally",
-      beyond: true,
+      idempotency: "natural",
+      extension: true,
       params: DatabaseId,
       body: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: { 200: T.Object({ compute_state: ComputeState }) },
@@ -194,7 +194,7 @@ export const databases = area(
       scope: "database:manage",
       effect: "write",
       transaction: "none",
-      beyond: true,
+      extension: true,
       params: DatabaseId,
       body: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: { 200: Credentials },
@@ -207,7 +207,7 @@ export const databases = area(
       summary: "Show the times between which the database can be restored",
       scope: READ,
       effect: "read",
-      beyond: true,
+      extension: true,
       params: DatabaseId,
       query: T.Object({ branch_id: T.Optional(described(Id, "Branch; the default branch when left out")) }),
       replies: {
@@ -242,7 +242,7 @@ export const databases = area(
       effect: "destroy",
       transaction: "none",
       risk: "high",
-      beyond: true,
+      extension: true,
       params: DatabaseId,
       body: T.Object(
         {

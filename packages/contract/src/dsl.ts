@@ -21,8 +21,8 @@ export type Access =
   | "publishable"
   | "public"
 
-/** What a call does to state. `by-statement` passes a read-only key at the door; its handler honours `call.readOnly`. */
-export type Effect = "read" | "write" | "destroy" | "by-statement"
+/** What a call does to state. `read-or-write` depends on the input: a read-only key may call it, and its handler honours `call.readOnly`. */
+export type Effect = "read" | "write" | "destroy" | "read-or-write"
 
 /** Whether the call acts inside a project: never, if one is named, or always. */
 export type ProjectRule = "none" | "optional" | "required"
@@ -37,7 +37,7 @@ export type Belonging = "project" | "organization" | "caller" | "installation"
 
 export type ContentKind = "json" | "bytes" | "multipart" | "gzip" | "sse"
 
-/** What a reply is besides: the connection itself, which goes on as a WebSocket after 101. */
+/** The kinds of a reply: those of content, or the connection itself, which becomes a WebSocket after 101. */
 export type ReplyKind = ContentKind | "websocket"
 
 /** `data`: `{data, request_id}`; `bare`: the reply itself; `oci`, `s3`: bare, with the protocol's own error shape. */
@@ -73,10 +73,11 @@ export interface OperationSpec {
   readonly envelope?: Envelope
   readonly audit?: AuditRule
   /**
-   * `keyed` (default for mutations): the SDK sends an Idempotency-Key. `naturally`: repeating it changes nothing more.
-   * `once`: it would act again, and a record of each call would be too dear; the SDK repeats it only when nothing was done.
+   * `idempotency-key` (default for mutations): the SDK sends an Idempotency-Key. `natural`: repeating it has no further
+   * effect. `none`: repeating it acts again, and a record of each call would cost too much; the SDK repeats it only when
+   * the server did nothing.
    */
-  readonly idempotent?: "keyed" | "naturally" | "once"
+  readonly idempotency?: "idempotency-key" | "natural" | "none"
   readonly content?: {
     readonly request?: ContentKind
     readonly reply?: ReplyKind
@@ -129,8 +130,8 @@ export interface OperationSpec {
    * names of files and variables of a process cannot hold them.
    */
   readonly nulFields?: readonly string[]
-  /** Not a row of the specification. */
-  readonly beyond?: true
+  /** The specification has no row for it. */
+  readonly extension?: true
   /** A valid input: shown in the documentation, sent by the derived tests. */
   readonly example?: Readonly<Record<string, unknown>>
 }

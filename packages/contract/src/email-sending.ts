@@ -171,7 +171,7 @@ const templates = {
     summary: "Read a template",
     scope: "email:read",
     effect: "read",
-    beyond: true,
+    extension: true,
     params: ById,
     replies: { 200: Template },
     faults: ["template_not_found"],
@@ -213,7 +213,7 @@ const templates = {
     description: "Nothing is sent. Missing required variables are listed and do not fail the request.",
     scope: "email:read",
     effect: "read",
-    beyond: true,
+    extension: true,
     params: ById,
     body: T.Object({ data: T.Optional(Data) }),
     replies: {
@@ -236,7 +236,7 @@ const messages = {
     summary: "List mails",
     scope: "email:read",
     effect: "read",
-    beyond: true,
+    extension: true,
     query: T.Object({
       ...pageQuery,
       recipient: T.Optional(T.String({ maxLength: 254, description: "Only mail to this address" })),
@@ -250,7 +250,7 @@ const messages = {
     summary: "Show a mail and the state of its delivery",
     scope: "email:read",
     effect: "read",
-    beyond: true,
+    extension: true,
     params: ById,
     replies: {
       200: T.Object({
@@ -268,8 +268,8 @@ const messages = {
     description: "Works for scheduled mails, and for recipients whose delivery is still being retried.",
     scope: "email:send",
     effect: "write",
-    beyond: true,
-    idempotent: "naturally",
+    extension: true,
+    idempotency: "natural",
     params: ById,
     replies: { 200: T.Object(messageFields) },
     faults: ["resource_not_found", "invalid_state_transition"],
@@ -284,7 +284,7 @@ const inbox = {
     description: "Without a mail relay, mails are stored here instead of being sent.",
     scope: "email:read",
     effect: "read",
-    beyond: true,
+    extension: true,
     query: T.Object({
       ...pageQuery,
       to: T.Optional(T.String({ maxLength: 254, description: "Only mail to this address" })),
@@ -297,7 +297,7 @@ const inbox = {
     summary: "Show a mail in the dev inbox",
     scope: "email:read",
     effect: "read",
-    beyond: true,
+    extension: true,
     params: ById,
     replies: {
       200: T.Object({
@@ -327,7 +327,7 @@ const inbox = {
     effect: "read",
     belongs: "installation",
     project: "none",
-    beyond: true,
+    extension: true,
     content: { reply: "bytes", replyTypes: ["text/html"] },
     replies: { 200: T.Unknown() },
   },
@@ -337,7 +337,7 @@ const inbox = {
     summary: "Delete a mail from the dev inbox",
     scope: "email:send",
     effect: "destroy",
-    beyond: true,
+    extension: true,
     params: ById,
     replies: { 204: null },
     faults: ["resource_not_found"],

@@ -54,7 +54,7 @@ export const events = area(
       example: { name: "orders" },
     },
     listTopics: {
-      beyond: true,
+      extension: true,
       id: "listTopics",
       http: "GET /v1/events/topics",
       summary: "List topics",
@@ -64,7 +64,7 @@ export const events = area(
       replies: { 200: Page(Topic) },
     },
     getTopic: {
-      beyond: true,
+      extension: true,
       id: "getTopic",
       http: "GET /v1/events/topics/{topic_id}",
       summary: "Show a topic",
@@ -75,7 +75,7 @@ export const events = area(
       faults: ["topic_not_found"],
     },
     deleteTopic: {
-      beyond: true,
+      extension: true,
       id: "deleteTopic",
       http: "DELETE /v1/events/topics/{topic_id}",
       summary: "Delete a topic with its subscriptions and events",
@@ -126,7 +126,7 @@ export const events = area(
       example: { event_type: "order.paid", data: { order_id: 42 }, source: "billing" },
     },
     tail: {
-      beyond: true,
+      extension: true,
       id: "tailTopic",
       http: "GET /v1/events/topics/{topic_id}/tail",
       summary: "Watch a topic's events as they are published",
@@ -173,7 +173,7 @@ export const events = area(
       },
     },
     listSubscriptions: {
-      beyond: true,
+      extension: true,
       id: "listSubscriptions",
       http: "GET /v1/events/topics/{topic_id}/subscriptions",
       summary: "List the subscriptions of a topic",
@@ -185,7 +185,7 @@ export const events = area(
       faults: ["topic_not_found"],
     },
     getSubscription: {
-      beyond: true,
+      extension: true,
       id: "getSubscription",
       http: "GET /v1/events/subscriptions/{sub_id}",
       summary: "Show a subscription",
@@ -196,7 +196,7 @@ export const events = area(
       faults: ["subscription_not_found"],
     },
     updateSubscription: {
-      beyond: true,
+      extension: true,
       id: "updateSubscription",
       http: "PUT /v1/events/subscriptions/{sub_id}",
       summary: "Replace a subscription",
@@ -205,7 +205,7 @@ export const events = area(
         "cancels pending deliveries; activating it resets its failures.",
       scope: "events:manage",
       effect: "write",
-      idempotent: "naturally",
+      idempotency: "natural",
       params: T.Object(SubId),
       body: T.Object({
         ...subscriptionFields,
@@ -221,7 +221,7 @@ export const events = area(
       ],
     },
     deleteSubscription: {
-      beyond: true,
+      extension: true,
       id: "deleteSubscription",
       http: "DELETE /v1/events/subscriptions/{sub_id}",
       summary: "Delete a subscription; pending deliveries are cancelled",
@@ -232,7 +232,7 @@ export const events = area(
       faults: ["subscription_not_found"],
     },
     testSubscription: {
-      beyond: true,
+      extension: true,
       id: "testSubscription",
       http: "POST /v1/events/subscriptions/{sub_id}/test",
       summary: "Send a test event, once and now",
@@ -257,7 +257,7 @@ export const events = area(
       faults: ["subscription_not_found"],
     },
     rotateSecret: {
-      beyond: true,
+      extension: true,
       id: "rotateSubscriptionSecret",
       http: "POST /v1/events/subscriptions/{sub_id}/rotate-secret",
       summary: "Rotate the signing secret of a subscription",
@@ -282,7 +282,7 @@ export const events = area(
       faults: ["subscription_not_found"],
     },
     replay: {
-      beyond: true,
+      extension: true,
       id: "replaySubscription",
       http: "POST /v1/events/subscriptions/{sub_id}/replay",
       summary: "Send deliveries of a time again",
@@ -309,7 +309,7 @@ export const events = area(
       faults: ["subscription_not_found"],
     },
     retryDelivery: {
-      beyond: true,
+      extension: true,
       id: "retrySubscriptionDelivery",
       http: "POST /v1/events/subscriptions/{sub_id}/deliveries/{delivery_id}/retry",
       summary: "Send one delivery again now",

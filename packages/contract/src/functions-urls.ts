@@ -9,7 +9,7 @@ const Public = T.Object({ id: Id, path: Path })
 const Query = T.Object({}, { additionalProperties: true })
 
 const shared = {
-  beyond: true,
+  extension: true,
   rest: true,
   query: Query,
   bodyBytesMax: FUNCTION_PAYLOAD_BYTES_MAX,
@@ -53,7 +53,7 @@ export const functionUrlOperations = {
     ...read,
     effect: "write",
     audit: "rollup",
-    idempotent: "naturally",
+    idempotency: "natural",
     id: "requestFunctionGet",
     http: "GET /v1/functions/{id}/http/{path}",
     summary: "GET a function's URL",

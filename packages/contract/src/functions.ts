@@ -122,7 +122,7 @@ export const functions = area(
       faults: ["function_not_found"],
     },
     versions: {
-      beyond: true,
+      extension: true,
       id: "listFunctionVersions",
       http: "GET /v1/functions/{id}/versions",
       summary: "List the versions of a function, newest first",
@@ -180,7 +180,7 @@ export const functions = area(
       faults: ["function_not_found"],
     },
     getInvocation: {
-      beyond: true,
+      extension: true,
       id: "getFunctionInvocation",
       http: "GET /v1/functions/{id}/invocations/{invocation_id}",
       summary: "Read an invocation",
@@ -193,7 +193,7 @@ export const functions = area(
     retryInvocation: {
       ...invokeFields,
       audit: "each",
-      beyond: true,
+      extension: true,
       id: "retryFunctionInvocation",
       http: "POST /v1/functions/{id}/invocations/{invocation_id}/retry",
       summary: "Retry an asynchronous invocation that failed for good",

@@ -117,7 +117,7 @@ export const identity = area(
       summary: "List the scopes a key can hold",
       scope: "any",
       effect: "read",
-      beyond: true,
+      extension: true,
       replies: {
         200: T.Object({
           scopes: T.Array(

@@ -78,7 +78,7 @@ export const integrations = area(
         "Fields that are left out do not change. While it is paused, events are recorded and ignored.",
       scope: "integrations:write",
       effect: "write",
-      idempotent: "naturally",
+      idempotency: "natural",
       params: One,
       body: UpdateBody,
       replies: { 200: Integration },
@@ -97,7 +97,7 @@ export const integrations = area(
       faults: ["integration_not_found"],
     },
     rotateSecret: {
-      beyond: true,
+      extension: true,
       id: "rotateIntegrationSecret",
       http: "POST /v1/integrations/{id}/rotate-secret",
       summary: "Rotate the webhook secret of an integration",
@@ -114,7 +114,7 @@ export const integrations = area(
       example: { grace_period_seconds: 3600 },
     },
     test: {
-      beyond: true,
+      extension: true,
       id: "testIntegration",
       http: "POST /v1/integrations/{id}/test",
       summary: "Check whether the repository can be read",
@@ -128,7 +128,7 @@ export const integrations = area(
       faults: ["integration_not_found"],
     },
     events: {
-      beyond: true,
+      extension: true,
       id: "listIntegrationEvents",
       http: "GET /v1/integrations/{id}/events",
       summary: "List events that the provider sent or that polling found",
@@ -144,7 +144,7 @@ export const integrations = area(
       faults: ["integration_not_found"],
     },
     replayEvent: {
-      beyond: true,
+      extension: true,
       id: "replayIntegrationEvent",
       http: "POST /v1/integrations/{id}/events/{event_id}/replay",
       summary: "Process an event once more",
@@ -166,7 +166,7 @@ export const integrations = area(
       query: PageQuery,
     },
     linkInstallation: {
-      beyond: true,
+      extension: true,
       id: "linkVcsInstallation",
       http: "POST /v1/integrations/vcs/installations",
       summary: "Link an installation of the project's GitHub App",
@@ -180,7 +180,7 @@ export const integrations = area(
       example: { installation_id: 123 },
     },
     unlinkInstallation: {
-      beyond: true,
+      extension: true,
       id: "unlinkVcsInstallation",
       http: "DELETE /v1/integrations/vcs/installations/{installation_id}",
       summary: "Unlink an installation; at the provider it stays",
@@ -223,7 +223,7 @@ export const integrations = area(
       replies: { 200: Repositories },
     },
     putCredentials: {
-      beyond: true,
+      extension: true,
       id: "putVcsCredentials",
       http: "PUT /v1/integrations/vcs/credentials/{provider}",
       summary: "Set the credentials of a provider",
@@ -232,7 +232,7 @@ export const integrations = area(
         "returned.",
       scope: "integrations:write",
       effect: "write",
-      idempotent: "naturally",
+      idempotency: "natural",
       params: OneProvider,
       body: CredentialsBody,
       replies: { 200: Credentials },
@@ -240,7 +240,7 @@ export const integrations = area(
       example: { token: "glpat-…" },
     },
     getCredentials: {
-      beyond: true,
+      extension: true,
       id: "getVcsCredentials",
       http: "GET /v1/integrations/vcs/credentials/{provider}",
       summary: "Show which credentials of a provider are set",
@@ -251,7 +251,7 @@ export const integrations = area(
       faults: ["invalid_provider", "resource_not_found"],
     },
     deleteCredentials: {
-      beyond: true,
+      extension: true,
       id: "deleteVcsCredentials",
       http: "DELETE /v1/integrations/vcs/credentials/{provider}",
       summary: "Delete the credentials of a provider",
@@ -262,7 +262,7 @@ export const integrations = area(
       faults: ["invalid_provider", "resource_not_found"],
     },
     receive: {
-      beyond: true,
+      extension: true,
       id: "receiveVcsEvent",
       http: "POST /hooks/vcs/{id}",
       summary: "Endpoint for webhooks of a provider",
@@ -273,7 +273,7 @@ export const integrations = area(
       effect: "write",
       project: "none",
       audit: "rollup",
-      idempotent: "naturally",
+      idempotency: "natural",
       crossOrigin: true,
       content: { request: "bytes" },
       bodyBytesMax: GIT_HOOK_BYTES_MAX,

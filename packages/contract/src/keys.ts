@@ -87,7 +87,7 @@ export const keys = area(
       summary: "List the organization's keys",
       scope: "session",
       effect: "read",
-      beyond: true,
+      extension: true,
       query: T.Object({
         ...pageQuery,
         status: T.Optional(KeyStatus),
@@ -101,7 +101,7 @@ export const keys = area(
       summary: "Create a key; its secret is shown once",
       scope: "session",
       effect: "write",
-      beyond: true,
+      extension: true,
       body: T.Object({
         name: Name,
         type: described(
@@ -162,7 +162,7 @@ export const keys = area(
       summary: "Show a key",
       scope: "session",
       effect: "read",
-      beyond: true,
+      extension: true,
       params: KeyId,
       replies: { 200: Key },
       faults: ["key_not_found"],
@@ -175,7 +175,7 @@ export const keys = area(
         "A key can only be restricted: scopes can be removed, `read_only` and `require_approval` turned on.",
       scope: "session",
       effect: "write",
-      beyond: true,
+      extension: true,
       params: KeyId,
       body: T.Object({
         name: T.Optional(Name),
@@ -207,7 +207,7 @@ export const keys = area(
       summary: "Create a replacement; the old secret works for a grace period",
       scope: "session",
       effect: "write",
-      beyond: true,
+      extension: true,
       params: KeyId,
       body: T.Object({
         grace_period_seconds: T.Optional(
@@ -246,7 +246,7 @@ export const keys = area(
       summary: "Revoke a key at once and for good",
       scope: "session",
       effect: "destroy",
-      beyond: true,
+      extension: true,
       params: KeyId,
       body: T.Object({
         cascade: T.Optional(
@@ -262,7 +262,7 @@ export const keys = area(
       summary: "Revoke a key; the same as revoke",
       scope: "session",
       effect: "destroy",
-      beyond: true,
+      extension: true,
       params: KeyId,
       replies: { 200: Key },
       faults: ["key_not_found", "key_already_revoked", "role_insufficient"],

@@ -84,7 +84,7 @@ export const kv = area(
       summary: "Store a value under a key",
       scope: "kv:write",
       effect: "write",
-      idempotent: "naturally",
+      idempotency: "natural",
       body: T.Object(setFields),
       aliases: { ttl: "ttl_seconds" },
       // A value of 1 MiB may come with every character escaped.
@@ -127,7 +127,7 @@ export const kv = area(
       summary: "Delete one key or several",
       scope: "kv:write",
       effect: "destroy",
-      idempotent: "naturally",
+      idempotency: "natural",
       body: T.Object(
         {
           key: T.Optional(Key),
@@ -207,7 +207,7 @@ export const kv = area(
         "`failed_index` names the operation. Reads see earlier writes of the same batch, and need `kv:read` as well.",
       scope: "kv:write",
       effect: "write",
-      beyond: true,
+      extension: true,
       body: T.Object({
         ops: T.Array(BatchOp, {
           minItems: 1,

@@ -22,7 +22,7 @@ const WRITE = { scope: "notifications:write", effect: "write" } as const
 /** Changes one mark of a notification. */
 const MARK = {
   ...WRITE,
-  idempotent: "naturally",
+  idempotency: "natural",
   params: Named,
   query: WhoseQuery,
   replies: { 200: Marked },
@@ -90,7 +90,7 @@ export const notifications = area(
       id: "markAllNotificationsRead",
       http: "POST /v1/notifications/read-all",
       summary: "Mark all notifications of an inbox as read",
-      idempotent: "naturally",
+      idempotency: "natural",
       query: WhoseQuery,
       body: T.Object({
         category: T.Optional(
@@ -106,7 +106,7 @@ export const notifications = area(
     },
     stream: {
       ...READ,
-      beyond: true,
+      extension: true,
       id: "streamNotifications",
       http: "GET /v1/notifications/stream",
       summary: "Follow an inbox live, by server-sent events",
@@ -137,28 +137,28 @@ export const notifications = area(
     },
     unread: {
       ...MARK,
-      beyond: true,
+      extension: true,
       id: "markNotificationUnread",
       http: "POST /v1/notifications/{id}/unread",
       summary: "Mark a notification as not read",
     },
     seen: {
       ...MARK,
-      beyond: true,
+      extension: true,
       id: "markNotificationSeen",
       http: "POST /v1/notifications/{id}/seen",
       summary: "Mark a notification as seen, which is less than read",
     },
     archive: {
       ...MARK,
-      beyond: true,
+      extension: true,
       id: "archiveNotification",
       http: "POST /v1/notifications/{id}/archive",
       summary: "Archive a notification; it no longer counts as unread",
     },
     listDevices: {
       ...READ,
-      beyond: true,
+      extension: true,
       id: "listNotificationDevices",
       http: "GET /v1/notifications/devices",
       summary: "List the devices of an inbox",
@@ -174,7 +174,7 @@ export const notifications = area(
       description:
         "Registering the same token or endpoint again updates the device: its other fields are replaced, it is active again, and it " +
         "belongs to the inbox it was last registered for.",
-      idempotent: "naturally",
+      idempotency: "natural",
       query: WhoseQuery,
       body: T.Object(deviceFields),
       replies: {
@@ -211,7 +211,7 @@ export const notifications = area(
     },
     webPushKey: {
       ...READ,
-      beyond: true,
+      extension: true,
       belongs: "organization",
       id: "getWebPushKey",
       http: "GET /v1/notifications/web-push-key",
@@ -238,7 +238,7 @@ export const notifications = area(
       summary: "Replace the notification preferences of a recipient",
       description:
         "All fields are replaced; fields that are left out get their defaults, which is to get everything.",
-      idempotent: "naturally",
+      idempotency: "natural",
       query: WhoseQuery,
       body: T.Object(preferenceFields),
       replies: { 200: Preferences },
@@ -250,7 +250,7 @@ export const notifications = area(
     },
     getProviders: {
       ...READ,
-      beyond: true,
+      extension: true,
       belongs: "organization",
       id: "getNotificationProviders",
       http: "GET /v1/notifications/providers",
@@ -260,14 +260,14 @@ export const notifications = area(
     },
     updateProviders: {
       ...WRITE,
-      beyond: true,
+      extension: true,
       belongs: "organization",
       id: "updateNotificationProviders",
       http: "PUT /v1/notifications/providers",
       summary: "Set the credentials of push services",
       description:
         "Fields that are left out do not change, and null removes one. Keys are encrypted at rest and not returned.",
-      idempotent: "naturally",
+      idempotency: "natural",
       body: T.Object(providerFields),
       replies: { 200: Providers },
       faults: ["invalid_parameter", "role_insufficient"],

@@ -8,7 +8,7 @@ test("every operation that reads by another method than GET and HEAD is in the t
     ({ scope, effect, method }) =>
       scope !== "public" &&
       scope !== "session" &&
-      (effect === "read" || effect === "by-statement") &&
+      (effect === "read" || effect === "read-or-write") &&
       method !== "GET" &&
       method !== "HEAD",
   )

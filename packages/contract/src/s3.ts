@@ -16,7 +16,7 @@ const AtKey = T.Object({
 const Foreign = T.Unknown()
 
 /** Pages of any origin may use presigned URLs; what counts is the signature. */
-const shared = { envelope: "s3", beyond: true, crossOrigin: true } as const
+const shared = { envelope: "s3", extension: true, crossOrigin: true } as const
 
 const reads = { ...shared, scope: "storage:read", effect: "read", query: Query } as const
 /** What a request without a signature for the path of an object is answered by. */
@@ -28,7 +28,7 @@ const writes = {
   effect: "write",
   query: Query,
   audit: "rollup",
-  idempotent: "naturally",
+  idempotency: "natural",
 } as const
 
 export const s3 = area(
@@ -50,7 +50,7 @@ export const s3 = area(
         "revoked, rotated or expires.",
       scope: ["storage:read", "storage:write"],
       effect: "read",
-      beyond: true,
+      extension: true,
       replies: {
         200: T.Object({
           access_key_id: T.String({ description: "Access key id" }),

@@ -52,7 +52,7 @@ export const search = area(
       description: "The words of the project's documents that begin so, the most frequent first.",
       scope: "search:read",
       effect: "read",
-      beyond: true,
+      extension: true,
       query: T.Object({
         prefix: T.String({ minLength: 1, maxLength: 64, description: "Beginning of a word" }),
         limit: T.Optional(
@@ -113,7 +113,7 @@ export const search = area(
       summary: "Show a source",
       scope: "search:read",
       effect: "read",
-      beyond: true,
+      extension: true,
       params: SourceId,
       replies: { 200: Source },
       faults: ["resource_not_found"],
@@ -125,7 +125,7 @@ export const search = area(
       description: "They cannot be found from then on; they are deleted in the background.",
       scope: "search:write",
       effect: "destroy",
-      beyond: true,
+      extension: true,
       params: SourceId,
       replies: { 204: null },
       faults: ["resource_not_found"],
@@ -136,7 +136,7 @@ export const search = area(
       summary: "Read one source again",
       scope: "search:write",
       effect: "write",
-      beyond: true,
+      extension: true,
       params: SourceId,
       replies: { 200: Started },
       faults: ["resource_not_found", "invalid_parameter"],
@@ -147,7 +147,7 @@ export const search = area(
       summary: "List the runs of a source",
       scope: "search:read",
       effect: "read",
-      beyond: true,
+      extension: true,
       params: SourceId,
       query: PageQuery,
       replies: { 200: Page(Run) },
@@ -159,7 +159,7 @@ export const search = area(
       summary: "Show the progress of a run: each source, and which documents failed",
       scope: "search:read",
       effect: "read",
-      beyond: true,
+      extension: true,
       params: T.Object({ id: Id }),
       replies: {
         200: T.Object({
@@ -179,8 +179,8 @@ export const search = area(
       scope: "search:write",
       effect: "write",
       transaction: "none",
-      idempotent: "naturally",
-      beyond: true,
+      idempotency: "natural",
+      extension: true,
       params: SourceId,
       body: T.Object({
         documents: T.Array(Document, {
@@ -213,8 +213,8 @@ export const search = area(
       scope: "search:write",
       effect: "destroy",
       transaction: "none",
-      idempotent: "naturally",
-      beyond: true,
+      idempotency: "natural",
+      extension: true,
       params: SourceId,
       body: T.Object({
         ids: T.Array(DocumentId, {

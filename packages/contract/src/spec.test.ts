@@ -17,14 +17,14 @@ const rows: readonly Row[] = JSON.parse(
 )
 const byRoute = new Map(rows.map(row => [`${row.method} ${row.path}`, row]))
 
-const specified = allOperations.filter(({ beyond }) => !beyond)
+const specified = allOperations.filter(({ extension }) => !extension)
 
 /** A row that names one of these has a reason of its own, which the operation must declare. */
 const NEEDS_A_REASON: ReadonlySet<number> = new Set([409, 503])
 
 const rowOf = ({ name, http }: Operation): Row => {
   const row = byRoute.get(http)
-  assert.ok(row, `${name}: the specification has no ${http}; correct it, or mark it \`beyond\``)
+  assert.ok(row, `${name}: the specification has no ${http}; correct it, or mark it \`extension\``)
   return row
 }
 
@@ -70,8 +70,8 @@ test("an operation asks for the scope that its row names", () => {
 })
 
 test("what lies beyond the specification takes no row of it", () => {
-  for (const { name, id, http } of allOperations.filter(({ beyond }) => beyond)) {
-    assert.ok(!byRoute.has(http), `${name}: ${http} is in the specification; take the mark \`beyond\` off`)
+  for (const { name, id, http } of allOperations.filter(({ extension }) => extension)) {
+    assert.ok(!byRoute.has(http), `${name}: ${http} is in the specification; remove the mark \`extension\``)
     assert.ok(!rows.some(({ operationId }) => operationId === id), `${name}: ${id} names another operation`)
   }
 })

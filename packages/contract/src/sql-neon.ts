@@ -34,9 +34,9 @@ export const neonSpecs = {
       "its requests count against the limit of its organization, before that against the limit of its address. Requests " +
       "with a key in `Authorization` go to `/api/v1/sql`.",
     scope: "public",
-    effect: "by-statement",
+    effect: "read-or-write",
     project: "none",
-    beyond: true,
+    extension: true,
     headers: T.Object({
       "Neon-Connection-String": T.String({ description: "`postgres://role:password@host/database`" }),
       "Neon-Raw-Text-Output": Flag("Values as PostgreSQL writes them"),
@@ -74,9 +74,9 @@ export const neonSpecs = {
       "wherever they are cut; the server asks for the password in clear, so the WebSocket must be encrypted (wss) unless " +
       "it stays on one machine.",
     scope: "public",
-    effect: "by-statement",
+    effect: "read-or-write",
     project: "none",
-    beyond: true,
+    extension: true,
     content: { reply: "websocket" },
     messageBytesMax: 16 * MIB,
     replies: { 101: null },

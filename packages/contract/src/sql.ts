@@ -125,7 +125,9 @@ const LogEntry = T.Object({
   duration_ms: T.Number({ description: "Milliseconds in the database" }),
   wake_ms: T.Number({ description: "Milliseconds that resuming the database took; 0 if it was running" }),
   started_at: Time,
-  source: OneOf(["http", "wire"], { description: "`http`: this API; `postgres`: a PostgreSQL connection" }),
+  source: OneOf(["http", "postgres"], {
+    description: "`http`: this API; `postgres`: a PostgreSQL connection",
+  }),
   key_id: Nullable(Id, { description: "API key that sent it over HTTP; null otherwise" }),
   user: Nullable(T.String(), {
     description: "Role that ran it over a PostgreSQL connection; null over HTTP",
@@ -170,7 +172,7 @@ export const sql = area(
         "is no limit of rows then. Requests of Neon's serverless driver, recognized by their `Neon-` headers, get replies in " +
         "its format.",
       scope: SCOPE,
-      effect: "by-statement",
+      effect: "read-or-write",
       risk: "by-input",
       body: T.Object({
         sql: T.Optional(Sql),
@@ -214,7 +216,7 @@ export const sql = area(
         "has no result. With `transaction` either all statements take effect or none, as `committed` says, and after a " +
         "failure every result says what happened to its statement.",
       scope: SCOPE,
-      effect: "by-statement",
+      effect: "read-or-write",
       risk: "by-input",
       body: T.Object({
         statements: T.Array(T.Object({ sql: Sql, params: T.Optional(Params) }), {

@@ -17,8 +17,8 @@ import {
 } from "./support-fields.ts"
 import { Id, LastEvent, Nullable, Page, PageQuery, pageQuery } from "./types.ts"
 
-const READ = { beyond: true, scope: "admin:full", effect: "read", belongs: "installation" } as const
-const WRITE = { beyond: true, scope: "admin:full", effect: "write", belongs: "installation" } as const
+const READ = { extension: true, scope: "admin:full", effect: "read", belongs: "installation" } as const
+const WRITE = { extension: true, scope: "admin:full", effect: "write", belongs: "installation" } as const
 const Named = T.Object({ id: Id })
 const OfOrganization = {
   organization_id: T.Optional(T.String({ format: "uuid", description: "Only those of this organization" })),
@@ -57,7 +57,7 @@ export const supportAgents = {
     http: "PUT /v1/support/agent/tickets/{id}",
     summary: "Assign a ticket, or change its status or priority",
     description: "Fields that are left out do not change. `closed` is final.",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     body: T.Object({
       assignee_id: Assignee,
@@ -109,7 +109,7 @@ export const supportAgents = {
     id: "updateSupportChatSessionAsAgent",
     http: "PUT /v1/support/agent/chat/sessions/{id}",
     summary: "Assign a chat, or change its status",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     body: T.Object({ assignee_id: Assignee, status: T.Optional(ChatStatusWord) }),
     replies: { 200: AgentChat },
@@ -121,7 +121,7 @@ export const supportAgents = {
     id: "readSupportChatSessionAsAgent",
     http: "POST /v1/support/agent/chat/sessions/{id}/read",
     summary: "Mark the customer's messages of a chat as read",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     replies: { 200: AgentChat },
     faults: ["chat_session_not_found", "role_insufficient"],

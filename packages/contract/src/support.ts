@@ -69,7 +69,7 @@ const tickets = {
     description:
       "Fields that are left out do not change. The status can be set to `resolved`, back to `open`, and to `closed`, which is " +
       "final; only agents set the others.",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     body: T.Object({
       subject: T.Optional(Subject),
@@ -88,7 +88,7 @@ const tickets = {
     http: "POST /v1/support/tickets/{id}/close",
     summary: "Close a ticket for good",
     description: "A ticket that is closed already does not change.",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     replies: { 200: Ticket },
     faults: ["ticket_not_found"],
@@ -142,7 +142,7 @@ const chats = {
   },
   getChat: {
     ...READ,
-    beyond: true,
+    extension: true,
     id: "getSupportChatSession",
     http: "GET /v1/support/chat/sessions/{id}",
     summary: "Show a chat",
@@ -152,22 +152,22 @@ const chats = {
   },
   closeChat: {
     ...WRITE,
-    beyond: true,
+    extension: true,
     id: "closeSupportChatSession",
     http: "POST /v1/support/chat/sessions/{id}/close",
     summary: "End a chat; a further message opens it again",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     replies: { 200: Chat },
     faults: ["chat_session_not_found"],
   },
   readChat: {
     ...WRITE,
-    beyond: true,
+    extension: true,
     id: "readSupportChatSession",
     http: "POST /v1/support/chat/sessions/{id}/read",
     summary: "Mark the agents' messages of a chat as read",
-    idempotent: "naturally",
+    idempotency: "natural",
     params: Named,
     replies: { 200: Chat },
     faults: ["chat_session_not_found"],
@@ -196,7 +196,7 @@ const chats = {
   },
   streamChat: {
     ...READ,
-    beyond: true,
+    extension: true,
     id: "streamSupportChatSession",
     http: "GET /v1/support/chat/sessions/{id}/stream",
     summary: "Follow a chat live, by server-sent events",

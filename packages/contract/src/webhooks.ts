@@ -111,7 +111,7 @@ export const webhooks = area(
       replies: { 200: Page(Webhook) },
     },
     eventTypes: {
-      beyond: true,
+      extension: true,
       id: "listWebhookEventTypes",
       http: "GET /api/v1/tenants/{tenant_id}/webhooks/event-types",
       summary: "List the event types that a webhook can receive",
@@ -166,7 +166,7 @@ export const webhooks = area(
       scope: "webhooks:write",
       effect: "write",
       risk: "by-input",
-      idempotent: "naturally",
+      idempotency: "natural",
       params: T.Object(Named),
       body: T.Object(fields),
       aliases,
@@ -186,7 +186,7 @@ export const webhooks = area(
       faults: ["webhook_not_found"],
     },
     rotateSecret: {
-      beyond: true,
+      extension: true,
       id: "rotateWebhookSecret",
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/rotate-secret",
       summary: "Rotate the signing secret of a webhook",
@@ -247,7 +247,7 @@ export const webhooks = area(
       faults: ["webhook_not_found"],
     },
     retryDelivery: {
-      beyond: true,
+      extension: true,
       id: "retryWebhookDelivery",
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/deliveries/{delivery_id}/retry",
       summary: "Send one delivery again, now",
@@ -261,7 +261,7 @@ export const webhooks = area(
       faults: ["webhook_not_found", "delivery_not_found", "invalid_state_transition"],
     },
     replay: {
-      beyond: true,
+      extension: true,
       id: "replayWebhook",
       http: "POST /api/v1/tenants/{tenant_id}/webhooks/{id}/replay",
       summary: "Send finished deliveries again",

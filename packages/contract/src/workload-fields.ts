@@ -70,7 +70,7 @@ export const Image = T.String({
   minLength: 1,
   maxLength: 640,
   description:
-    "`host`, the machine's own programs, which computers and persistent sandboxes may change, each for itself, and which " +
+    "`host-rootfs`, the programs of the host, which computers and persistent sandboxes may change, each for itself, and which " +
     "ephemeral sandboxes only read (docs/guides/computers.md names the drivers where all only read); a template of this installation by its name; or a public image as " +
     "`alpine:3.20` or `ghcr.io/owner/name@sha256:…`, which is pulled for linux and this machine's architecture",
 })
@@ -205,12 +205,12 @@ const TERMINAL_DESCRIPTION =
 
 /** Of the terminal of any kind of workload, which adds where it is and who may open it. */
 export const terminalSpec = {
-  beyond: true,
+  extension: true,
   summary: "Open a terminal",
   description: TERMINAL_DESCRIPTION,
   effect: "write",
   transaction: "none",
-  idempotent: "once",
+  idempotency: "none",
   content: { reply: "websocket" },
   subprotocol: TERMINAL_PROTOCOL,
   query: terminalQuery,

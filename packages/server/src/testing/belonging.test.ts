@@ -124,7 +124,7 @@ test("a key of another project finds, uses, changes and deletes nothing of a pro
     tenantId: foreign.organizationId,
   }
   const operations = sampled(
-    byKey.filter(({ belongs, effect }) => belongs === "project" && effect !== "by-statement"),
+    byKey.filter(({ belongs, effect }) => belongs === "project" && effect !== "read-or-write"),
   )
   assert.ok(operations.length > 100)
   await each(operations, async operation => {

@@ -285,7 +285,7 @@ test("statements of both entrances are in the query log, without their constants
     const logged = await svc.sql.listQueryLogs({ tenant_id })
     const said = logged.filter(({ sql }) => sql.includes("said"))
     assert.ok(said.every(({ sql }) => !sql.includes("over")))
-    return said.some(({ source }) => source === "http") && said.some(({ source }) => source === "wire")
+    return said.some(({ source }) => source === "http") && said.some(({ source }) => source === "postgres")
   })
 })
 

@@ -95,8 +95,8 @@ export const start = async (services: Needs) => {
     const { instances, resting, queued } = fleet.counts()
     return [
       gauge("svc_function_instances", "Instances of functions in this process.", instances),
-      gauge("svc_function_instances_resting", "Of them those whose processes are stopped.", resting),
-      gauge("svc_function_invocations_waiting", "Invocations that wait for an instance.", queued),
+      gauge("svc_function_instances_frozen", "Of them those whose processes are stopped.", resting),
+      gauge("svc_function_invocations_pending", "Invocations that wait for an instance.", queued),
     ]
   })
   return {

@@ -130,7 +130,7 @@ test("an idle instance uses no processor, also one whose code never rests, and g
   const before = (await invoke(world, busy.id)).result as number
   await invoke(world, other.id)
   await world.platform.clock.advance(REST_AFTER_MS + 1_000)
-  assert.ok((await gaugeOf(world.platform, "svc_function_instances_resting")) >= 1)
+  assert.ok((await gaugeOf(world.platform, "svc_function_instances_frozen")) >= 1)
   await until("it has stopped", async () => {
     const cpu = await cpuOf(title)
     for (let n = 0; n < 30; n++) await invoke(world, other.id)

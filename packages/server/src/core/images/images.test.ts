@@ -152,7 +152,7 @@ test("what cannot be had is told in a sentence, and leaves nothing", async t => 
 test("names are judged before anybody is asked", async t => {
   const { registry, open } = await world(t)
   const images = await open()
-  for (const name of ["host", "alpine", "alpine:3.20", "ghcr.io/a/b", `a/b@sha256:${"0".repeat(64)}`])
+  for (const name of ["host-rootfs", "alpine", "alpine:3.20", "ghcr.io/a/b", `a/b@sha256:${"0".repeat(64)}`])
     images.check(name)
   const wrong = [
     "Alpine",

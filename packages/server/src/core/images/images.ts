@@ -20,7 +20,7 @@ import { openImageStore } from "./store.ts"
 import { createTemplates, type Template } from "./templates.ts"
 
 /** The machine's own programs. */
-export const HOST = "host"
+export const HOST = "host-rootfs"
 
 export interface Image {
   /** Null of the host, and of a template that is a directory: what it is now is what it is. */
@@ -30,7 +30,7 @@ export interface Image {
 }
 
 export interface Images extends AsyncDisposable {
-  /** What the name `host` stands for. */
+  /** What the name `host-rootfs` stands for. */
   readonly host: Image
   /** Throws `invalid_parameter` for what names no image, or one that is not pulled here. Asks nobody. */
   check(name: string): void

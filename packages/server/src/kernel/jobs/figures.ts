@@ -45,9 +45,9 @@ export const jobFigures = async (db: Db, nowMs: number, runners: readonly Runner
   })
   const perRunner = (sample: (runner: Runner) => readonly Sample[]) => runners.flatMap(sample)
   return [
-    gauge("svc_jobs_waiting", "Jobs that wait; counted up to 100,000 of a kind.", ({ waiting }) => waiting),
+    gauge("svc_jobs_pending", "Jobs that wait; counted up to 100,000 of a kind.", ({ waiting }) => waiting),
     gauge("svc_jobs_running", "Jobs that some process runs.", ({ running }) => running),
-    gauge("svc_jobs_dead", "Dead letters; counted up to 100,000.", ({ dead }) => dead),
+    gauge("svc_jobs_dead_lettered", "Dead letters; counted up to 100,000.", ({ dead }) => dead),
     gauge("svc_jobs_oldest_seconds", "How long the oldest job that could run has waited.", ({ oldest }) =>
       oldest ? Math.max(0, nowMs - oldest.getTime()) / 1000 : 0,
     ),

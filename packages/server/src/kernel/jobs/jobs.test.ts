@@ -275,10 +275,10 @@ test("the metrics say what waits, runs and is dead, and how old the oldest is", 
       .find(text => text.startsWith(`${name}{queue="test.work"${labels}}`))
     return Number(line?.split(" ")[1])
   }
-  await until("one is dead", async () => (await figure("svc_jobs_dead")) === 1)
+  await until("one is dead", async () => (await figure("svc_jobs_dead_lettered")) === 1)
   await until("one runs", async () => (await figure("svc_jobs_running")) === 1)
   await clock.advance(5_000)
-  assert.equal(await figure("svc_jobs_waiting"), 2)
+  assert.equal(await figure("svc_jobs_pending"), 2)
   assert.equal(await figure("svc_jobs_oldest_seconds"), 5)
   held.resolve()
   await until("two are done", async () => (await figure("svc_jobs_finished_total", ',outcome="done"')) === 2)

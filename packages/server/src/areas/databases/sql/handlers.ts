@@ -249,10 +249,12 @@ const runBatch = async (work: Work, input: BatchInput) => {
 }
 
 const toEntry = (row: QueryLogRow) => {
-  const { user_name: user, project_id: _, started_at, rows, ...rest } = row
+  const { user_name: user, project_id: _, started_at, rows, source, ...rest } = row
   return {
     ...rest,
     user,
+    // The table says `wire` for the PostgreSQL protocol.
+    source: source === "http" ? ("http" as const) : ("postgres" as const),
     rows: rows === null ? null : Number(rows),
     started_at: started_at.toISOString(),
     status: row.error === null && row.sqlstate === null ? ("ok" as const) : ("error" as const),

@@ -71,7 +71,7 @@ type SandboxInput = NonNullable<Parameters<Svc["sandboxes"]["create"]>[0]>
 const onSandboxes =
   (shape: SandboxInput): Kind["on"] =>
   ({ sandboxes }) => ({
-    create: ({ env = {}, labels = {}, image = "host", idleSeconds = 0 } = {}) =>
+    create: ({ env = {}, labels = {}, image = "host-rootfs", idleSeconds = 0 } = {}) =>
       sandboxes.create({ ...shape, env, labels, template: image, idle_timeout_seconds: idleSeconds }),
     get: id => sandboxes.get({ id }),
     start: id => sandboxes.start({ id }),
@@ -112,7 +112,7 @@ const sandboxKind = {
 let computersMade = 0
 
 const onComputers: Kind["on"] = ({ computers }) => ({
-  create({ env = {}, labels = {}, image = "host", idleSeconds = 0 } = {}) {
+  create({ env = {}, labels = {}, image = "host-rootfs", idleSeconds = 0 } = {}) {
     computersMade += 1
     const name = `c${computersMade}`
     const size = { vcpus: 0.5, memory_mb: 256, disk_gb: 1 }
