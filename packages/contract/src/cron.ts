@@ -105,10 +105,36 @@ export const cron = area(
       replies: { 200: Schedule },
       faults: ["schedule_not_found"],
     },
-    update: {
+    replace: {
       id: "updateCronSchedule",
       http: "PUT /v1/cron/schedules/{id}",
-      summary: "Change a schedule",
+      summary: "Replace a schedule",
+      description:
+        "All fields are replaced, and fields that are left out get their defaults. The id, the signing secret and the " +
+        "executions do not change.",
+      scope: "cron:write",
+      effect: "write",
+      risk: "by-input",
+      idempotency: "natural",
+      params: One,
+      body: T.Object(
+        { ...cronFields, name: Name },
+        eitherOr(exactlyOne(...WHEN), exactlyOne("target", "function_name")),
+      ),
+      aliases: cronAliases,
+      replies: { 200: Schedule },
+      faults: ["schedule_not_found", ...WRITE_FAULTS],
+      example: {
+        name: "nightly",
+        cron: "0 4 * * *",
+        target: { type: "http", url: "https://example.com/nightly" },
+      },
+    },
+    update: {
+      extension: true,
+      id: "patchCronSchedule",
+      http: "PATCH /v1/cron/schedules/{id}",
+      summary: "Change fields of a schedule",
       description:
         "Fields that are left out do not change. `enabled: false` pauses it: queued executions still run, and runs that would have been due " +
         "meanwhile are not caught up on.",

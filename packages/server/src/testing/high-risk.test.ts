@@ -39,6 +39,10 @@ const BY_INPUT: {
     const { id } = await key.cron.create({ name: "calling", interval_seconds: 3600, target })
     return { id, target: { type: "sql", statement: "TRUNCATE orders" } }
   },
+  "cron.replace": async world => ({
+    ...(await samples["cron.replace"]?.(world)),
+    target: { type: "sql", statement: "TRUNCATE orders" },
+  }),
   // Its installation would have to be GitHub's; who may ask is decided before it is looked for.
   "integrations.createInstallationToken": async () => ({ installation_id: 1 }),
   "webhooks.update": async world => ({

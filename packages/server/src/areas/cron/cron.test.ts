@@ -138,12 +138,47 @@ test("a paused schedule is silent, and does not make up for it when it goes on",
   assert.deepEqual(await statuses(svc, id), [])
 })
 
+test("a PUT replaces every field but the id, the secret and the history; a PATCH leaves others as they are", async t => {
+  const { svc, receiver } = await start(t)
+  const made = await newSchedule(svc, receiver.url, {
+    ...{ description: "old", max_retries: 7, catchup_policy: "all", timezone: "Europe/Berlin" },
+  })
+  const { id, signing_secret_hint, created_at } = made
+  const patched = await svc.cron.update({ id, max_retries: 5 })
+  assert.deepEqual(
+    [patched.description, patched.max_retries, patched.catchup_policy, patched.timezone],
+    ["old", 5, "all", "Europe/Berlin"],
+  )
+  const target = { type: "http", url: `${receiver.url}/new` } as const
+  const replaced = await svc.cron.replace({ id, name: "new", interval_seconds: 7200, target })
+  assert.deepEqual(
+    [replaced.name, replaced.description, replaced.max_retries, replaced.catchup_policy, replaced.timezone],
+    ["new", "", 3, "latest", "UTC"],
+  )
+  assert.deepEqual([replaced.cron, replaced.interval_seconds, replaced.target.url], [null, 7200, target.url])
+  assert.deepEqual(
+    [replaced.id, replaced.signing_secret_hint, replaced.created_at],
+    [id, signing_secret_hint, created_at],
+  )
+  await svc.cron.trigger({ id })
+  assert.equal((await receiver.received(1))[0]?.path, "/new")
+  const incomplete = { id, name: "new", interval_seconds: 7200 }
+  await assert.rejects(svc.cron.replace(incomplete), { status: 400, code: "missing_parameter" })
+  await assert.rejects(svc.cron.replace({ id, name: "new", target }), {
+    status: 400,
+    code: "missing_parameter",
+  })
+})
+
 test("names are unique in a project, and survive", async t => {
   const { svc, receiver } = await start(t)
   const { id, name } = await newSchedule(svc, receiver.url)
   await assert.rejects(newSchedule(svc, receiver.url, { name }), { status: 409, code: "name_taken" })
   const other = await newSchedule(svc, receiver.url)
-  await assert.rejects(svc.cron.update({ id: other.id, name }), { status: 409, code: "name_taken" })
+  const taken = { status: 409, code: "name_taken" }
+  await assert.rejects(svc.cron.update({ id: other.id, name }), taken)
+  const target = { type: "http", url: receiver.url } as const
+  await assert.rejects(svc.cron.replace({ id: other.id, name, interval_seconds: 60, target }), taken)
   assert.deepEqual(
     (await svc.cron.list({})).data.map(schedule => schedule.id),
     [other.id, id],
@@ -198,6 +233,7 @@ test("functions that are not there, and services until this installation has the
   const refused = { status: 501, code: "not_implemented" }
   const target = { type: "service", service_id: "s", path: "/" } as const
   await assert.rejects(svc.cron.create({ name: "s", interval_seconds: 60, target }), refused)
+  await assert.rejects(svc.cron.replace({ id, name: "s", interval_seconds: 60, target }), refused)
 })
 
 test("a zone in front of the expression is folded in, and the preview knows when", async t => {
@@ -228,6 +264,7 @@ test("a plan that is free has no runs within a minute", async t => {
   }
   const { id } = await svc.cron.create({ name: uniqueName(), target, cron: "*/5 * * * *" })
   await assert.rejects(svc.cron.update({ id, interval_seconds: 5 }), { status: 402 })
+  await assert.rejects(svc.cron.replace({ id, name: "fine", interval_seconds: 5, target }), { status: 402 })
 })
 
 test("an execution that ended tells webhooks of the organization", async t => {

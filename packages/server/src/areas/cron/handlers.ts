@@ -99,14 +99,16 @@ const expectNext = ({ expect }: CronHandlerNeeds, { due_at }: ScheduleRow, call:
   if (due_at) call.committed(() => expect(due_at.getTime()))
 }
 
+/** `replace` gives fields that are left out their defaults, `merge` leaves them as they are. */
 const updateWith =
-  (needs: CronHandlerNeeds) =>
+  (needs: CronHandlerNeeds, how: "replace" | "merge") =>
   async ({ id, ...input }: Parameters<typeof readTarget>[0] & { id: string }, call: Call) => {
     const before = await found(call, id, "lock")
     const sealed = await openTarget(needs.box, before)
     const given = readTarget(input)
+    if (!given && how === "replace") throw fault("missing_parameter", { field: "target" })
     const target = given && unmasked(given, sealed.target)
-    const columns = scheduleColumns(input, id, before, call)
+    const columns = scheduleColumns(input, id, how === "merge" ? before : undefined, call)
     if (target) await checkTarget(needs, target, call)
     const changes = {
       ...columns,
@@ -180,7 +182,8 @@ export const cronHandlers = implement(areas.cron, (needs: CronHandlerNeeds) => {
   }
   return {
     create: withRisk(targetRisk, createWith(needs)),
-    update: withRisk(targetRisk, updateWith(needs)),
+    replace: withRisk(targetRisk, updateWith(needs, "replace")),
+    update: withRisk(targetRisk, updateWith(needs, "merge")),
     getExecution: executions.get,
     cancelExecution: executions.cancel,
     trigger: executions.trigger,

@@ -14,7 +14,10 @@ import type { ScheduleRow } from "./store.ts"
 import { cronTimes, isTimezone, splitZone } from "./timetable.ts"
 
 type Specs = typeof areas.cron.specs
-export type ScheduleInput = Input<Specs["create"]> | Omit<Input<Specs["update"]>, "id">
+export type ScheduleInput =
+  | Input<Specs["create"]>
+  | Omit<Input<Specs["replace"]>, "id">
+  | Omit<Input<Specs["update"]>, "id">
 
 const invalid = (reason: string) => fault("invalid_parameter", { reason })
 

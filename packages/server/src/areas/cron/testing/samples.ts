@@ -20,6 +20,12 @@ export const samples = {
     target: { type: "http", url: "https://example.com/" },
   }),
   "cron.get": async world => ({ id: await newSchedule(world) }),
+  "cron.replace": async world => ({
+    id: await newSchedule(world),
+    name: uniqueName(),
+    interval_seconds: 7200,
+    target: { type: "http", url: "https://example.com/" },
+  }),
   "cron.update": async world => ({ id: await newSchedule(world), enabled: false }),
   "cron.delete": async world => ({ id: await newSchedule(world) }),
   "cron.executions": async world => ({ id: await newSchedule(world) }),
