@@ -6,7 +6,7 @@ export type Env = Readonly<Record<string, string>>
 /** What the sealed text belongs to. */
 interface Place {
   readonly organizationId: string
-  readonly kind: "sandbox" | "computer"
+  readonly kind: string
   readonly id: string
 }
 

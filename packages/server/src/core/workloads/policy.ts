@@ -70,7 +70,7 @@ export type StopReason = EndReason | "stopped"
 export interface WorkloadPolicy<Row extends WorkloadRow, Item extends CommandWorkload>
   extends WorkloadTablePolicy {
   /** In logs and audit entries, and part of what a sealed environment belongs to. */
-  readonly resource: "sandbox" | "computer"
+  readonly resource: string
   readonly faults: { readonly notFound: FaultCode; readonly notRunning: FaultCode }
   imageOf(row: Row): string
   /** Whether its disk stays when it ends. */
