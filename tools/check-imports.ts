@@ -85,7 +85,7 @@ const places: readonly Place[] = [
     name: "core",
     files: s("core/"),
     may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$")],
-    packages: [contract, /^kysely$/, /^lru-cache$/, /^pg$/, /^@node-rs\/argon2$/, /^tar$/],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^pg$/, /^@node-rs\/argon2$/],
   },
   {
     // Modules like areas, without routes: what several areas share.

@@ -1,6 +1,4 @@
 /** What areas share, a line each: the drivers behind ports, and services. Each is opened with the first that needs it. */
-export { hostsService } from "./core/hosts/module.ts"
-export { imagesService } from "./core/images/module.ts"
 export { blobService } from "./ports/blob/module.ts"
 export { dnsService } from "./ports/dns/module.ts"
 export { engineService } from "./ports/engine/module.ts"
@@ -13,3 +11,5 @@ export { runtimeService } from "./ports/runtime/module.ts"
 export { searchService } from "./ports/search/module.ts"
 export { secretsService } from "./ports/secrets/module.ts"
 export { vectorsService } from "./ports/vectors/module.ts"
+export { hostsService } from "./services/hosts/module.ts"
+export { imagesService } from "./services/images/module.ts"

@@ -1,9 +1,7 @@
 /** What the core gives to modules that ask for it. */
 import type { Audit } from "../kernel/needs.ts"
-import { openedToken, token } from "../kernel/token.ts"
+import { token } from "../kernel/token.ts"
 import type { Deliveries } from "./deliveries/deliveries.ts"
-import type { Hosts } from "./hosts/hosts.ts"
-import type { Images } from "./images/images.ts"
 import type { Keyring } from "./keys/keyring.ts"
 import type { AccessKeys } from "./keys/signatures.ts"
 import type { BackgroundMeters } from "./meters/meters.ts"
@@ -35,10 +33,6 @@ export const scheduleTargets = token<ScheduleTargets>("scheduleTargets")
 export const audit = token<Pick<Audit, "append">>("audit")
 /** Tells endpoints of users what happened, with retries. */
 export const deliveries = token<Deliveries>("deliveries")
-/** What workloads begin with beside the machine's own programs. */
-export const images = openedToken<Images>("images")
-/** Where workloads are placed, and what room is left for them. */
-export const hosts = openedToken<Hosts>("hosts")
 /**
  * Resolves when all areas that had work as the platform started are loaded, and those that are being loaded now; with
  * false where one of them could not be, or the platform stops before.

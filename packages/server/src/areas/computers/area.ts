@@ -1,5 +1,5 @@
-import { runtimeState } from "../../core/workloads/state.ts"
-import { openWorkloads } from "../../core/workloads/workloads.ts"
+import { runtimeState } from "../../services/workloads/state.ts"
+import { openWorkloads } from "../../services/workloads/workloads.ts"
 import { computerHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 import { createComputerPolicy } from "./policy.ts"

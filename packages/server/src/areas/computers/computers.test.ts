@@ -1,4 +1,4 @@
-/** What computers guarantee beside what all workloads do (core/workloads/workloads.test.ts). */
+/** What computers guarantee beside what all workloads do (services/workloads/workloads.test.ts). */
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { platform } from "../../testing/platform.ts"

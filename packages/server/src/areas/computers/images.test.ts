@@ -1,10 +1,10 @@
 /** Computers of images: a machine keeps its disk, and the image it was made from. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { busyboxLayer } from "../../core/images/testing/busybox.ts"
-import { startRegistry } from "../../core/images/testing/registry.ts"
-import { tarOf } from "../../core/images/testing/tar.ts"
 import { withoutBusybox } from "../../ports/runtime/testing/busybox.ts"
+import { busyboxLayer } from "../../services/images/testing/busybox.ts"
+import { startRegistry } from "../../services/images/testing/registry.ts"
+import { tarOf } from "../../services/images/testing/tar.ts"
 import { platform } from "../../testing/platform.ts"
 import { run, runningComputer, SCOPES } from "./testing/computers.ts"
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import { runtimeState } from "../../core/workloads/state.ts"
 import { defineModule } from "../../kernel/area.ts"
+import { runtimeState } from "../../services/workloads/state.ts"
 import { needs } from "./needs.ts"
 import { settings } from "./settings.ts"
 

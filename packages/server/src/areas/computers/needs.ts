@@ -1,7 +1,9 @@
-import { audit, box, deriveSecret, hosts, images, keys, meters, platformEvents } from "../../core/tokens.ts"
+import { audit, box, deriveSecret, keys, meters, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
 import { baseUrl, changes, clock, database, installation, log, stopping } from "../../kernel/tokens.ts"
 import { runtime } from "../../ports/runtime/port.ts"
+import { hosts } from "../../services/hosts/token.ts"
+import { images } from "../../services/images/token.ts"
 import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */

@@ -1,5 +1,5 @@
 import type { ComputerPayload, ComputerStatus } from "@svc/contract"
-import { toWorkloadPayload } from "../../core/workloads/payload.ts"
+import { toWorkloadPayload } from "../../services/workloads/payload.ts"
 import type { ComputerRow } from "./store.ts"
 
 export interface SshAddress {

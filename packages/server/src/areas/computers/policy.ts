@@ -1,8 +1,8 @@
 /** In what computers differ from other workloads. */
 import { expressionBuilder } from "kysely"
-import type { CommandWorkload, StopReason, WorkloadPolicy } from "../../core/workloads/policy.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { Logger } from "../../kernel/log.ts"
+import type { CommandWorkload, StopReason, WorkloadPolicy } from "../../services/workloads/policy.ts"
 import { HOME, specOf } from "./rules.ts"
 import { deliverKeys } from "./ssh-keys.ts"
 import type { ComputerRow } from "./store.ts"

@@ -1,10 +1,10 @@
 /** What a request for a computer means here. */
 import { type areas, type Input, workloadLimits } from "@svc/contract"
-import type { Place } from "../../core/hosts/peers.ts"
-import { HOST } from "../../core/images/images.ts"
-import { checkRequest, GB, MB } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Root, RuntimeCapabilities, WorkloadSpec } from "../../ports/runtime/port.ts"
+import type { Place } from "../../services/hosts/peers.ts"
+import { HOST } from "../../services/images/images.ts"
+import { checkRequest, GB, MB } from "../../services/workloads/shape.ts"
 import { readPublicKeys } from "./ssh-keys.ts"
 
 export type CreateInput = Omit<Input<(typeof areas.computers.specs)["create"]>, "name">

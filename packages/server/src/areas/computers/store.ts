@@ -1,7 +1,7 @@
 import { type Insertable, type Selectable, sql } from "kysely"
-import type { WorkloadOwner } from "../../core/workloads/lookup.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
+import type { WorkloadOwner } from "../../services/workloads/lookup.ts"
 
 export type ComputerRow = Selectable<Tables["computers.computers"]>
 

@@ -1,6 +1,9 @@
 /** Commands, files and figures of computers that run. */
 import { WORKLOAD_JSON_FILE_BYTES_MAX } from "@svc/contract"
-import type { CommandInput } from "../../core/workloads/commands.ts"
+import type { Call } from "../../kernel/call.ts"
+import { fault } from "../../kernel/fault.ts"
+import type { Guest } from "../../ports/runtime/port.ts"
+import type { CommandInput } from "../../services/workloads/commands.ts"
 import {
   type FileInput,
   fileFault,
@@ -8,12 +11,9 @@ import {
   readFileInputs,
   resolveGuestPath,
   writeFiles,
-} from "../../core/workloads/files.ts"
-import type { TerminalInput } from "../../core/workloads/terminals.ts"
-import type { Workloads } from "../../core/workloads/workloads.ts"
-import type { Call } from "../../kernel/call.ts"
-import { fault } from "../../kernel/fault.ts"
-import type { Guest } from "../../ports/runtime/port.ts"
+} from "../../services/workloads/files.ts"
+import type { TerminalInput } from "../../services/workloads/terminals.ts"
+import type { Workloads } from "../../services/workloads/workloads.ts"
 import type { ComputerItem } from "./policy.ts"
 import { HOME } from "./rules.ts"
 import type { ComputerRow } from "./store.ts"

@@ -1,10 +1,10 @@
 /** Functions that are programs of images. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { busyboxLayer } from "../../core/images/testing/busybox.ts"
-import { startRegistry } from "../../core/images/testing/registry.ts"
-import { tarOf } from "../../core/images/testing/tar.ts"
 import { withoutBusybox } from "../../ports/runtime/testing/busybox.ts"
+import { busyboxLayer } from "../../services/images/testing/busybox.ts"
+import { startRegistry } from "../../services/images/testing/registry.ts"
+import { tarOf } from "../../services/images/testing/tar.ts"
 import { uniqueName } from "../../testing/platform.ts"
 import { until } from "../../testing/process.ts"
 import { functionWorld, invoke, printed } from "./testing/world.ts"

@@ -6,13 +6,13 @@ import {
   FUNCTION_VCPUS_DEFAULT,
   type Input,
 } from "@svc/contract"
-import type { Images } from "../../core/images/images.ts"
 import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import { requireScope } from "../../kernel/scopes.ts"
+import type { Images } from "../../services/images/images.ts"
 import type { ObjectReader } from "../storage/offers.ts"
 import {
   type Code,

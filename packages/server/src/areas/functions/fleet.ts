@@ -1,7 +1,7 @@
-import { ImageError, ImagesStoppedError } from "../../core/images/image-error.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
+import { ImageError, ImagesStoppedError } from "../../services/images/image-error.ts"
 import type { CodeFolders } from "./code-folders.ts"
 import { startContainer } from "./container.ts"
 import { createGroup, type Group, isIdle } from "./group.ts"

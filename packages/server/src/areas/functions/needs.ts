@@ -1,4 +1,4 @@
-import { atRest, box, hosts, images, meters, platformEvents } from "../../core/tokens.ts"
+import { atRest, box, meters, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
 import {
   baseUrl,
@@ -12,6 +12,8 @@ import {
   retryDelayFactor,
 } from "../../kernel/tokens.ts"
 import { runtime } from "../../ports/runtime/port.ts"
+import { hosts } from "../../services/hosts/token.ts"
+import { images } from "../../services/images/token.ts"
 import { objectReader } from "../storage/offers.ts"
 
 /** What the platform hands to this area, and nothing else. */

@@ -1,6 +1,6 @@
 /** What is asked of instances, and what comes of it. */
 import type { Readable } from "node:stream"
-import type { Image } from "../../core/images/images.ts"
+import type { Image } from "../../services/images/images.ts"
 import type { FunctionError } from "./frames.ts"
 import type { LanguageRuntime } from "./runtimes.ts"
 

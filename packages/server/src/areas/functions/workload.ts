@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises"
-import type { Hosts } from "../../core/hosts/hosts.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type {
@@ -11,6 +10,7 @@ import type {
   Root,
   RuntimePort,
 } from "../../ports/runtime/port.ts"
+import type { Hosts } from "../../services/hosts/hosts.ts"
 import type { CodeFolders } from "./code-folders.ts"
 import type { FunctionError } from "./frames.ts"
 

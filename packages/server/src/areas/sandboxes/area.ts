@@ -1,6 +1,6 @@
 import { SANDBOX_KEPT_HOURS } from "@svc/contract"
-import { hostFigures, runtimeState } from "../../core/workloads/state.ts"
-import { openWorkloads } from "../../core/workloads/workloads.ts"
+import { hostFigures, runtimeState } from "../../services/workloads/state.ts"
+import { openWorkloads } from "../../services/workloads/workloads.ts"
 import { sandboxHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 import { sandboxPolicy } from "./policy.ts"

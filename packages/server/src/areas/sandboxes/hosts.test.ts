@@ -1,4 +1,4 @@
-/** What memory sandboxes take of their host; core/workloads/hosts.test.ts has the rest. */
+/** What memory sandboxes take of their host; services/workloads/hosts.test.ts has the rest. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { platform } from "../../testing/platform.ts"

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
-import { hostFigures, runtimeState } from "../../core/workloads/state.ts"
 import { defineModule } from "../../kernel/area.ts"
+import { hostFigures, runtimeState } from "../../services/workloads/state.ts"
 import { needs } from "./needs.ts"
 import { portUrlsOf, settings } from "./settings.ts"
 

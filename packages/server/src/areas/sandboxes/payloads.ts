@@ -1,8 +1,8 @@
 import type { SandboxKind, SandboxPayload, SandboxStatus, SandboxStopReason } from "@svc/contract"
-import { toWorkloadPayload } from "../../core/workloads/payload.ts"
-import type { PortUrls } from "../../core/workloads/port-urls.ts"
 import { toIso } from "../../kernel/to-iso.ts"
 import type { GuestUser } from "../../ports/runtime/port.ts"
+import { toWorkloadPayload } from "../../services/workloads/payload.ts"
+import type { PortUrls } from "../../services/workloads/port-urls.ts"
 import { type Network, WORKSPACE } from "./rules.ts"
 import type { SandboxRow } from "./store.ts"
 

@@ -1,9 +1,9 @@
 /** In what sandboxes differ from other workloads. */
 import type { SandboxKind, SandboxStopReason } from "@svc/contract"
 import { expressionBuilder } from "kysely"
-import type { CommandWorkload, StopReason, WorkloadPolicy } from "../../core/workloads/policy.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { GuestUser } from "../../ports/runtime/port.ts"
+import type { CommandWorkload, StopReason, WorkloadPolicy } from "../../services/workloads/policy.ts"
 import { cwdIn, type Network, specOf } from "./rules.ts"
 import type { SandboxRow } from "./store.ts"
 

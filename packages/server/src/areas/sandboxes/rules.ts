@@ -7,10 +7,6 @@ import {
   type SandboxKind,
   workloadLimits,
 } from "@svc/contract"
-import type { Place } from "../../core/hosts/peers.ts"
-import { HOST } from "../../core/images/images.ts"
-import type { ImageConfig } from "../../core/images/manifest.ts"
-import { checkRequest, GB, MB } from "../../core/workloads/shape.ts"
 import { fault } from "../../kernel/fault.ts"
 import { SPECIAL_IPV4 } from "../../kernel/outbound/addresses.ts"
 import type {
@@ -20,6 +16,10 @@ import type {
   RuntimeCapabilities,
   WorkloadSpec,
 } from "../../ports/runtime/port.ts"
+import type { Place } from "../../services/hosts/peers.ts"
+import { HOST } from "../../services/images/images.ts"
+import type { ImageConfig } from "../../services/images/manifest.ts"
+import { checkRequest, GB, MB } from "../../services/workloads/shape.ts"
 
 export type CreateInput = Input<(typeof areas.sandboxes.specs)["create"]>
 

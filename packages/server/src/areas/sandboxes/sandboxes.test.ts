@@ -1,4 +1,4 @@
-/** What sandboxes guarantee beside what all workloads do (core/workloads/workloads.test.ts). */
+/** What sandboxes guarantee beside what all workloads do (services/workloads/workloads.test.ts). */
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import pg from "pg"

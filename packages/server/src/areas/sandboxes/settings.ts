@@ -1,7 +1,7 @@
 import type { DeriveSecret } from "../../core/secrets/derive.ts"
-import { createPortUrls, type PortUrls } from "../../core/workloads/port-urls.ts"
 import type { Settings, ValuesOf } from "../../kernel/setting.ts"
 import { domainName, integer } from "../../kernel/setting-parsers.ts"
+import { createPortUrls, type PortUrls } from "../../services/workloads/port-urls.ts"
 
 export const settings = {
   sandboxPoolMax: {

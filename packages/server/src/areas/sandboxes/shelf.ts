@@ -1,5 +1,5 @@
 /** How many workloads of a shape are worth keeping started. */
-import type { Started } from "../../core/workloads/workload.ts"
+import type { Started } from "../../services/workloads/workload.ts"
 import type { SpecOfMany } from "./rules.ts"
 
 export interface Member extends Started {

@@ -1,7 +1,11 @@
 /** Commands, files and figures of sandboxes that run. */
 import { finished, pipeline, type Readable, Transform } from "node:stream"
 import { SANDBOX_FILE_BYTES_MAX } from "@svc/contract"
-import type { CommandInput } from "../../core/workloads/commands.ts"
+import type { Call } from "../../kernel/call.ts"
+import { Fault, fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import type { Guest } from "../../ports/runtime/port.ts"
+import type { CommandInput } from "../../services/workloads/commands.ts"
 import {
   type FileInput,
   fileFault,
@@ -10,13 +14,9 @@ import {
   readFileInputs,
   resolveGuestPath,
   writeFiles,
-} from "../../core/workloads/files.ts"
-import type { TerminalInput } from "../../core/workloads/terminals.ts"
-import type { Workloads } from "../../core/workloads/workloads.ts"
-import type { Call } from "../../kernel/call.ts"
-import { Fault, fault } from "../../kernel/fault.ts"
-import { newId } from "../../kernel/id.ts"
-import type { Guest } from "../../ports/runtime/port.ts"
+} from "../../services/workloads/files.ts"
+import type { TerminalInput } from "../../services/workloads/terminals.ts"
+import type { Workloads } from "../../services/workloads/workloads.ts"
 import type { SandboxItem } from "./policy.ts"
 import { GUEST_ROOTS } from "./rules.ts"
 import type { SandboxRow } from "./store.ts"

@@ -1,9 +1,10 @@
 /** Workloads that were started before anybody asked for them: as many as were asked for lately, none when nobody does. */
-import type { Hosts } from "../../core/hosts/hosts.ts"
+
 import type { Clock } from "../../kernel/clock.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
+import type { Hosts } from "../../services/hosts/hosts.ts"
 import type { SpecOfMany } from "./rules.ts"
 import { type Member, remove, type Shelf, wanted } from "./shelf.ts"
 

@@ -1,7 +1,7 @@
 /** One connection of an ssh client, from its first byte to its end. */
 import type { Socket } from "node:net"
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from "ssh2"
-import type { Live } from "../../../core/workloads/workload.ts"
+import type { Live } from "../../../services/workloads/workload.ts"
 import type { ComputerItem } from "../policy.ts"
 import type { ComputerRow } from "../store.ts"
 import type { Admitted } from "./admission.ts"

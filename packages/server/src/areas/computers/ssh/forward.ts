@@ -1,6 +1,6 @@
 /** Connections of a client to ports of the computer itself, and to nothing else. */
 import type { Connection, ServerChannel, TcpipRequestInfo } from "ssh2"
-import type { Live } from "../../../core/workloads/workload.ts"
+import type { Live } from "../../../services/workloads/workload.ts"
 import type { ComputerItem } from "../policy.ts"
 import { createWriter, type Transport } from "./channel-writer.ts"
 import { receiveAll, sendAll } from "./streams.ts"

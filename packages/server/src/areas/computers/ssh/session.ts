@@ -1,9 +1,9 @@
 /** The sessions of a connection: shells, commands and sftp. */
 import { readFileSync } from "node:fs"
 import type { ServerChannel, Session } from "ssh2"
-import { LOGIN_SHELL } from "../../../core/workloads/commands.ts"
-import type { Live } from "../../../core/workloads/workload.ts"
 import type { Command, Exit, GuestProcess, GuestUser, TerminalSize } from "../../../ports/runtime/port.ts"
+import { LOGIN_SHELL } from "../../../services/workloads/commands.ts"
+import type { Live } from "../../../services/workloads/workload.ts"
 import type { ComputerItem } from "../policy.ts"
 import { createWriter, type Transport, type Write } from "./channel-writer.ts"
 import { receiveAll, sendAll } from "./streams.ts"

@@ -1,10 +1,11 @@
 /** How workloads begin and end by themselves: what runs, and what is on record of it. */
+
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { Fault, fault, isFault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { HOST, type Image, type Images } from "../images/images.ts"
-import type { SecretBox } from "../secrets/secret-box.ts"
 import { type Env, openEnv } from "./env.ts"
 import type { Fleet } from "./fleet.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"

@@ -1,8 +1,9 @@
+import { areasSettled } from "../../core/tokens.ts"
 import { defineService } from "../../kernel/service.ts"
 import { clock, database, installation, log } from "../../kernel/tokens.ts"
 import { runtime } from "../../ports/runtime/port.ts"
-import { areasSettled, hosts } from "../tokens.ts"
 import { settings } from "./settings.ts"
+import { hosts } from "./token.ts"
 
 export const hostsService = defineService({
   provides: hosts,

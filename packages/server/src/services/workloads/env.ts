@@ -1,5 +1,5 @@
 /** Variables that every command of a workload gets. They hold credentials, so they are kept sealed. */
-import type { SecretBox } from "../secrets/secret-box.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
 
 export type Env = Readonly<Record<string, string>>
 

@@ -1,7 +1,7 @@
 import { defineService } from "../../kernel/service.ts"
 import { clock, installation, log, outbound, stopping } from "../../kernel/tokens.ts"
-import { images } from "../tokens.ts"
 import { settings } from "./settings.ts"
+import { images } from "./token.ts"
 
 export const imagesService = defineService({
   provides: images,

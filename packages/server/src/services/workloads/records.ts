@@ -1,8 +1,9 @@
 /** What is on record of how workloads begin and end. */
+
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { PlatformEvents } from "../platform-events/platform-events.ts"
 import type { CommandWorkload, StopReason, WorkloadPolicy, WorkloadRow } from "./policy.ts"
 import { reasonOf } from "./served.ts"
 import { hostedWorkloads, workloadStore } from "./store.ts"

@@ -1,12 +1,13 @@
 /** What callers do with workloads as a whole: make records, find, start, stop and delete. */
+
+import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { type Fault, fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../hosts/hosts.ts"
-import type { PlatformEvents } from "../platform-events/platform-events.ts"
-import type { SecretBox } from "../secrets/secret-box.ts"
 import { type Env, sealEnv } from "./env.ts"
 import type { Fleet } from "./fleet.ts"
 import type { Lifecycle } from "./lifecycle.ts"

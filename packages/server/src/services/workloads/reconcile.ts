@@ -1,11 +1,12 @@
 /** Brings what runs on this host in line with the rows: after a start of the process, and when hosts were lost. */
+
+import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { Hosts } from "../hosts/hosts.ts"
 import type { Images } from "../images/images.ts"
-import type { BackgroundMeters } from "../meters/meters.ts"
 import type { Fleet } from "./fleet.ts"
 import type { Lifecycle } from "./lifecycle.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"

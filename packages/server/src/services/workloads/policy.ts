@@ -1,10 +1,10 @@
 /** In what the kinds of workloads differ: an area describes its kind by a policy, and `openWorkloads` does the rest. */
 import type { FaultCode, PlatformEventType } from "@svc/contract"
 import type { AliasableExpression, ColumnType, Expression, Selectable, SqlBool } from "kysely"
+import type { NewPlatformEvent } from "../../core/platform-events/platform-events.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 import type { RuntimeCapabilities } from "../../ports/runtime/port.ts"
 import type { Image } from "../images/images.ts"
-import type { NewPlatformEvent } from "../platform-events/platform-events.ts"
 import type { CommandDefaults } from "./commands.ts"
 import type { Env } from "./env.ts"
 import type { EndReason, Live, Workload } from "./workload.ts"

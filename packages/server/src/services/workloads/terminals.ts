@@ -1,10 +1,10 @@
 /** The open terminals of an area's workloads. */
 import { TERMINALS_MAX } from "@svc/contract"
+import { createStanding, type StandingNeeds } from "../../core/standing.ts"
 import type { Call, Handshake, Principal } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Command, Guest, GuestUser } from "../../ports/runtime/port.ts"
-import { createStanding, type StandingNeeds } from "../standing.ts"
 import { argvOf, type CommandDefaults, LOGIN_SHELL } from "./commands.ts"
 import type { Fleet } from "./fleet.ts"
 import { closeCodes, serveTerminal, type TerminalSession } from "./terminal-session.ts"

@@ -1,7 +1,8 @@
 /** What running workloads use: for bills, and for those who look. */
+
+import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { diskBytesOf, type RuntimePort } from "../../ports/runtime/port.ts"
-import type { BackgroundMeters } from "../meters/meters.ts"
 import { GB } from "./shape.ts"
 import type { Live, Workload } from "./workload.ts"
 
