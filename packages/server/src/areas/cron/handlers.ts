@@ -10,6 +10,7 @@ import { isUuid, newId } from "../../kernel/id.ts"
 import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import { CANCELLED_TOPIC, jobOf } from "./claim.ts"
 import { checkHttpTarget, originOf, unmasked } from "./http-target.ts"
@@ -31,11 +32,8 @@ export interface CronHandlerNeeds {
 
 const PREVIEW_DEFAULT = 5
 
-const found = async (call: Call, id: string, how: "find" | "lock"): Promise<ScheduleRow> => {
-  const row = isUuid(id) ? await cronStore(call.db)[how](call.tenant, id) : undefined
-  if (!row) throw fault("schedule_not_found", { id })
-  return row
-}
+const requireSchedule = (call: Call, id: string, how: "find" | "findForUpdate"): Promise<ScheduleRow> =>
+  requireRow(isUuid(id) ? cronStore(call.db)[how](call.tenant, id) : undefined, "schedule_not_found", { id })
 
 const auditTarget = ({ id, name }: Pick<ScheduleRow, "id" | "name">) => ({ type: "cron_schedule", id, name })
 
@@ -103,7 +101,7 @@ const expectNext = ({ expect }: CronHandlerNeeds, { due_at }: ScheduleRow, call:
 const updateWith =
   (needs: CronHandlerNeeds, how: "replace" | "merge") =>
   async ({ id, ...input }: Parameters<typeof readTarget>[0] & { id: string }, call: Call) => {
-    const before = await found(call, id, "lock")
+    const before = await requireSchedule(call, id, "findForUpdate")
     const sealed = await openTarget(needs.box, before)
     const given = readTarget(input)
     if (!given && how === "replace") throw fault("missing_parameter", { field: "target" })
@@ -139,26 +137,25 @@ const cancelWith =
 
 const executionHandlers = (needs: CronHandlerNeeds) => {
   const cancel = cancelWith(needs)
-  const foundExecution = async (call: Call, row: ScheduleRow, id: string) => {
-    const execution = isUuid(id) ? await cronStore(call.db).findExecution(row, id) : undefined
-    if (!execution) throw fault("execution_not_found", { id })
-    return execution
-  }
+  const requireExecution = (call: Call, row: ScheduleRow, id: string) =>
+    requireRow(isUuid(id) ? cronStore(call.db).findExecution(row, id) : undefined, "execution_not_found", {
+      id,
+    })
   return {
     get: async (input: { id: string; execution_id: string }, call: Call) => {
-      const row = await found(call, input.id, "find")
-      return toExecution(await foundExecution(call, row, input.execution_id))
+      const row = await requireSchedule(call, input.id, "find")
+      return toExecution(await requireExecution(call, row, input.execution_id))
     },
     cancel: async (input: { id: string; execution_id: string }, call: Call) => {
-      const row = await found(call, input.id, "lock")
-      const execution = await foundExecution(call, row, input.execution_id)
+      const row = await requireSchedule(call, input.id, "findForUpdate")
+      const execution = await requireExecution(call, row, input.execution_id)
       const [cancelled] = await cancel(row, call, execution.id)
       if (!cancelled) throw fault("invalid_state_transition", { state: execution.status })
       call.describe({ targets: [auditTarget(row)] })
       return toExecution(cancelled)
     },
     trigger: async ({ id }: { id: string }, call: Call) => {
-      const row = await found(call, id, "lock")
+      const row = await requireSchedule(call, id, "findForUpdate")
       const execution = await cronStore(call.db).insertExecution(row, {
         id: newId(),
         scheduled_for: call.now,
@@ -197,12 +194,12 @@ export const cronHandlers = implement(areas.cron, (needs: CronHandlerNeeds) => {
     },
 
     async get({ id }, call) {
-      const row = await found(call, id, "find")
+      const row = await requireSchedule(call, id, "find")
       return toSchedule(row, (await openTarget(needs.box, row)).target)
     },
 
     async delete({ id }, call) {
-      const row = await found(call, id, "lock")
+      const row = await requireSchedule(call, id, "findForUpdate")
       await cancel(row, call)
       await cronStore(call.db).delete(row)
       call.describe({ targets: [auditTarget(row)] })
@@ -210,7 +207,7 @@ export const cronHandlers = implement(areas.cron, (needs: CronHandlerNeeds) => {
     },
 
     async executions({ id, status, ...input }, call) {
-      const row = await found(call, id, "find")
+      const row = await requireSchedule(call, id, "find")
       const { rows, total } = await cronStore(call.db).listExecutions(row, { ...pageOf(input), status })
       return page({ rows: rows.map(toExecution), total }, input)
     },

@@ -37,7 +37,7 @@ export const cronStore = (db: Db) => {
       schedules(owner).selectAll().where("id", "=", id).executeTakeFirst(),
 
     /** Whoever changes a schedule or its executions takes its row first, so that nobody waits for the other. */
-    lock: (owner: Owner, id: string): Promise<ScheduleRow | undefined> =>
+    findForUpdate: (owner: Owner, id: string): Promise<ScheduleRow | undefined> =>
       schedules(owner).selectAll().where("id", "=", id).forNoKeyUpdate().executeTakeFirst(),
 
     list: (owner: Owner, slice: Slice): Promise<{ rows: ScheduleRow[]; total: number }> =>

@@ -3,16 +3,17 @@ import { rangeOf } from "../../core/deliveries/payload.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { toDelivery } from "./payloads.ts"
 import { SUBSCRIPTION_KIND } from "./publisher.ts"
 import {
   endpointOf,
-  findSubscription,
-  lockSubscription,
+  requireSubscription,
+  requireSubscriptionForUpdate,
   type SubscriptionHandlerNeeds,
   targetOf,
 } from "./subscription-handlers.ts"
-import { findTopic } from "./topic-handlers.ts"
+import { requireTopic } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
 
@@ -24,8 +25,8 @@ const checkActive = ({ status }: { readonly status: string }): void => {
 /** What was sent to a subscription, and sending it again. */
 export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerNeeds) => ({
   testSubscription: async ({ sub_id }: Input<Specs["testSubscription"]>, call: Call) => {
-    const row = await findSubscription(call, sub_id)
-    const topic = await findTopic(call, row.topic_id)
+    const row = await requireSubscription(call, sub_id)
+    const topic = await requireTopic(call, row.topic_id)
     call.describe({ targets: [targetOf(row)] })
     const delivery = await deliveries.deliverOnce(
       {
@@ -46,23 +47,26 @@ export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerN
   },
 
   async deliveries({ sub_id, ...input }: Input<Specs["deliveries"]>, call: Call) {
-    const row = await findSubscription(call, sub_id)
+    const row = await requireSubscription(call, sub_id)
     const filter = { status: input.status, eventType: input.event_type, ...rangeOf(input), ...pageOf(input) }
     const { rows, total } = await deliveries.list(call.db, endpointOf(row), filter)
     return page({ rows: rows.map(toDelivery), total }, input)
   },
 
   async retryDelivery({ sub_id, delivery_id }: Input<Specs["retryDelivery"]>, call: Call) {
-    const row = await lockSubscription(call, sub_id)
+    const row = await requireSubscriptionForUpdate(call, sub_id)
     checkActive(row)
-    const delivery = await deliveries.retry(call.db, endpointOf(row), delivery_id)
-    if (!delivery) throw fault("delivery_not_found", { id: delivery_id })
+    const delivery = await requireRow(
+      deliveries.retry(call.db, endpointOf(row), delivery_id),
+      "delivery_not_found",
+      { id: delivery_id },
+    )
     call.describe({ targets: [targetOf(row)], metadata: { delivery_id } })
     return toDelivery(delivery)
   },
 
   async replay({ sub_id, status, ...range }: Input<Specs["replay"]>, call: Call) {
-    const row = await lockSubscription(call, sub_id)
+    const row = await requireSubscriptionForUpdate(call, sub_id)
     checkActive(row)
     const replayed = await deliveries.replay(call.db, endpointOf(row), { status, ...rangeOf(range) })
     call.describe({ targets: [targetOf(row)], metadata: { replayed } })

@@ -101,7 +101,7 @@ export const subscriptionStore = (db: Db) => ({
     own(db, owner).selectAll().where("id", "=", id).executeTakeFirst(),
 
   /** Locked until the transaction ends: two changes of one subscription take turns. */
-  lock: (owner: Owner, id: string): Promise<SubscriptionRow | undefined> =>
+  findForUpdate: (owner: Owner, id: string): Promise<SubscriptionRow | undefined> =>
     own(db, owner).selectAll().where("id", "=", id).forUpdate().executeTakeFirst(),
 
   list: (owner: Owner, topicId: string, slice: Slice): Promise<{ rows: SubscriptionRow[]; total: number }> =>

@@ -20,12 +20,13 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import type { FunctionCaller } from "../functions/offers.ts"
 import { type Endpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import { toSubscription } from "./payloads.ts"
 import { type SubscriptionRow, subscriptionStore, topicStore } from "./store.ts"
-import { findTopic, TOPIC_TOPIC } from "./topic-handlers.ts"
+import { requireTopic, TOPIC_TOPIC } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
 type Given = Omit<Input<Specs["updateSubscription"]>, "sub_id" | "status">
@@ -64,17 +65,11 @@ export const endpointOf = ({ organization_id, id }: Pick<SubscriptionRow, "organ
   endpointId: id,
 })
 
-export const findSubscription = async (call: Call, id: string): Promise<SubscriptionRow> => {
-  const row = await subscriptionStore(call.db).find(call.tenant, id)
-  if (!row) throw fault("subscription_not_found", { id })
-  return row
-}
+export const requireSubscription = (call: Call, id: string): Promise<SubscriptionRow> =>
+  requireRow(subscriptionStore(call.db).find(call.tenant, id), "subscription_not_found", { id })
 
-export const lockSubscription = async (call: Call, id: string): Promise<SubscriptionRow> => {
-  const row = await subscriptionStore(call.db).lock(call.tenant, id)
-  if (!row) throw fault("subscription_not_found", { id })
-  return row
-}
+export const requireSubscriptionForUpdate = (call: Call, id: string): Promise<SubscriptionRow> =>
+  requireRow(subscriptionStore(call.db).findForUpdate(call.tenant, id), "subscription_not_found", { id })
 
 export const targetOf = ({ id, target }: SubscriptionRow) => ({
   type: "subscription",
@@ -170,7 +165,7 @@ const updateWith =
   (needs: SubscriptionHandlerNeeds) =>
   async ({ sub_id, status = "active", ...given }: Input<Specs["updateSubscription"]>, call: Call) => {
     const { deliveries, changes } = needs
-    const before = await lockSubscription(call, sub_id)
+    const before = await requireSubscriptionForUpdate(call, sub_id)
     const of = endpointOf(before)
     const row: SubscriptionRow = {
       ...before,
@@ -193,7 +188,7 @@ const updateWith =
 const rotateWith =
   ({ endpoints, changes, deliveries }: SubscriptionHandlerNeeds) =>
   async ({ sub_id, grace_period_seconds }: Input<Specs["rotateSecret"]>, call: Call) => {
-    const row = await lockSubscription(call, sub_id)
+    const row = await requireSubscriptionForUpdate(call, sub_id)
     const store = subscriptionStore(call.db)
     const graceSeconds = grace_period_seconds ?? SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT
     await retireSecret(store.oldSecrets(sub_id), row.secret, graceSeconds, call.now)
@@ -217,7 +212,7 @@ export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
     rotateSecret: rotateWith(needs),
 
     async listSubscriptions({ topic_id, ...input }: Input<Specs["listSubscriptions"]>, call: Call) {
-      await findTopic(call, topic_id)
+      await requireTopic(call, topic_id)
       const { rows, total } = await subscriptionStore(call.db).list(call.tenant, topic_id, pageOf(input))
       const ids = rows.map(({ id }) => id)
       const health = await deliveries.health(call.db, call.organization.id, ids)
@@ -225,13 +220,13 @@ export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
     },
 
     async getSubscription({ sub_id }: Input<Specs["getSubscription"]>, call: Call) {
-      const row = await findSubscription(call, sub_id)
+      const row = await requireSubscription(call, sub_id)
       const health = await deliveries.health(call.db, row.organization_id, [sub_id])
       return toSubscription(row, health.get(sub_id))
     },
 
     async deleteSubscription({ sub_id }: Input<Specs["deleteSubscription"]>, call: Call) {
-      const row = await lockSubscription(call, sub_id)
+      const row = await requireSubscriptionForUpdate(call, sub_id)
       await deliveries.cancel(call.db, endpointOf(row))
       await subscriptionStore(call.db).delete(call.tenant, sub_id)
       await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)

@@ -6,6 +6,7 @@ import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import type { EventCounts } from "./event-counts.ts"
 import { FORGET_QUEUE } from "./keeping.ts"
@@ -17,11 +18,8 @@ type Specs = typeof areas.events.specs
 /** The topic under which changes of topics and of their subscriptions are announced. */
 export const TOPIC_TOPIC = "events.topic"
 
-export const findTopic = async (call: Call, id: string): Promise<TopicRow> => {
-  const row = await topicStore(call.db).find(call.tenant, id)
-  if (!row) throw fault("topic_not_found", { id })
-  return row
-}
+export const requireTopic = (call: Call, id: string): Promise<TopicRow> =>
+  requireRow(topicStore(call.db).find(call.tenant, id), "topic_not_found", { id })
 
 export interface TopicHandlerNeeds {
   readonly counts: EventCounts
@@ -57,13 +55,13 @@ export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandle
   },
 
   async getTopic({ topic_id }: Input<Specs["getTopic"]>, call: Call) {
-    return toTopic(await findTopic(call, topic_id), counts.unwritten(topic_id))
+    return toTopic(await requireTopic(call, topic_id), counts.unwritten(topic_id))
   },
 
   async deleteTopic({ topic_id }: Input<Specs["deleteTopic"]>, call: Call) {
     const owner = call.tenant
     if (!(await topicStore(call.db).lock(owner, topic_id))) throw fault("topic_not_found", { id: topic_id })
-    const topic = await findTopic(call, topic_id)
+    const topic = await requireTopic(call, topic_id)
     const subscriptions = await subscriptionStore(call.db).list(owner, topic_id, { limit: 1_000, offset: 0 })
     for (const { id } of subscriptions.rows) {
       await deliveries.cancel(call.db, { tenantId: owner.organizationId, endpointId: id })

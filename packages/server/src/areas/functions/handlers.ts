@@ -23,10 +23,10 @@ export interface FunctionHandlerNeeds extends DeploymentNeeds {
 }
 
 /** Throws `function_not_found`. */
-export const foundFunction = async (
+export const requireFunction = async (
   call: Call,
   ref: string,
-  how: "find" | "lock" = "find",
+  how: "find" | "findForUpdate" = "find",
 ): Promise<DeployedRow> => {
   const row = ref.includes("\0")
     ? undefined
@@ -99,7 +99,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
         throw nameTaken(error, name)
       })
     await writeVersion(needs, call, id, 1, deployment, undefined)
-    const made = await foundFunction(call, id)
+    const made = await requireFunction(call, id)
     await announce(call, eventOf("function.deployed", made))
     call.describe({ targets: [auditTarget(made)] })
     return show(made)
@@ -107,7 +107,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
 
   const update = async ({ id: ref, ...input }: DeployInput & { id: string }, call: Call) => {
     if (input.name !== undefined) checkName(input.name)
-    const before = await foundFunction(call, ref, "lock")
+    const before = await requireFunction(call, ref, "findForUpdate")
     const store = functionStore(call.db)
     await checkKept(call, input, before)
     const deployment = await readDeployment(needs, before.id, input, before, call)
@@ -125,7 +125,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
         throw nameTaken(error, name)
       })
     await store.dropVersions(before, version - FUNCTION_VERSIONS_KEPT)
-    const made = await foundFunction(call, before.id)
+    const made = await requireFunction(call, before.id)
     await announce(call, eventOf("function.deployed", made))
     call.describe({ targets: [auditTarget(made)] })
     return show(made)
@@ -145,11 +145,11 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
     },
 
     async get({ id }: { id: string }, call: Call) {
-      return show(await foundFunction(call, id))
+      return show(await requireFunction(call, id))
     },
 
     async delete({ id: ref }: { id: string }, call: Call) {
-      const row = await foundFunction(call, ref, "lock")
+      const row = await requireFunction(call, ref, "findForUpdate")
       await functionStore(call.db).delete(row)
       await announce(call, eventOf("function.deleted", row))
       call.describe({ targets: [auditTarget(row)] })
@@ -157,7 +157,7 @@ export const functionHandlers = (needs: FunctionHandlerNeeds) => {
     },
 
     async versions({ id, ...input }: { id: string; limit?: number; offset?: number }, call: Call) {
-      const row = await foundFunction(call, id)
+      const row = await requireFunction(call, id)
       const { rows, total } = await functionStore(call.db).listVersions(row, pageOf(input))
       const shown = await Promise.all(
         rows.map(async one => toVersion(one, await versionOf(one.runtime), row.version)),

@@ -8,9 +8,10 @@ import {
 } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import type { AsyncInvocations } from "./async-invocations.ts"
 import type { Directory } from "./directory.ts"
-import { auditTarget, foundFunction } from "./handlers.ts"
+import { auditTarget, requireFunction } from "./handlers.ts"
 import { invocationStore } from "./invocation-store.ts"
 import type { Invoker } from "./invoker.ts"
 import { toInvocation, toLine } from "./payloads.ts"
@@ -74,25 +75,29 @@ export const invocationHandlers = ({
       { id, status, ...input }: { id: string; status?: InvocationStatus; limit?: number; offset?: number },
       call: Call,
     ) {
-      const row = await foundFunction(call, id)
+      const row = await requireFunction(call, id)
       await recorder.flush()
       const { rows, total } = await invocationStore(call.db).list(row, { ...pageOf(input), status })
       return page({ rows: rows.map(toInvocation), total }, input)
     },
 
     async getInvocation({ id, invocation_id }: { id: string; invocation_id: string }, call: Call) {
-      const row = await foundFunction(call, id)
+      const row = await requireFunction(call, id)
       await recorder.flush()
-      const found = await invocationStore(call.db).find(row, invocation_id)
-      if (!found) throw fault("invocation_not_found", { id: invocation_id })
+      const found = await requireRow(
+        invocationStore(call.db).find(row, invocation_id),
+        "invocation_not_found",
+        { id: invocation_id },
+      )
       return toInvocation(found)
     },
 
     async retryInvocation({ id, invocation_id }: { id: string; invocation_id: string }, call: Call) {
-      const row = await foundFunction(call, id)
+      const row = await requireFunction(call, id)
       const store = invocationStore(call.db)
-      const found = await store.lock(row, invocation_id)
-      if (!found) throw fault("invocation_not_found", { id: invocation_id })
+      const found = await requireRow(store.findForUpdate(row, invocation_id), "invocation_not_found", {
+        id: invocation_id,
+      })
       const hasFailed = found.status === "error" || found.status === "timeout"
       if (found.mode !== "async" || !hasFailed || (await store.readPayload(found.id)) === undefined)
         throw fault("invalid_state_transition", { state: `${found.mode}, ${found.status}` })
@@ -111,7 +116,7 @@ export const invocationHandlers = ({
       },
       call: Call,
     ) {
-      const row = await foundFunction(call, input.id)
+      const row = await requireFunction(call, input.id)
       await recorder.flush()
       const lines = await invocationStore(call.db).logs(row, {
         limit: input.limit ?? LOG_LINES_DEFAULT,

@@ -47,7 +47,7 @@ export const invocationStore = (db: Db) => {
     find: (of: Of, id: string): Promise<InvocationRow | undefined> =>
       invocations(of).selectAll().where("id", "=", id).executeTakeFirst(),
 
-    lock: (of: Of, id: string): Promise<InvocationRow | undefined> =>
+    findForUpdate: (of: Of, id: string): Promise<InvocationRow | undefined> =>
       invocations(of).selectAll().where("id", "=", id).forUpdate().executeTakeFirst(),
 
     insert: async (row: Insertable<InvocationTable>) => {

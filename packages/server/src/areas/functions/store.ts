@@ -95,7 +95,7 @@ export const functionStore = (db: Db) => {
         .executeTakeFirst(),
 
     /** Deployments of one function happen one after the other. */
-    async lock(owner: Owner, column: "id" | "name", ref: string): Promise<DeployedRow | undefined> {
+    async findForUpdate(owner: Owner, column: "id" | "name", ref: string): Promise<DeployedRow | undefined> {
       const locked = await db
         .selectFrom("functions.functions")
         .select("id")

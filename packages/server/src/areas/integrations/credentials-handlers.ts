@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, createPublicKey } from "node:crypto"
 import { type areas, type Input, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import type { GitAccess, GitPort, GitProviderName, Installation } from "../../ports/git/port.ts"
 import { PortError } from "../../ports/port-error.ts"
 import { type Accounts, faultOf, sayingOf } from "./accounts.ts"
@@ -218,8 +219,10 @@ export const credentialsHandlers = (needs: CredentialsNeeds) => {
     },
 
     async getCredentials({ provider }: Input<Specs["getCredentials"]>, call: Call) {
-      const row = await accountStore(call.db).find(call.projectTenant, provider)
-      if (!row) throw fault("resource_not_found")
+      const row = await requireRow(
+        accountStore(call.db).find(call.projectTenant, provider),
+        "resource_not_found",
+      )
       return toCredentials(row)
     },
 

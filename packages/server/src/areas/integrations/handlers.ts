@@ -5,6 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { sayingOf } from "./accounts.ts"
 import { type CredentialsNeeds, credentialsHandlers } from "./credentials-handlers.ts"
 import { type EventRow, eventStore, type NewEvent } from "./event-store.ts"
@@ -32,16 +33,15 @@ const target = ({ id, repository }: Pick<IntegrationRow, "id" | "repository">) =
   ...{ type: "integration", id, name: repository },
 })
 
-const find = async (call: Call, id: string): Promise<IntegrationWithEvent> => {
-  const row = await integrationStore(call.db).find(call.projectTenant, id)
-  if (!row) throw fault("integration_not_found", { id })
-  return row
-}
+const requireIntegration = (call: Call, id: string): Promise<IntegrationWithEvent> =>
+  requireRow(integrationStore(call.db).find(call.projectTenant, id), "integration_not_found", {
+    id,
+  })
 
 /** The row, locked; a call that changes it sees the newest. */
-const lock = async (call: Call, id: string): Promise<IntegrationWithEvent> => {
-  await integrationStore(call.db).lock(call.organization.id, id)
-  return find(call, id)
+const requireIntegrationForUpdate = async (call: Call, id: string): Promise<IntegrationWithEvent> => {
+  await integrationStore(call.db).findForUpdate(call.organization.id, id)
+  return requireIntegration(call, id)
 }
 
 /** The columns that were named, those left out not among them. */
@@ -109,7 +109,7 @@ const createHandler =
       throw error
     }
     call.describe({ targets: [target({ id: place.id, repository })] })
-    return { ...toIntegration(await find(call, place.id), baseUrl), webhook_secret: secret }
+    return { ...toIntegration(await requireIntegration(call, place.id), baseUrl), webhook_secret: secret }
   }
 
 /** A received event once more, as a new one. */
@@ -124,25 +124,27 @@ const replayOf = (row: EventRow, now: Date): NewEvent => ({
 
 const eventHandlers = ({ jobs }: IntegrationHandlerNeeds) => ({
   async events({ id, status, ...input }: Input<Specs["events"]>, call: Call) {
-    const { organization_id } = await find(call, id)
+    const { organization_id } = await requireIntegration(call, id)
     const chosen = { status, ...pageOf(input) }
     const { rows, total } = await eventStore(call.db).list(organization_id, id, chosen)
     return page({ rows: rows.map(toEvent), total }, input)
   },
 
   async replayEvent({ id, event_id }: Input<Specs["replayEvent"]>, call: Call) {
-    const row = await lock(call, id)
+    const row = await requireIntegrationForUpdate(call, id)
     const store = eventStore(call.db)
-    const event = await store.find(row.organization_id, id, event_id)
-    if (!event) throw fault("delivery_not_found", { id: event_id })
+    const event = await requireRow(store.find(row.organization_id, id, event_id), "delivery_not_found", {
+      id: event_id,
+    })
     const replay = replayOf(event, call.now)
     await store.insert([replay])
     const at = { last_event_at: call.now, last_event_id: replay.id }
     await integrationStore(call.db).update(row.organization_id, id, at)
     await jobs.enqueue(call.db, eventJobs(row.organization_id, id, [replay.id]))
     call.describe({ targets: [target(row)], metadata: { event_id } })
-    const made = await store.find(row.organization_id, id, replay.id)
-    if (!made) throw fault("delivery_not_found", { id: event_id })
+    const made = await requireRow(store.find(row.organization_id, id, replay.id), "delivery_not_found", {
+      id: event_id,
+    })
     return toEvent(made)
   },
 })
@@ -153,7 +155,7 @@ const ownHandlers = (needs: IntegrationHandlerNeeds) => {
   return {
     async rotateSecret(input: Input<Specs["rotateSecret"]>, call: Call) {
       const { id, webhook_secret, grace_period_seconds } = input
-      const before = await lock(call, id)
+      const before = await requireIntegrationForUpdate(call, id)
       const { secret, columns } = await secrets.make(before, webhook_secret)
       const graceSeconds = grace_period_seconds ?? INTEGRATION_SECRET_GRACE_SECONDS_DEFAULT
       const until = new Date(call.now.getTime() + graceSeconds * 1_000)
@@ -164,11 +166,11 @@ const ownHandlers = (needs: IntegrationHandlerNeeds) => {
         updated_at: call.now,
       })
       call.describe({ targets: [target(before)] })
-      return { ...toIntegration(await find(call, id), baseUrl), webhook_secret: secret }
+      return { ...toIntegration(await requireIntegration(call, id), baseUrl), webhook_secret: secret }
     },
 
     test: async ({ id }: Input<Specs["test"]>, call: Call) => {
-      const row = await find(call, id)
+      const row = await requireIntegration(call, id)
       call.describe({ targets: [target(row)] })
       const access = await accounts.ofIntegration(call.db, row)
       if (!access) return { ...nothingFound, error: "there is no installation and there are no credentials" }
@@ -197,11 +199,11 @@ export const integrationHandlers = implement(areas.integrations, (needs: Integra
     },
 
     async get({ id }, call) {
-      return toIntegration(await find(call, id), baseUrl)
+      return toIntegration(await requireIntegration(call, id), baseUrl)
     },
 
     async update({ id, status, ...given }, call) {
-      const before = await lock(call, id)
+      const before = await requireIntegrationForUpdate(call, id)
       // What was pushed meanwhile was to be ignored, so looking starts anew.
       const isResumed = before.status === "paused" && status === "active"
       if (isResumed) await eventStore(call.db).deleteAllHeads(before.organization_id, id)
@@ -212,11 +214,11 @@ export const integrationHandlers = implement(areas.integrations, (needs: Integra
         updated_at: call.now,
       })
       call.describe({ targets: [target(before)] })
-      return toIntegration(await find(call, id), baseUrl)
+      return toIntegration(await requireIntegration(call, id), baseUrl)
     },
 
     async delete({ id }, call) {
-      const row = await find(call, id)
+      const row = await requireIntegration(call, id)
       await integrationStore(call.db).delete(call.projectTenant, id)
       call.describe({ targets: [target(row)] })
     },

@@ -44,7 +44,7 @@ const applyBranches = (
   startedAt: Date,
 ) =>
   database.transaction(async tx => {
-    const row = await integrationStore(tx).lock(organizationId, integrationId)
+    const row = await integrationStore(tx).findForUpdate(organizationId, integrationId)
     if (!row || row.status === "paused") return
     const store = eventStore(tx)
     const now = new Date(clock.now())

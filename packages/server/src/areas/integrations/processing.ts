@@ -121,7 +121,7 @@ export const defineProcessing = (needs: ProcessingNeeds): void => {
 
   const process = ({ organizationId, integrationId, eventId }: Payload) =>
     database.transaction(async tx => {
-      const integration = await integrationStore(tx).lock(organizationId, integrationId)
+      const integration = await integrationStore(tx).findForUpdate(organizationId, integrationId)
       const event = await eventStore(tx).find(organizationId, integrationId, eventId)
       if (!integration || event?.status !== "received") return
       const verdict = await judge(tx, integration, event)

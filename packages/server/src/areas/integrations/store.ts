@@ -65,7 +65,7 @@ export const integrationStore = (db: Db) => {
     count: (owner: Owner): Promise<number> => countRows(own(owner)),
 
     /** The row, locked until the transaction ends: what happens to one integration takes turns. */
-    lock: (organizationId: string, id: string): Promise<IntegrationRow | undefined> =>
+    findForUpdate: (organizationId: string, id: string): Promise<IntegrationRow | undefined> =>
       db
         .selectFrom("integrations.integrations")
         .selectAll()

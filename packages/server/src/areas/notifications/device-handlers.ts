@@ -4,6 +4,7 @@ import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { deviceStore } from "./device-store.ts"
 import { toDevice } from "./payloads.ts"
 import type { ProviderSettings } from "./providers.ts"
@@ -98,8 +99,7 @@ export const deviceHandlers = ({ recipients, box, providers, urlProblem }: Devic
 
   async unregisterDevice({ device_id: id, user_id }: Input<Specs["unregisterDevice"]>, call: Call) {
     const inbox = await recipients.settingsOf(call, user_id)
-    const row = await deviceStore(call.db).delete(inbox, id)
-    if (!row) throw fault("device_not_found", { id })
+    const row = await requireRow(deviceStore(call.db).delete(inbox, id), "device_not_found", { id })
     call.describe({ targets: [{ type: "device", id }] })
     return { ...toDevice(row), active: false }
   },

@@ -3,6 +3,7 @@ import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { type DeviceHandlerNeeds, deviceHandlers } from "./device-handlers.ts"
 import { toMarked, toNotification } from "./payloads.ts"
 import { preferenceHandlers } from "./preference-handlers.ts"
@@ -91,8 +92,7 @@ const readingHandlers = ({ recipients, streams }: NotificationHandlerNeeds) => (
   async get({ id, user_id }: Input<Specs["get"]>, call: Call) {
     const inbox = await recipients.inbox(call, user_id)
     const store = inboxStore(call.db)
-    const row = await store.find(inbox, id, call.now)
-    if (!row) throw fault("notification_not_found", { id })
+    const row = await requireRow(store.find(inbox, id, call.now), "notification_not_found", { id })
     return toNotification(row, await store.deliveries(inbox, [row.id]))
   },
 
@@ -114,8 +114,11 @@ const markingHandlers = ({ recipients, bell }: NotificationHandlerNeeds) => {
     (marksAt: (now: Date) => Marks) =>
     async ({ id, user_id }: Input<Specs["read"]>, call: Call) => {
       const inbox = await recipients.inbox(call, user_id)
-      const row = await inboxStore(call.db).mark(inbox, id, marksAt(call.now), call.now)
-      if (!row) throw fault("notification_not_found", { id })
+      const row = await requireRow(
+        inboxStore(call.db).mark(inbox, id, marksAt(call.now), call.now),
+        "notification_not_found",
+        { id },
+      )
       call.describe({ targets: [{ type: "notification", id }] })
       call.committed(() => bell.ring([inbox.userId]))
       return toMarked(row)

@@ -17,6 +17,7 @@ import { isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid, newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import { toIso } from "../../kernel/to-iso.ts"
 import type { SearchPort } from "../../ports/search/port.ts"
@@ -90,11 +91,8 @@ const statusOf = (runs: readonly Pick<RunRecord, "status">[]): RunRecord["status
 
 const projectOf = ({ owner }: Call): string => owner
 
-const needSource = async (call: Call, id: string): Promise<SourceView> => {
-  const source = await sourceStore(call.db).find(projectOf(call), id)
-  if (!source) throw fault("resource_not_found", { id })
-  return source
-}
+const requireSource = (call: Call, id: string): Promise<SourceView> =>
+  requireRow(sourceStore(call.db).find(projectOf(call), id), "resource_not_found", { id })
 
 const needInline = (source: SourceRecord): void => {
   if (source.type !== "inline")
@@ -158,7 +156,9 @@ const upsertHandler =
     const { db, now } = call
     const project = projectOf(call)
     const sources = sourceStore(db)
-    const known = input.id ? await needSource(call, input.id) : await sources.findByName(project, input.name)
+    const known = input.id
+      ? await requireSource(call, input.id)
+      : await sources.findByName(project, input.name)
     if (known && known.type !== input.type)
       throw fault("invalid_parameter", { reason: `the source is of type ${known.type}, which never changes` })
     const changes = changesOf(input, known)
@@ -172,7 +172,7 @@ const upsertHandler =
     try {
       if (known) {
         await sources.update(project, known.id, changes, now)
-        return sourcePayload(await needSource(call, known.id))
+        return sourcePayload(await requireSource(call, known.id))
       }
       if ((await sources.count(project)) >= SEARCH_SOURCES_MAX)
         throw fault("invalid_parameter", {
@@ -183,7 +183,7 @@ const upsertHandler =
         { id, organization_id: call.organization.id, project_id: project, ...changes },
         now,
       )
-      return sourcePayload(await needSource(call, id))
+      return sourcePayload(await requireSource(call, id))
     } catch (error) {
       if (isUniqueViolation(error)) throw fault("name_taken", { resource: "search source", name: input.name })
       throw error
@@ -193,7 +193,7 @@ const upsertHandler =
 const documentHandlers = ({ writer }: SearchHandlerNeeds) => ({
   // The index may be elsewhere, and is written before this call is.
   putDocuments: async ({ id, documents }: Input<Operations["putDocuments"]>, call: Call) => {
-    needInline(await needSource(call, id))
+    needInline(await requireSource(call, id))
     const at = { projectId: projectOf(call), sourceId: id }
     const outcome = await callEngine(() => writer.put(at, documents.map(toItem), null))
     if (!outcome) throw fault("resource_not_found", { id })
@@ -205,7 +205,7 @@ const documentHandlers = ({ writer }: SearchHandlerNeeds) => ({
   },
 
   deleteDocuments: async ({ id, ids }: Input<Operations["deleteDocuments"]>, call: Call) => {
-    needInline(await needSource(call, id))
+    needInline(await requireSource(call, id))
     const at = { projectId: projectOf(call), sourceId: id }
     const deleted = await callEngine(() => writer.remove(at, [...new Set(ids)]))
     if (deleted === undefined) throw fault("resource_not_found", { id })
@@ -224,7 +224,7 @@ const ingestHandlers = ({ ingest }: SearchHandlerNeeds) => {
       start(call, await sourceStore(call.db).readable(projectOf(call))),
 
     async runSource({ id }: { id: string }, call: Call) {
-      const source = await needSource(call, id)
+      const source = await requireSource(call, id)
       if (source.type === "inline")
         throw fault("invalid_parameter", { reason: "documents of an inline source are given, not read" })
       const started = await start(call, [source])
@@ -233,7 +233,7 @@ const ingestHandlers = ({ ingest }: SearchHandlerNeeds) => {
     },
 
     async listRuns(input: Input<Operations["listRuns"]>, call: Call) {
-      await needSource(call, input.id)
+      await requireSource(call, input.id)
       const { rows, total } = await runStore(call.db).list(projectOf(call), input.id, pageOf(input))
       return page({ rows: rows.map(runPayload), total }, input)
     },
@@ -260,10 +260,10 @@ export const searchHandlers = implement(areas.search, (needs: SearchHandlerNeeds
 
   upsertSource: upsertHandler(needs),
 
-  getSource: async ({ id }, call) => sourcePayload(await needSource(call, id)),
+  getSource: async ({ id }, call) => sourcePayload(await requireSource(call, id)),
 
   async deleteSource({ id }, call) {
-    const source = await needSource(call, id)
+    const source = await requireSource(call, id)
     await needs.ingest.remove(call.db, source, call.now)
   },
 

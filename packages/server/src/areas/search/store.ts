@@ -79,7 +79,7 @@ export const sourceStore = (db: Db) => {
       (await views(projectId).where("source.id", "=", id).executeTakeFirst()) as SourceView | undefined,
 
     /** The source, which nobody changes before this transaction ends; undefined once it is deleted. */
-    lock: async (projectId: string, id: string) =>
+    findForUpdate: async (projectId: string, id: string) =>
       (await live(projectId)
         .select(columns.map(column => `source.${column}` as const))
         .where("source.id", "=", id)

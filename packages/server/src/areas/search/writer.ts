@@ -41,7 +41,7 @@ export const createWriter = (needs: {
       const readAt = now()
       return semaphore.run(() =>
         database.transaction(async tx => {
-          const source = await sourceStore(tx).lock(projectId, sourceId)
+          const source = await sourceStore(tx).findForUpdate(projectId, sourceId)
           if (!source) return undefined
           const entries = entryStore(tx)
           const { documents, unreadable } = prepare(items, source, new Date(readAt))
@@ -80,7 +80,7 @@ export const createWriter = (needs: {
     remove: ({ projectId, sourceId }, ids) =>
       semaphore.run(() =>
         database.transaction(async tx => {
-          if (!(await sourceStore(tx).lock(projectId, sourceId))) return undefined
+          if (!(await sourceStore(tx).findForUpdate(projectId, sourceId))) return undefined
           await index.remove(projectId, sourceId, ids)
           const removed = await entryStore(tx).delete(projectId, sourceId, ids)
           if (removed > 0) await sourceStore(tx).addDocuments(projectId, sourceId, -removed)

@@ -4,6 +4,7 @@ import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { type ChatRecord, type ChatRow, chatStore, directionOf, type MessageRow } from "./chat-store.ts"
 import { toAgentChat, toChat, toMessage } from "./payloads.ts"
 import { askerOf, callerOf, type Operator, reachOf } from "./people.ts"
@@ -20,15 +21,11 @@ export interface ChatNeeds {
   readonly streams: ChatStreams
 }
 
-const find = async ({ db }: Call, reach: Reach, id: string): Promise<ChatRecord> => {
-  const row = await chatStore(db).find(reach, id)
-  if (!row) throw fault("chat_session_not_found", { id })
-  return row
-}
+const requireChat = ({ db }: Call, reach: Reach, id: string): Promise<ChatRecord> =>
+  requireRow(chatStore(db).find(reach, id), "chat_session_not_found", { id })
 
-const lock = async (call: Call, reach: Reach, id: string): Promise<ChatRecord> => {
-  const row = await chatStore(call.db).findForUpdate(reach, id)
-  if (!row) throw fault("chat_session_not_found", { id })
+const requireChatForUpdate = async (call: Call, reach: Reach, id: string): Promise<ChatRecord> => {
+  const row = await requireRow(chatStore(call.db).findForUpdate(reach, id), "chat_session_not_found", { id })
   call.describe({ targets: [{ type: "chat", id }] })
   return row
 }
@@ -116,30 +113,32 @@ export const chatHandlers = (needs: ChatNeeds) => {
       await store.insert(row)
       call.describe({ targets: [{ type: "chat", id: row.id }] })
       if (message !== undefined) await acts.post(call, row, "customer", { content: message })
-      return toChat(await find(call, await reachOf(call), row.id))
+      return toChat(await requireChat(call, await reachOf(call), row.id))
     },
 
     async getChat({ id }, call) {
-      return toChat(await find(call, await reachOf(call), id))
+      return toChat(await requireChat(call, await reachOf(call), id))
     },
 
     async closeChat({ id }, call) {
-      const row = await lock(call, await reachOf(call), id)
+      const row = await requireChatForUpdate(call, await reachOf(call), id)
       if (row.status !== "resolved") await acts.change(call, row, { status: "resolved" })
-      return toChat(await find(call, await reachOf(call), id))
+      return toChat(await requireChat(call, await reachOf(call), id))
     },
 
     async readChat({ id }, call) {
-      await acts.read(call, await lock(call, await reachOf(call), id), "customer")
-      return toChat(await find(call, await reachOf(call), id))
+      await acts.read(call, await requireChatForUpdate(call, await reachOf(call), id), "customer")
+      return toChat(await requireChat(call, await reachOf(call), id))
     },
 
     async listMessages({ id, ...input }, call) {
-      return listMessages(call, await find(call, await reachOf(call), id), input)
+      return listMessages(call, await requireChat(call, await reachOf(call), id), input)
     },
 
     async postMessage({ id, ...input }, call) {
-      return toMessage(await acts.post(call, await lock(call, await reachOf(call), id), "customer", input))
+      return toMessage(
+        await acts.post(call, await requireChatForUpdate(call, await reachOf(call), id), "customer", input),
+      )
     },
 
     streamChat: async ({ id }, call) => acts.follow(call, id, await reachOf(call), toChat),
@@ -159,28 +158,28 @@ export const agentChatHandlers = (needs: ChatNeeds, operator: Operator) => {
 
     async agentUpdateChat({ id, ...change }, call) {
       await operator.check(call)
-      const row = await lock(call, null, id)
+      const row = await requireChatForUpdate(call, null, id)
       const { assignee_id } = change
       if (typeof assignee_id === "string" && !(await operator.findAgent(call.db, assignee_id)))
         throw fault("member_not_found", { id: assignee_id })
       await acts.change(call, row, change)
-      return toAgentChat(await find(call, null, id))
+      return toAgentChat(await requireChat(call, null, id))
     },
 
     async agentReadChat({ id }, call) {
       await operator.check(call)
-      await acts.read(call, await lock(call, null, id), "agent")
-      return toAgentChat(await find(call, null, id))
+      await acts.read(call, await requireChatForUpdate(call, null, id), "agent")
+      return toAgentChat(await requireChat(call, null, id))
     },
 
     async agentListMessages({ id, ...input }, call) {
       await operator.check(call)
-      return listMessages(call, await find(call, null, id), input)
+      return listMessages(call, await requireChat(call, null, id), input)
     },
 
     async agentPostMessage({ id, ...input }, call) {
       await operator.check(call)
-      return toMessage(await acts.post(call, await lock(call, null, id), "agent", input))
+      return toMessage(await acts.post(call, await requireChatForUpdate(call, null, id), "agent", input))
     },
 
     async agentStreamChat({ id }, call) {

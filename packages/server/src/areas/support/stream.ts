@@ -1,11 +1,12 @@
 /** A chat as server-sent events. */
+
 import type { Readable } from "node:stream"
 import { CHAT_MESSAGES_MAX } from "@svc/contract"
 import { type EventStreams, eventText, lastEventNumber, type Watch } from "../../core/event-streams.ts"
 import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
-import { fault } from "../../kernel/fault.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { type ChatRecord, chatStore } from "./chat-store.ts"
 import { toMessage } from "./payloads.ts"
 import type { Reach } from "./ticket-store.ts"
@@ -64,8 +65,7 @@ export const createChatStreams = (needs: {
   return {
     async open(call, following) {
       const { reach, chatId } = following
-      const first = await store.find(reach, chatId)
-      if (!first) throw fault("chat_session_not_found", { id: chatId })
+      const first = await requireRow(store.find(reach, chatId), "chat_session_not_found", { id: chatId })
       // Without a number: those that come from now on.
       const after = Math.min(lastEventNumber(call) ?? first.message_count, CHAT_MESSAGES_MAX)
       return streams.open(call, call.organization.id, watch => events(following, after, watch))

@@ -2,6 +2,7 @@ import { type areas, type Input, page, pageOf, type TicketStatus } from "@svc/co
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { chatStore } from "./chat-store.ts"
 import type { Desk } from "./desk.ts"
 import { toAgentTicket, toComment, toTicket } from "./payloads.ts"
@@ -12,15 +13,11 @@ import { type Reach, type TicketRecord, ticketStore } from "./ticket-store.ts"
 type Specs = typeof areas.support.specs
 type All = Handlers<Specs>
 
-const find = async ({ db }: Call, reach: Reach, id: string): Promise<TicketRecord> => {
-  const row = await ticketStore(db).find(reach, id)
-  if (!row) throw fault("ticket_not_found", { id })
-  return row
-}
+const requireTicket = ({ db }: Call, reach: Reach, id: string): Promise<TicketRecord> =>
+  requireRow(ticketStore(db).find(reach, id), "ticket_not_found", { id })
 
-const lock = async (call: Call, reach: Reach, id: string): Promise<TicketRecord> => {
-  const row = await ticketStore(call.db).findForUpdate(reach, id)
-  if (!row) throw fault("ticket_not_found", { id })
+const requireTicketForUpdate = async (call: Call, reach: Reach, id: string): Promise<TicketRecord> => {
+  const row = await requireRow(ticketStore(call.db).findForUpdate(reach, id), "ticket_not_found", { id })
   call.describe({ targets: [{ type: "ticket", id, name: `#${row.number}` }] })
   return row
 }
@@ -49,40 +46,40 @@ export const ticketHandlers = (desk: Desk) =>
         },
         call.now,
       )
-      const row = await find(call, await reachOf(call), id)
+      const row = await requireTicket(call, await reachOf(call), id)
       call.describe({ targets: [{ type: "ticket", id, name: `#${row.number}` }] })
       return toTicket(row)
     },
 
     async getTicket({ id }, call) {
-      return toTicket(await find(call, await reachOf(call), id))
+      return toTicket(await requireTicket(call, await reachOf(call), id))
     },
 
     async updateTicket({ id, ...change }, call) {
-      const row = await lock(call, await reachOf(call), id)
+      const row = await requireTicketForUpdate(call, await reachOf(call), id)
       const from = row.status as TicketStatus
       if (from === "closed") throw fault("ticket_closed")
       if (change.status !== undefined && !mayMove("customer", from, change.status))
         throw fault("invalid_state_transition", { state: from })
       await desk.change(call.db, row, change, call.now)
-      return toTicket(await find(call, { organizationId: row.organization_id }, id))
+      return toTicket(await requireTicket(call, { organizationId: row.organization_id }, id))
     },
 
     async closeTicket({ id }, call) {
-      const row = await lock(call, await reachOf(call), id)
+      const row = await requireTicketForUpdate(call, await reachOf(call), id)
       if (row.status === "closed") return toTicket(row)
       await desk.change(call.db, row, { status: "closed" }, call.now)
-      return toTicket(await find(call, { organizationId: row.organization_id }, id))
+      return toTicket(await requireTicket(call, { organizationId: row.organization_id }, id))
     },
 
     async listComments({ id, ...input }, call) {
-      const row = await find(call, await reachOf(call), id)
+      const row = await requireTicket(call, await reachOf(call), id)
       const { rows, total } = await ticketStore(call.db).listComments(row, false, pageOf(input))
       return page({ rows: rows.map(toComment), total }, input)
     },
 
     async addComment({ id, body }, call) {
-      const row = await lock(call, await reachOf(call), id)
+      const row = await requireTicketForUpdate(call, await reachOf(call), id)
       const comment = {
         side: "customer",
         author: callerOf(call),
@@ -112,28 +109,28 @@ export const agentTicketHandlers = (desk: Desk, operator: Operator) => {
 
     async agentGetTicket({ id }, call) {
       await operator.check(call)
-      return toAgentTicket(await find(call, null, id))
+      return toAgentTicket(await requireTicket(call, null, id))
     },
 
     async agentUpdateTicket({ id, ...change }: Input<Specs["agentUpdateTicket"]>, call: Call) {
       await operator.check(call)
-      const row = await lock(call, null, id)
+      const row = await requireTicketForUpdate(call, null, id)
       if (row.status === "closed") throw fault("ticket_closed")
       await checkAssignee(call, change.assignee_id)
       await desk.change(call.db, row, change, call.now)
-      return toAgentTicket(await find(call, null, id))
+      return toAgentTicket(await requireTicket(call, null, id))
     },
 
     async agentListComments({ id, ...input }, call) {
       await operator.check(call)
-      const row = await find(call, null, id)
+      const row = await requireTicket(call, null, id)
       const { rows, total } = await ticketStore(call.db).listComments(row, true, pageOf(input))
       return page({ rows: rows.map(toComment), total }, input)
     },
 
     async agentAddComment({ id, body, internal = false }, call) {
       await operator.check(call)
-      const row = await lock(call, null, id)
+      const row = await requireTicketForUpdate(call, null, id)
       const comment = { side: "agent", author: callerOf(call), body, internal, mailId: null } as const
       const made = await desk.comment(call.db, row, comment, call.now)
       if (!made) throw new Error("a comment that came by no mail was taken for one that did")

@@ -4,6 +4,7 @@ import { type Db, isUniqueViolation } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import type { VectorIndexPort } from "../../ports/vectors/port.ts"
 import { type CollectionRow, type StoredVector, vectorStore } from "./store.ts"
 import { fromBytes, idOf } from "./values.ts"
@@ -18,11 +19,8 @@ const M_DEFAULT = 16
 const EF_CONSTRUCTION_DEFAULT = 128
 
 /** The caller's collection of that name; throws `collection_not_found`. */
-export const findCollection = async (db: Db, call: Call, name: string): Promise<CollectionRow> => {
-  const row = await vectorStore(db).find(call.tenant, name)
-  if (!row) throw fault("collection_not_found", { name })
-  return row
-}
+export const requireCollection = (db: Db, call: Call, name: string): Promise<CollectionRow> =>
+  requireRow(vectorStore(db).find(call.tenant, name), "collection_not_found", { name })
 
 export const toStored = (
   { id, values, metadata }: StoredVector,
@@ -99,17 +97,20 @@ export const collectionHandlers = ({ index }: { index: VectorIndexPort }): Pick<
     },
 
     async getCollection({ name }, call) {
-      return payload(await findCollection(call.db, call, name))
+      return payload(await requireCollection(call.db, call, name))
     },
 
     async deleteCollection({ name }, call) {
-      const row = await vectorStore(call.db).delete(call.tenant, name, call.now)
-      if (!row) throw fault("collection_not_found", { name })
+      const row = await requireRow(
+        vectorStore(call.db).delete(call.tenant, name, call.now),
+        "collection_not_found",
+        { name },
+      )
       call.describe({ targets: [{ type: "vector_collection", id: row.id, name }] })
     },
 
     async list({ name, limit = LIST_LIMIT_DEFAULT, cursor, include_metadata }, call) {
-      const { id } = await findCollection(call.db, call, name)
+      const { id } = await requireCollection(call.db, call, name)
       const after = cursor === undefined ? "" : fromCursor(cursor)
       const rows = await vectorStore(call.db).page(call.tenant, id, after, limit)
       const last = rows.length === limit ? rows.at(-1) : undefined

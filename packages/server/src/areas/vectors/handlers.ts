@@ -3,9 +3,10 @@ import type { Call } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import type { Condition, VectorIndexPort } from "../../ports/vectors/port.ts"
 import { callIndex, storeUnavailable } from "./call-index.ts"
-import { collectionHandlers, findCollection, toStored } from "./collection-handlers.ts"
+import { collectionHandlers, requireCollection, toStored } from "./collection-handlers.ts"
 import { readFilter } from "./filter.ts"
 import type { Keeper } from "./keeper.ts"
 import type { VectorQuota } from "./quota.ts"
@@ -36,8 +37,9 @@ const upsertWith =
     if (index.capabilities.shared && !(await index.health()).ok) throw storeUnavailable()
     const { row, count } = await database.transaction(async tx => {
       const writes = vectorWrites(tx)
-      const row = await writes.lock(call.tenant, collection)
-      if (!row) throw fault("collection_not_found", { name: collection })
+      const row = await requireRow(writes.findForUpdate(call.tenant, collection), "collection_not_found", {
+        name: collection,
+      })
       const written = writtenOf(row, vectors)
       await writes.upsert(row, written, call.now)
       return { row: { ...row, last_seq: row.last_seq + 1 }, count: written.length }
@@ -55,7 +57,7 @@ const searchWith =
     const { include_metadata = true, include_values = false, params = {} } = input
     const filter = input.filter && readFilter(input.filter)
     for (let attempt = 1; ; attempt++) {
-      const row = await findCollection(call.db, call, input.collection)
+      const row = await requireCollection(call.db, call, input.collection)
       const query = {
         vector: vectorOf(row, input.vector),
         topK: input.top_k ?? TOP_K_DEFAULT,
@@ -87,8 +89,7 @@ const deleteWith = ({ database, index, keeper }: VectorHandlerNeeds) => {
   const deleteIds = async (name: string, ids: readonly string[], call: Call, upTo?: number) => {
     const { row, deleted } = await database.transaction(async tx => {
       const writes = vectorWrites(tx)
-      const row = await writes.lock(call.tenant, name)
-      if (!row) throw fault("collection_not_found", { name })
+      const row = await requireRow(writes.findForUpdate(call.tenant, name), "collection_not_found", { name })
       const deleted = await writes.delete(row, ids, call.now, upTo)
       return { row: deleted > 0 ? { ...row, last_seq: row.last_seq + 1 } : row, deleted }
     })
@@ -99,7 +100,7 @@ const deleteWith = ({ database, index, keeper }: VectorHandlerNeeds) => {
   const deleteFiltered = async (name: string, filter: Condition, call: Call) => {
     let deleted = 0
     for (;;) {
-      const row = await findCollection(call.db, call, name)
+      const row = await requireCollection(call.db, call, name)
       const ids = await callIndex(() =>
         keeper.using(row, shape => index.select(shape, filter, DELETED_AT_ONCE)),
       )
@@ -134,7 +135,7 @@ export const vectorHandlers = implement(areas.vectors, (needs: VectorHandlerNeed
 
     async get({ collection, ids, include_metadata = true, include_values = true }, call) {
       const wanted = [...new Set(ids.map(idOf))]
-      const { id } = await findCollection(call.db, call, collection)
+      const { id } = await requireCollection(call.db, call, collection)
       const stored = await vectorStore(call.db).read(call.tenant, id, wanted)
       const byId = new Map(stored.map(vector => [vector.id, vector]))
       const include = { metadata: include_metadata, values: include_values }
@@ -148,7 +149,7 @@ export const vectorHandlers = implement(areas.vectors, (needs: VectorHandlerNeed
 
     async count({ collection, filter }, call) {
       const condition = filter && readFilter(filter)
-      const row = await findCollection(call.db, call, collection)
+      const row = await requireCollection(call.db, call, collection)
       if (!condition) return { count: row.vector_count }
       return { count: await callIndex(() => keeper.using(row, shape => index.count(shape, condition))) }
     },

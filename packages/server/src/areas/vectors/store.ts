@@ -139,7 +139,7 @@ export const vectorStore = (db: Db) => {
 
 /** Writes of one collection. All take the collection's row first, so they happen one after another. */
 export const vectorWrites = (tx: Tx) => ({
-  lock: ({ organizationId, ownerId }: Owner, name: string): Promise<CollectionRow | undefined> =>
+  findForUpdate: ({ organizationId, ownerId }: Owner, name: string): Promise<CollectionRow | undefined> =>
     tx
       .selectFrom("vectors.collections")
       .selectAll()

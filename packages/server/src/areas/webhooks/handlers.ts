@@ -18,6 +18,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
 import { toDelivery, toWebhook } from "./payloads.ts"
 import { unknownPatterns } from "./rules.ts"
@@ -38,17 +39,11 @@ const endpointOf = ({ organization_id, id }: WebhookRow) => ({ tenantId: organiz
 
 const target = ({ id, url }: WebhookRow) => ({ type: "webhook", id, name: new URL(url).host })
 
-const findWebhook = async (call: Call, id: string): Promise<WebhookRow> => {
-  const row = await webhookStore(call.db).find(call.tenant, id)
-  if (!row) throw fault("webhook_not_found", { id })
-  return row
-}
+const findWebhook = (call: Call, id: string): Promise<WebhookRow> =>
+  requireRow(webhookStore(call.db).find(call.tenant, id), "webhook_not_found", { id })
 
-const lockWebhook = async (call: Call, id: string): Promise<WebhookRow> => {
-  const row = await webhookStore(call.db).findForUpdate(call.tenant, id)
-  if (!row) throw fault("webhook_not_found", { id })
-  return row
-}
+const lockWebhook = (call: Call, id: string): Promise<WebhookRow> =>
+  requireRow(webhookStore(call.db).findForUpdate(call.tenant, id), "webhook_not_found", { id })
 
 const checkActive = ({ active }: WebhookRow): void => {
   if (!active) throw fault("invalid_state_transition", { state: "inactive" })
@@ -112,8 +107,11 @@ const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
   async retryDelivery({ id, delivery_id }: Input<Specs["retryDelivery"]>, call: Call) {
     const row = await lockWebhook(call, id)
     checkActive(row)
-    const delivery = await deliveries.retry(call.db, endpointOf(row), delivery_id)
-    if (!delivery) throw fault("delivery_not_found", { id: delivery_id })
+    const delivery = await requireRow(
+      deliveries.retry(call.db, endpointOf(row), delivery_id),
+      "delivery_not_found",
+      { id: delivery_id },
+    )
     call.describe({ targets: [target(row)], metadata: { delivery_id } })
     return toDelivery(delivery)
   },

@@ -2,6 +2,7 @@ import { type areas, type Output, page, pageOf, type Role } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import type { KeyNews } from "../keys/events.ts"
 import { withdrawInvitationsBeyond } from "./invitation-handlers.ts"
 import {
@@ -37,11 +38,8 @@ const toMember = (row: MemberRecord): MemberPayload => ({
 
 const memberTarget = ({ user_id, email }: MemberRecord) => ({ type: "user", id: user_id, name: email })
 
-const getMember = async ({ db }: Call, organizationId: string, userId: string): Promise<MemberRecord> => {
-  const member = await organizationStore(db).findMember(organizationId, userId)
-  if (!member) throw fault("member_not_found")
-  return member
-}
+const getMember = ({ db }: Call, organizationId: string, userId: string): Promise<MemberRecord> =>
+  requireRow(organizationStore(db).findMember(organizationId, userId), "member_not_found")
 
 /** Holds under races because the organization is locked. */
 const checkNotLastOwner = async ({ db }: Call, { organization_id, role }: MemberRecord) => {

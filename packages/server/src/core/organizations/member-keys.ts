@@ -1,6 +1,7 @@
 import { expandScopes, isScope, type KeyType, type Role, roleCeiling } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { toIso } from "../../kernel/to-iso.ts"
 import { announceEndOfKeys, type KeyNews } from "../keys/events.ts"
 import { hasOrganizationReach } from "../keys/rules.ts"
@@ -60,8 +61,11 @@ const receiverOf = async (
   if (keys_to === undefined) throw fault("missing_parameter", { field: "keys_to" })
   const id = keys_to.toLowerCase()
   if (id === userId) throw fault("invalid_parameter", { reason: "keys_to names the same member" })
-  const receiver = await organizationStore(call.db).findMember(organizationId, id)
-  if (!receiver) throw fault("member_not_found", { id })
+  const receiver = await requireRow(
+    organizationStore(call.db).findMember(organizationId, id),
+    "member_not_found",
+    { id },
+  )
   return { id, rights: { role: receiver.role as Role, projectIds: receiver.project_ids } }
 }
 

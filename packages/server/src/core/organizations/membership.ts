@@ -1,6 +1,7 @@
 import type { areas, Output, PlanName, Role } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { projectStore } from "./project-store.ts"
 import { type MembershipRow, organizationStore } from "./store.ts"
 
@@ -25,8 +26,10 @@ export const organizationTarget = ({ id, name }: Pick<MembershipRow, "id" | "nam
 
 /** The caller's part in the organization that the path names; to a stranger it does not exist. */
 export const getMembership = async ({ db, principal }: Call, organizationId: string): Promise<Membership> => {
-  const found = await organizationStore(db).membership(principal.id, organizationId)
-  if (!found) throw fault("organization_not_found")
+  const found = await requireRow(
+    organizationStore(db).membership(principal.id, organizationId),
+    "organization_not_found",
+  )
   return { ...found, role: found.role as Role }
 }
 

@@ -1,6 +1,7 @@
 import { areas, page, pageOf } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
 import { accountStore } from "../accounts/store.ts"
 import type { KeyNews } from "../keys/events.ts"
@@ -67,8 +68,7 @@ export const organizationsHandlers = implement(
           })
         const id = org_id.toLowerCase()
         if (!(await organizationStore(db).lock(id))) throw fault("organization_not_found")
-        const before = await organizationStore(db).find(id)
-        if (!before) throw fault("organization_not_found")
+        const before = await requireRow(organizationStore(db).find(id), "organization_not_found")
         await organizationStore(db).update(id, { plan })
         await changes.invalidate(call.db, "organization", id)
         call.describe({

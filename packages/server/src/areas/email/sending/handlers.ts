@@ -3,6 +3,7 @@ import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
+import { requireRow } from "../../../kernel/require-row.ts"
 import type { Accept, NewMail } from "./accept.ts"
 import { decryptMail } from "./at-rest.ts"
 import { toAccepted, toMessage } from "./payloads.ts"
@@ -47,11 +48,8 @@ const sendHandlers = ({
 }
 
 export const sendingHandlers = (needs: SendingNeeds): Handlers<Operations> => {
-  const find = async (call: Call, id: string) => {
-    const message = await messageStore(call.db).find(call.tenant, id)
-    if (!message) throw fault("resource_not_found", { id })
-    return message
-  }
+  const requireMessage = (call: Call, id: string) =>
+    requireRow(messageStore(call.db).find(call.tenant, id), "resource_not_found", { id })
 
   return {
     ...sendHandlers(needs),
@@ -72,13 +70,13 @@ export const sendingHandlers = (needs: SendingNeeds): Handlers<Operations> => {
     },
 
     async getMessage({ id }, call) {
-      const message = await decryptMail(needs.atRest, await find(call, id))
+      const message = await decryptMail(needs.atRest, await requireMessage(call, id))
       const recipients = await messageStore(call.db).recipientsOf(call.organization.id, [id])
       return { ...toMessage(message, recipients, call.now), html: message.html, text: message.text }
     },
 
     async cancelMessage({ id }, call) {
-      const message = await find(call, id)
+      const message = await requireMessage(call, id)
       const store = messageStore(call.db)
       const cancelled = await store.cancel(call.organization.id, id, call.now)
       const recipients = await store.recipientsOf(call.organization.id, [id])

@@ -1,8 +1,8 @@
 import { type areas, page, pageOf } from "@svc/contract"
 import type { AtRest } from "../../../core/secrets/at-rest.ts"
 import type { Call } from "../../../kernel/call.ts"
-import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
+import { requireRow } from "../../../kernel/require-row.ts"
 import type { EmailDelivery } from "../delivery.ts"
 import { shown } from "./addresses.ts"
 import { decryptAttachments, decryptMail } from "./at-rest.ts"
@@ -42,11 +42,8 @@ export const inboxHandlers = ({
   readonly delivery: EmailDelivery
   readonly atRest: AtRest
 }): Handlers<Operations> => {
-  const find = async (call: Call, id: string) => {
-    const found = await messageStore(call.db).findCaptured(call.tenant, id)
-    if (!found) throw fault("resource_not_found", { id })
-    return found
-  }
+  const requireCaptured = (call: Call, id: string) =>
+    requireRow(messageStore(call.db).findCaptured(call.tenant, id), "resource_not_found", { id })
 
   return {
     async listInbox(input, call) {
@@ -56,7 +53,7 @@ export const inboxHandlers = ({
     },
 
     async getInbox({ id }, call) {
-      const { message: stored, recipient } = await find(call, id)
+      const { message: stored, recipient } = await requireCaptured(call, id)
       const message = await decryptMail(atRest, stored)
       const content = await contentOf(delivery, message, recipient)
       const attachments = await decryptAttachments(atRest, await readAttachments(call.db, [message]))
@@ -77,7 +74,7 @@ export const inboxHandlers = ({
     },
 
     async deleteInbox({ id }, call) {
-      await find(call, id)
+      await requireCaptured(call, id)
       await messageStore(call.db).uncapture(call.organization.id, id)
       call.describe({ targets: [{ type: "email_capture", id }] })
     },

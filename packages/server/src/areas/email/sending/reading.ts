@@ -1,4 +1,5 @@
 /** What a request to send says, checked and rendered. */
+
 import {
   type areas,
   EMAIL_ATTACHMENT_BYTES_MAX,
@@ -8,6 +9,7 @@ import {
 } from "@svc/contract"
 import type { Db } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
+import { requireRow } from "../../../kernel/require-row.ts"
 import type { Renderer } from "../templates/renderer.ts"
 import { missingVariables, mistypedVariables, withDefaults } from "../templates/rules.ts"
 import { type TemplateRow, templateStore } from "../templates/store.ts"
@@ -125,11 +127,14 @@ export const createReading = (renderer: Renderer): Reading => ({
     // Read before anything is rendered: what is wrong with the addresses costs nobody time.
     const recipients = readRecipients(input)
     const { organization } = sender
-    const row = await templateStore(db).findNamed(
-      { organizationId: organization.id, projectId: sender.projectId },
-      input.template,
+    const row = await requireRow(
+      templateStore(db).findNamed(
+        { organizationId: organization.id, projectId: sender.projectId },
+        input.template,
+      ),
+      "template_not_found",
+      { id: input.template },
     )
-    if (!row) throw fault("template_not_found", { id: input.template })
     const data = input.data ?? {}
     checkData(row, data)
     const { subject, html, text } = row

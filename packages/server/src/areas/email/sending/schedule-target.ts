@@ -4,6 +4,7 @@ import type { ScheduleOwner, ScheduleTarget } from "../../../core/schedule-targe
 import type { Clock } from "../../../kernel/clock.ts"
 import type { Database, Db } from "../../../kernel/db/database.ts"
 import { fault, isFault } from "../../../kernel/fault.ts"
+import { requireRow } from "../../../kernel/require-row.ts"
 import { templateStore } from "../templates/store.ts"
 import type { Accept } from "./accept.ts"
 import { readAddresses } from "./addresses.ts"
@@ -44,8 +45,7 @@ export const createEmailTarget = ({
     const now = new Date(clock.now())
     const sends = await database.transaction(async tx => {
       if (await messageStore(tx).find({ organizationId, projectId: null }, id)) return 0
-      const organization = await organizationOf(tx, organizationId)
-      if (!organization) throw fault("organization_not_found")
+      const organization = await requireRow(organizationOf(tx, organizationId), "organization_not_found")
       const sender = { organization: organization as Parameters<Accept>[1]["organization"], projectId, now }
       const mail = await reading.transactional(tx, inputOf(target), sender)
       return (await accept(tx, { ...mail, id }, now)).sends
@@ -59,8 +59,9 @@ export const createEmailTarget = ({
     async check(owner, target) {
       if (readAddresses("target.to", target.to).length === 0)
         throw fault("invalid_parameter", { reason: "target.to names nobody" })
-      const found = await templateStore(database.db).findNamed(owner, target.template)
-      if (!found) throw fault("template_not_found", { id: target.template })
+      await requireRow(templateStore(database.db).findNamed(owner, target.template), "template_not_found", {
+        id: target.template,
+      })
     },
     async run(run, target) {
       try {

@@ -3,6 +3,7 @@ import type { SecretBox } from "../../../core/secrets/secret-box.ts"
 import type { Db } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
+import { requireRow } from "../../../kernel/require-row.ts"
 import type { SendingSettings } from "../delivery.ts"
 import { domainStore } from "../domains/store.ts"
 import { defaultSettings, keepsPassword, replacing, toSendingSettings, toSettings } from "./rules.ts"
@@ -37,8 +38,7 @@ export const settingsHandlers = (
     const problem = relay && needs.hostProblem(relay.host)
     if (problem) throw fault("invalid_parameter", { reason: `delivery.relay.host: ${problem}` })
     if (after.default_domain_id !== null) {
-      const domain = await domainStore(call.db).find(organizationId, after.default_domain_id)
-      if (!domain) throw fault("domain_not_found")
+      await requireRow(domainStore(call.db).find(organizationId, after.default_domain_id), "domain_not_found")
     }
     if (relay?.password === undefined) {
       if (!keepsPassword(before, after)) after.relay_password = null

@@ -1,6 +1,6 @@
 import { type areas, type Output, page, pageOf } from "@svc/contract"
-import { fault } from "../../../kernel/fault.ts"
 import type { Handlers } from "../../../kernel/implement.ts"
+import { requireRow } from "../../../kernel/require-row.ts"
 import { type SuppressionRow, suppressionKey, suppressionStore } from "./store.ts"
 
 type Specs = typeof areas.email.specs
@@ -34,8 +34,10 @@ export const suppressionHandlers = (): Pick<
   },
 
   async unsuppress({ email }, call) {
-    const row = await suppressionStore(call.db).remove(call.organization.id, suppressionKey(email))
-    if (!row) throw fault("resource_not_found")
+    const row = await requireRow(
+      suppressionStore(call.db).remove(call.organization.id, suppressionKey(email)),
+      "resource_not_found",
+    )
     return toSuppression(row)
   },
 })
