@@ -160,7 +160,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       const fields = fieldsOf(input, urlProblem)
       const secret = given === undefined ? createSigningSecret() : checkSecret(given)
       const store = webhookStore(db)
-      if ((await store.count({ organizationId: organization.id, projectId: null })) >= WEBHOOKS_MAX)
+      if ((await store.countToRegister(organization.id)) >= WEBHOOKS_MAX)
         throw fault("invalid_parameter", { reason: `there are ${WEBHOOKS_MAX} webhooks already` })
       const webhook = { id: newId(), organization_id: organization.id }
       const row: WebhookRow = {

@@ -1,3 +1,4 @@
+import { sql } from "kysely"
 import type { OldSecretStore } from "../../core/deliveries/secrets.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
@@ -43,7 +44,13 @@ export const webhookStore = (db: Db) => {
     list: (owner: Owner, slice: Slice): Promise<{ rows: WebhookRow[]; total: number }> =>
       listRows(own(owner).selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice),
 
-    count: (owner: Owner): Promise<number> => countRows(own(owner)),
+    /** How many the organization has; nobody else registers one until the transaction ends. */
+    countToRegister: async (organizationId: string): Promise<number> => {
+      await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhooks.registered:${organizationId}`}, 0))`.execute(
+        db,
+      )
+      return countRows(own({ organizationId, projectId: null }))
+    },
 
     update: async (organizationId: string, id: string, change: Partial<WebhookRow>) => {
       await db
