@@ -174,17 +174,21 @@ test("a dead endpoint holds up nobody else's", async t => {
   assert.ok(dead.requests.length <= 8, `${dead.requests.length} requests hang`)
 })
 
-test("no more than max_per_second go out in a second", async t => {
+test("as many as max_per_second go out in a second, and no more", async t => {
   const world = await eventWorld(t)
-  await subscribe(world, { max_per_second: 10 })
+  const { id } = await subscribe(world, { max_per_second: 10 })
   await world.key.events.publish({ topic_id: world.topicId, event_type: "first" })
   await world.receiver.received(1)
   const events = Array.from({ length: 60 }, (_, n) => ({ event_type: `n${n}` }))
   await world.key.events.publish({ topic_id: world.topicId, events })
-  for (let second = 1; second <= 3; second++) {
+  for (let second = 1; second <= 6; second++) {
     await world.platform.clock.advance(1_000)
-    await new Promise(resolve => setTimeout(resolve, 200))
-    assert.ok(world.receiver.requests.length <= 1 + 10 + 10 * second, `${world.receiver.requests.length}`)
+    const sent = 1 + 10 * second
+    // With each that is written the engine looks for the next, at a clock that stands still.
+    await until(`${sent} are delivered`, async () => {
+      const { total } = await world.key.events.deliveries({ sub_id: id, status: "delivered" })
+      return total >= sent
+    })
+    assert.equal(world.receiver.requests.length, sent)
   }
-  await eventually(world, async () => world.receiver.requests.length === 61)
 })

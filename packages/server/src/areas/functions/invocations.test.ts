@@ -82,21 +82,36 @@ test("an idle function scales to zero, and one with min_instances does not", asy
 
 test("with concurrency one instance serves many at once, and without it each has its own", async t => {
   const world = await functionWorld(t)
-  const code = `let running = 0, most = 0
+  // Instances are known by what they draw: each sees process ids of its own.
+  const together = `let running = 0
+    const instance = crypto.randomUUID()
     export const handler = async ({ beside }) => {
-      most = Math.max(most, ++running)
-      // So many are to come, however slowly; of those that are not to come, a second would show some.
-      do await new Promise(resolve => setTimeout(resolve, 1_000))
-      while (most < beside)
-      running--
-      return { most, pid: process.pid }
+      running++
+      while (running < beside) await new Promise(setImmediate)
+      return instance
     }`
-  const most = async (id: string, beside: number) => {
-    const answers = await Promise.all(Array.from({ length: 4 }, () => invoke(world, id, { beside })))
-    return Math.max(...answers.map(({ result }) => (result as { most: number }).most))
-  }
-  assert.equal(await most((await deploy(world, code, { timeout_seconds: 300 })).id, 1), 1)
-  assert.equal(await most((await deploy(world, code, { timeout_seconds: 300, concurrency: 10 })).id, 4), 4)
+  const { id } = await deploy(world, together, { timeout_seconds: 300, concurrency: 10 })
+  const answers = await Promise.all(Array.from({ length: 4 }, () => invoke(world, id, { beside: 4 })))
+  assert.equal(new Set(answers.map(({ result }) => result)).size, 1)
+
+  const endless = `const instance = crypto.randomUUID()
+  export const handler = () => {
+    console.log(instance)
+    return new Promise(() => {})
+  }`
+  const alone = await deploy(world, endless, { timeout_seconds: 300 })
+  const ends = new AbortController()
+  // None ends, so those that began run at the same time.
+  for (let count = 0; count < 4; count++)
+    world.svc.functions
+      .invoke({ id: alone.id, payload: {} }, { signal: ends.signal })
+      .catch(error => assert.ok(ends.signal.aborted, error))
+  const begun = await until("all run", async () => {
+    const lines = await printed(world, alone.id)
+    return lines.length >= 4 && lines
+  })
+  assert.equal(new Set(begun).size, 4)
+  ends.abort()
 })
 
 test("more invocations than can wait are throttled and told when to try again", async t => {
