@@ -2,32 +2,49 @@ import type { Lane } from "./lane.ts"
 
 /** Attempts under way in this process. */
 const FLYING_MAX = 512
-/** Of them to one tenant's endpoints, and to endpoints whose last attempt did not succeed. */
-const SHARE_MAX = FLYING_MAX / 2
+/** Of them to endpoints whose last attempt did not succeed: they may hang for as long as an attempt lasts. */
+const UNPROVEN_MAX = FLYING_MAX / 2
 
-/** Counts what is under way, so that no tenant and no endpoints that hang take all places. */
-export const createFlights = () => {
+/** Places of which a tenant may take half of what the others leave, so that there is always one for who comes next. */
+const createPlaces = (max: number) => {
   const byTenant = new Map<string, number>()
   let count = 0
-  let unproven = 0
+
+  const change = (tenantId: string, by: 1 | -1) => {
+    const taken = (byTenant.get(tenantId) ?? 0) + by
+    if (taken === 0) byTenant.delete(tenantId)
+    else byTenant.set(tenantId, taken)
+    count += by
+  }
 
   return {
     count: () => count,
-    hasRoom: () => count < FLYING_MAX,
-    isOverShare: ({ isProven, of }: Lane): boolean =>
-      (!isProven && unproven >= SHARE_MAX) || (byTenant.get(of.tenantId) ?? 0) >= SHARE_MAX,
+    hasFor(tenantId: string): boolean {
+      const taken = byTenant.get(tenantId) ?? 0
+      return taken < (max - (count - taken)) / 2
+    },
+    take: (tenantId: string) => change(tenantId, 1),
+    free: (tenantId: string) => change(tenantId, -1),
+  }
+}
+
+/** Counts what is under way, so that no tenant and no endpoints that hang take all places. */
+export const createFlights = () => {
+  const all = createPlaces(FLYING_MAX)
+  const unproven = createPlaces(UNPROVEN_MAX)
+
+  return {
+    count: all.count,
+    hasRoom: () => all.count() < FLYING_MAX,
+    isOverShare: ({ isProven, of: { tenantId } }: Lane): boolean =>
+      !all.hasFor(tenantId) || (!isProven && !unproven.hasFor(tenantId)),
 
     /** Gives what ends it. */
     begin({ isProven, of: { tenantId } }: Lane): () => void {
-      count++
-      if (!isProven) unproven++
-      byTenant.set(tenantId, (byTenant.get(tenantId) ?? 0) + 1)
+      const taken = isProven ? [all] : [all, unproven]
+      for (const places of taken) places.take(tenantId)
       return () => {
-        count--
-        if (!isProven) unproven--
-        const left = (byTenant.get(tenantId) ?? 1) - 1
-        if (left === 0) byTenant.delete(tenantId)
-        else byTenant.set(tenantId, left)
+        for (const places of taken) places.free(tenantId)
       }
     },
   }
