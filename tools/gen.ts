@@ -26,12 +26,12 @@ const configuration = (): string => {
   const sections = settingGroups().map(({ of, settings }) => {
     const own = Object.values(settings).filter(setting => !listed.has(setting))
     for (const setting of own) listed.add(setting)
-    const rows = own.map(({ variable, otherwise, meaning, secret }) => [
+    const rows = own.map(({ variable, default: byDefault, description, secret }) => [
       `\`${variable}\``,
-      otherwise,
-      secret ? `${meaning} Secret.` : meaning,
+      byDefault,
+      secret ? `${description} Secret.` : description,
     ])
-    return rows.length === 0 ? "" : `## ${of}\n\n${table(["variable", "default", "meaning"], rows)}\n`
+    return rows.length === 0 ? "" : `## ${of}\n\n${table(["variable", "default", "description"], rows)}\n`
   })
   const head =
     "# Settings\n\nEnvironment variables, read once at the start, by the part of the platform that has them.\n"

@@ -20,7 +20,7 @@ export const globalFlags = {
   yes: { type: "boolean", short: "y", about: "Do not ask before destroying something" },
   wait: { type: "boolean", about: "Wait for the approval of a person instead of ending with code 4" },
   project: { type: "string", about: "Project id, for a key of the whole organization (SVC_PROJECT)" },
-  url: { type: "string", about: "Address of the platform (SVC_API_URL)" },
+  url: { type: "string", about: "Address of the server (SVC_API_URL)" },
   wide: { type: "boolean", about: "Show all columns of a list" },
   data: {
     type: "string",
@@ -28,7 +28,10 @@ export const globalFlags = {
   },
   file: { type: "string", about: "The file to send, or - for standard input" },
   output: { type: "string", short: "o", about: "The file to write received bytes to" },
-  "idempotency-key": { type: "string", about: "Makes a repeated command act once within a day" },
+  "idempotency-key": {
+    type: "string",
+    about: "Idempotency key: a repeated command takes effect once within a day",
+  },
   help: { type: "boolean", short: "h", about: "Show help" },
   version: { type: "boolean", about: "Show the version" },
 } as const satisfies Record<string, Flag>

@@ -40,7 +40,7 @@ export const connect = async (
   return { url, hasKey: apiKey !== undefined, svc }
 }
 
-export const NO_KEY = "no key for this platform: run svc login, or set SVC_TOKEN"
+export const NO_KEY = "no key for this server: run svc login, or set SVC_TOKEN"
 
 /** For commands that nobody may run without a key. */
 export const connectWithKey = async (

@@ -116,5 +116,5 @@ test("doctor's report as JSON", async t => {
   const { machine, areas, platform } = JSON.parse(out)
   assert.ok(machine.some(({ name }: { name: string }) => name === "disk"))
   assert.ok(areas.some(({ area }: { area: string }) => area === "sandboxes"))
-  assert.deepEqual(platform, { note: "no platform answers" })
+  assert.deepEqual(platform, { note: "no server responds" })
 })

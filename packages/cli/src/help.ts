@@ -89,7 +89,7 @@ const factsOf = ({ method, path, scope, effect, faults, aliases }: Operation): r
   ["request", `${method} ${path}`],
   ["scope", typeof scope === "string" ? scope : scope.join(" or ")],
   ["effect", effect],
-  ...(faults?.length ? [["refusals", faults.join(", ")] as const] : []),
+  ...(faults?.length ? [["errors", faults.join(", ")] as const] : []),
   ...Object.entries(aliases ?? {}).map(
     ([alias, name]) => [`--${kebab(alias)}`, `the same as --${kebab(name)}`] as const,
   ),

@@ -185,7 +185,7 @@ test("help needs neither platform nor key", async t => {
     [["kv", "set", "a", "--help"], /usage: svc kv set <key> <value> \[fields\]/],
     [["help", "keys", "rotate"], /svc keys rotate --id <id> --grace-period-seconds 3600/],
     [["help", "login"], /usage: svc login/],
-    [["mail"], /usage: svc mail <command>\n\nCommands\n {2}mail inbox {2}Read/],
+    [["mail"], /usage: svc mail <command>\n\nCommands\n {2}mail inbox {2}Show/],
     [["help", "mail"], /mail inbox/],
     [["account", "list-sessions", "-h"], /GET \/v1\/account\/sessions/],
     [["--version"], /^\d+\.\d+\.\d+\n$/],

@@ -7,8 +7,8 @@ import { cidrs, fraction, integer, nameServers, optional, url, word } from "./ke
 export const settings = {
   host: {
     variable: "SVC_HOST",
-    otherwise: "127.0.0.1",
-    meaning: "Address to listen on; 0.0.0.0 for all of this machine's.",
+    default: "127.0.0.1",
+    description: "Address to listen on; 0.0.0.0 for all addresses of this machine.",
     parse: (text = "127.0.0.1") => {
       if (isIP(text) === 0 && text !== "localhost") throw new RangeError("must be an IP address")
       return text
@@ -16,32 +16,32 @@ export const settings = {
   },
   port: {
     variable: "SVC_PORT",
-    otherwise: "4800",
-    meaning: "Port to listen on.",
+    default: "4800",
+    description: "Port to listen on.",
     parse: integer(0, 65_535, 4800),
   },
   baseUrl: {
     variable: "SVC_BASE_URL",
-    otherwise: "http://localhost:<port>",
-    meaning: "The address that people and machines reach this installation at.",
+    default: "http://localhost:<port>",
+    description: "Public address of this installation, for links and redirects.",
     parse: url("http:", "https:"),
   },
   dataDir: {
     variable: "SVC_DATA_DIR",
-    otherwise: ".svc",
-    meaning: "Folder of everything that is kept on this machine.",
+    default: ".svc",
+    description: "Folder for all data that is stored on this machine.",
     parse: (text = ".svc") => resolve(text),
   },
   mode: {
     variable: "SVC_MODE",
-    otherwise: "development",
-    meaning: "`production` refuses what is only good enough for a laptop.",
+    default: "development",
+    description: "`production` rejects settings that are only good for development, such as weak isolation.",
     parse: word("development", "production"),
   },
   databaseUrl: {
     variable: "SVC_DATABASE_URL",
-    otherwise: "an embedded PostgreSQL 18",
-    meaning: "Control database: any PostgreSQL from version 16.",
+    default: "an embedded PostgreSQL 18",
+    description: "Control database: any PostgreSQL from version 16.",
     secret: true,
     // Not the parser of web addresses: a socket folder stands where a host would, as in postgres://user@/name?host=/run.
     parse: (text: string | undefined) => {
@@ -52,93 +52,94 @@ export const settings = {
   },
   databaseConnectionsMax: {
     variable: "SVC_DATABASE_CONNECTIONS",
-    otherwise: "10",
-    meaning: "Connections this process may open to the control database.",
+    default: "10",
+    description: "Largest number of connections of this process to the control database.",
     parse: integer(2, 500, 10),
   },
   runAs: {
     variable: "SVC_RUN_AS",
-    otherwise: "the owner of the data folder, or users of the engines' own that have no name",
-    meaning: "User of the embedded engines when Svc is started by root.",
+    default: "the owner of the data folder, or unnamed users for the engines",
+    description: "User that runs the embedded engines when the server is started as root.",
     parse: optional,
   },
   masterKey: {
     variable: "SVC_MASTER_KEY",
-    otherwise: "master.key in the data folder, made on the first start",
-    meaning: "32 bytes of base64 that protect what the platform seals.",
+    default: "master.key in the data folder, created on the first start",
+    description: "32 bytes in base64 that encrypt all stored secrets.",
     secret: true,
     parse: optional,
   },
   masterKeyFile: {
     variable: "SVC_MASTER_KEY_FILE",
-    otherwise: "master.key in the data folder",
-    meaning:
-      "Where the master key lies, made on the first start. Name a place outside the data folder, or a backup of that folder holds the key beside what it protects.",
+    default: "master.key in the data folder",
+    description:
+      "File with the master key, created on the first start. Choose a place outside the data folder, so that a backup of the folder does not contain the key.",
     parse: optional,
   },
   encryptAtRest: {
     variable: "SVC_ENCRYPT_AT_REST",
-    otherwise: "off",
-    meaning:
-      "`on`: values of the key-value store, code and payloads of functions, data of events, and bodies of e-mails are encrypted with the tenant's key before they are stored. What is stored is read in either case.",
+    default: "off",
+    description:
+      "`on`: values of the key-value store, code and payloads of functions, data of events, and bodies of e-mails are encrypted with the tenant's key before they are stored. Data that is stored already can be read in either case.",
     parse: word("off", "on"),
   },
   rateLimit: {
     variable: "SVC_RATE_LIMIT",
-    otherwise: "plan",
-    meaning: "`off` lifts the request limits of plans and addresses, for benchmarks.",
+    default: "plan",
+    description: "`off` disables the request limits of plans and addresses, for benchmarks.",
     parse: word("plan", "off"),
   },
   authRateLimit: {
     variable: "SVC_AUTH_RATE_LIMIT",
-    otherwise: "on",
-    meaning: "`off` lifts the limit of three log-ins a minute and address, for tests.",
+    default: "on",
+    description: "`off` disables the limit of three sign-ins per minute and address, for tests.",
     parse: word("on", "off"),
   },
   signup: {
     variable: "SVC_SIGNUP",
-    otherwise: "open",
-    meaning: "`closed` lets people in by invitation only.",
+    default: "open",
+    description: "`closed` allows sign-up by invitation only.",
     parse: word("open", "closed"),
   },
   trustedProxies: {
     variable: "SVC_TRUSTED_PROXIES",
-    otherwise: "none",
-    meaning: "Addresses or CIDRs, separated by commas, whose X-Forwarded-For is believed.",
+    default: "none",
+    description:
+      "Addresses or CIDR ranges of proxies, separated by commas, whose X-Forwarded-For header is trusted.",
     parse: cidrs,
   },
   outboundAllow: {
     variable: "SVC_OUTBOUND_ALLOW",
-    otherwise: "none",
-    meaning:
-      "Addresses or CIDRs, separated by commas, that URLs of users may lead to though they are not on the public Internet.",
+    default: "none",
+    description:
+      "Addresses or CIDR ranges, separated by commas, that URLs of users may lead to although they are not public.",
     parse: cidrs,
   },
   dnsServers: {
     variable: "SVC_DNS_SERVERS",
-    otherwise: "the system's",
-    meaning:
-      "Name servers, separated by commas, that hosts of users' URLs and domains are looked up at: `1.1.1.1`, `[::1]:5353`.",
+    default: "the system's",
+    description:
+      "Name servers, separated by commas, that resolve hosts of users' URLs and domains: `1.1.1.1`, `[::1]:5353`.",
     parse: nameServers,
   },
   retryDelayFactor: {
     variable: "SVC_RETRY_DELAY_FACTOR",
-    otherwise: "1",
-    meaning:
-      "What all delays between attempts of a delivery are taken times: 0.001 makes seconds of hours, for tests.",
+    default: "1",
+    description:
+      "Factor of all delays between attempts of a delivery, for tests: 0.001 turns hours into seconds.",
     parse: fraction,
   },
   metricsToken: {
     variable: "SVC_METRICS_TOKEN",
-    otherwise: "none: /metrics answers callers of this machine only",
-    meaning: "Bearer token that lets others read /metrics.",
+    default: "none: /metrics serves callers of this machine only",
+    description: "Bearer token that allows other callers to read /metrics.",
     secret: true,
     parse: optional,
   },
   logLevel: {
     variable: "SVC_LOG_LEVEL",
-    otherwise: "warn",
-    meaning: "How much is logged, as JSON lines on the error output.",
+    default: "warn",
+    description: "Least severe level that is logged, as JSON lines on standard error.",
     parse: word("warn", "trace", "debug", "info", "error", "fatal", "silent"),
   },
 } as const satisfies Settings

@@ -49,7 +49,7 @@ export const ssh: Extra = async (globals, [name, ...words], terminal, flags) => 
   const svc = await connectWithKey(globals, terminal)
   const { id, ssh_host, ssh_port, ssh_host_key } = await find(svc, name)
   if (ssh_host === null || ssh_port === null || ssh_host_key === null)
-    throw new UsageError("computers of this platform are not reached by ssh: SVC_SSH_PORT is off there")
+    throw new UsageError("ssh to computers is disabled on this server (SVC_SSH_PORT=off)")
   const login = `${flags.root === true ? "root+" : ""}${id}@${ssh_host}`
   await using known = await writeKnownHosts(`[${ssh_host}]:${ssh_port},${ssh_host} ${ssh_host_key}\n`)
   const trusting = ["-o", `UserKnownHostsFile="${known.path}"`, "-o", "StrictHostKeyChecking=yes"]

@@ -42,7 +42,7 @@ const programs: Readonly<Record<string, Program>> = {
   },
   "mkfs.ext4": {
     debianPackage: "e2fsprogs",
-    gives: "disks of workloads that keep to their size",
+    gives: "size limits of workload disks",
     areas: ["sandboxes", "computers"],
   },
   nft: {
@@ -101,7 +101,7 @@ export const doctor: Extra = async (globals, _words, terminal, flags) => {
       path: await findProgram(program, terminal.env.PATH),
     })),
   )
-  const platform = answers ? await askServices(connection) : { note: "no platform answers" }
+  const platform = answers ? await askServices(connection) : { note: "no server responds" }
 
   if (globals.json) {
     const drivers = flags.drivers ? { drivers: JSON.parse(await tryDrivers(terminal, ["--json"])) } : {}
@@ -186,7 +186,7 @@ const show = (
   const absent = found.filter(({ path }) => path === undefined).map(({ program }) => program)
   if (absent.length > 0) out.line(`\nAll of it on Debian or Ubuntu:\n  ${installCommand(absent)}`)
 
-  out.line("\nThe platform")
+  out.line("\nServer")
   if (services) {
     printTable(services.map(rowOf), out, err)
     for (const line of runtimeLines(services)) out.line(line)

@@ -11,12 +11,12 @@ import { type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
 
 export const deployFlags: OwnFlags = {
-  runtime: { type: "string", about: "nodejs, python3 or wasm; by the files when left out" },
+  runtime: { type: "string", about: "nodejs, python3 or wasm; detected from the files when left out" },
   handler: { type: "string", about: "index.handler when left out" },
   "memory-mb": { type: "string", about: "Memory of an instance" },
   "timeout-seconds": { type: "string", about: "The longest an invocation may take" },
   "env-file": { type: "string", about: "A file of NAME=value lines" },
-  public: { type: "boolean", about: "Its URL answers without a key" },
+  public: { type: "boolean", about: "Its URL needs no key" },
 }
 
 export const deployUsage = `svc functions deploy <name> <path> [--runtime <name>] [--handler <file.function>] [--env-file <file>] [--public]
@@ -25,7 +25,7 @@ The path is a file of code, a .zip, or a folder with all its files, of any kind.
 Dependencies are part of the folder (npm install; pip install -r requirements.txt -t .), or bundled into the code.`
 
 export const logsFlags: OwnFlags = {
-  follow: { type: "boolean", short: "f", about: "Go on with what comes" },
+  follow: { type: "boolean", short: "f", about: "Follow new lines" },
   limit: { type: "string", about: "Lines to begin with; 100 when left out" },
 }
 

@@ -8,7 +8,8 @@ import type { Extra } from "./extra.ts"
 
 /** Keeps a key that the platform accepts. It comes by the prompt or standard input and never by an argument. */
 export const login: Extra = async (globals, words, terminal) => {
-  if (words.length > 0) throw new UsageError("give the key at the prompt or on standard input, not as a word")
+  if (words.length > 0)
+    throw new UsageError("enter the key at the prompt or on standard input, not as an argument")
   const url = await platformUrl(globals, terminal)
   const apiKey = await readSecret(`Key for ${url}:`, terminal)
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new UsageError("that is not a key")

@@ -68,7 +68,7 @@ export const checkPort = async (url: string, answers: boolean): Promise<Check> =
   if (!["127.0.0.1", "localhost", "[::1]"].includes(hostname))
     return { name, state: "wrong", detail: `nothing answers at ${url}` }
   return (await canListen(Number(port)))
-    ? { name, state: "ok", detail: "free; npm start brings a platform up" }
+    ? { name, state: "ok", detail: "free; npm start starts a server" }
     : { name, state: "wrong", detail: "taken by another program; set SVC_PORT to start elsewhere" }
 }
 
@@ -88,7 +88,7 @@ export const checkKernel = async (): Promise<readonly Check[]> => {
     {
       name: "user namespaces",
       state: namespaces > 0 ? "ok" : "lacking",
-      detail: namespaces > 0 ? "on" : "off: workloads are isolated only when the platform is started by root",
+      detail: namespaces > 0 ? "on" : "off: workloads are isolated only if the server is started as root",
     },
     {
       name: "kvm",

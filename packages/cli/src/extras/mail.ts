@@ -7,9 +7,9 @@ import type { Extra } from "./extra.ts"
 
 export const mailFlags: OwnFlags = {
   to: { type: "string", about: "Only mails to this address" },
-  limit: { type: "string", about: "How many to list; 50 unless told, at most 200" },
-  html: { type: "boolean", about: "The HTML of a mail in place of its text" },
-  raw: { type: "boolean", about: "A mail as it would travel" },
+  limit: { type: "string", about: "Number of mails to list; 50 by default, at most 200" },
+  html: { type: "boolean", about: "The HTML of a mail instead of its text" },
+  raw: { type: "boolean", about: "The raw mail" },
 }
 
 export const mailUsage = `svc mail inbox [--to <address>] [--limit <number>]

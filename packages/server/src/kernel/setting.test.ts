@@ -3,9 +3,9 @@ import { test } from "node:test"
 import { readSettings } from "./setting.ts"
 import { integer, nameServers, optional } from "./setting-parsers.ts"
 
-const shared = { variable: "SVC_SHARED", otherwise: "none", meaning: "Of two modules.", parse: optional }
+const shared = { variable: "SVC_SHARED", default: "none", description: "Of two modules.", parse: optional }
 const first = {
-  limit: { variable: "SVC_LIMIT", otherwise: "3", meaning: "A limit.", parse: integer(1, 10, 3) },
+  limit: { variable: "SVC_LIMIT", default: "3", description: "A limit.", parse: integer(1, 10, 3) },
   shared,
 }
 const second = { also: shared }

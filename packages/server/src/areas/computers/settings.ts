@@ -4,14 +4,14 @@ import { optional, portOrOff } from "../../kernel/setting-parsers.ts"
 export const settings = {
   sshPort: {
     variable: "SVC_SSH_PORT",
-    otherwise: "SVC_PORT plus two",
-    meaning: "Port on which computers are reached by ssh; `off` for none.",
+    default: "SVC_PORT plus two",
+    description: "Port of ssh for computers; `off` disables it.",
     parse: portOrOff,
   },
   sshHost: {
     variable: "SVC_SSH_HOST",
-    otherwise: "the host of SVC_BASE_URL",
-    meaning: "Host name under which computers say that they are reached by ssh.",
+    default: "the host of SVC_BASE_URL",
+    description: "Host name in the ssh addresses of computers.",
     parse: optional,
   },
 } as const satisfies Settings

@@ -16,15 +16,15 @@ export const settings = {
   ...inboundSettings,
   mailSpf: {
     variable: "SVC_MAIL_SPF",
-    otherwise: "a:<SVC_MAIL_HOST>",
-    meaning:
-      "Terms by which SPF records of sending domains allow what sends for us: `include:spf.example.com`.",
+    default: "a:<SVC_MAIL_HOST>",
+    description:
+      "Terms in SPF records of sending domains that allow the servers that send the mail: `include:spf.example.com`.",
     parse: spfTerms,
   },
   trackingHost: {
     variable: "SVC_TRACKING_HOST",
-    otherwise: "the host of SVC_BASE_URL",
-    meaning: "Name that tracking names of sending domains are aliases of.",
+    default: "the host of SVC_BASE_URL",
+    description: "Host name that tracking subdomains of sending domains are aliases (CNAME) of.",
     parse: hostName,
   },
 } as const satisfies Settings

@@ -6,17 +6,16 @@ import { createPortUrls, type PortUrls } from "../../services/workloads/port-url
 export const settings = {
   sandboxPoolMax: {
     variable: "SVC_SANDBOX_POOL",
-    otherwise: "8",
-    meaning:
-      "Sandboxes that may be kept started for the next who asks, of the shapes that were asked for lately; 0 for none.",
+    default: "8",
+    description:
+      "Largest number of sandboxes in the warm pool, started ahead in the sizes that were requested lately; 0 for none.",
     parse: integer(0, 1_000, 8),
   },
   sandboxDomain: {
     variable: "SVC_SANDBOX_DOMAIN",
-    otherwise:
-      "sandboxes.localhost where SVC_BASE_URL is of localhost; else none, and sandboxes have no URLs",
-    meaning:
-      "Domain whose names (`*.domain`) all lead here and are the URLs of sandboxes' ports. Not one that the platform's own name is below, and best one of its own.",
+    default: "sandboxes.localhost where SVC_BASE_URL is of localhost; else none, and sandboxes have no URLs",
+    description:
+      "Domain of the URLs of sandbox ports: all names below it (`*.domain`) must resolve to this server. It must not be a parent of SVC_BASE_URL, and should be a separate domain.",
     parse: domainName,
   },
 } as const satisfies Settings

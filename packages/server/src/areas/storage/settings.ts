@@ -4,10 +4,10 @@ import { domainName } from "../../kernel/setting-parsers.ts"
 export const settings = {
   s3Domain: {
     variable: "SVC_S3_DOMAIN",
-    otherwise:
+    default:
       "s3.localhost where SVC_BASE_URL is of localhost; else none, and buckets are named in paths alone",
-    meaning:
-      "Endpoint of S3 clients, whose names below it (`<bucket>.domain`) are buckets; it and all of them lead here.",
+    description:
+      "Endpoint of S3 clients, whose names below it (`<bucket>.domain`) are buckets; it and all names below it must resolve to this server.",
     parse: domainName,
   },
 } as const satisfies Settings

@@ -6,15 +6,15 @@ export const settings = {
   ...inboundSettings,
   supportOrganization: {
     variable: "SVC_SUPPORT_ORGANIZATION",
-    otherwise: "the first organization",
-    meaning:
-      "Id of the organization whose owners and administrators answer the support tickets of all others.",
+    default: "the first organization",
+    description:
+      "Id of the organization whose owners and administrators are the support agents for all others.",
     parse: uuid,
   },
   supportEmail: {
     variable: "SVC_SUPPORT_EMAIL",
-    otherwise: "none",
-    meaning: "Address that is told of new support tickets and of what customers add to them.",
+    default: "none",
+    description: "Address that is notified of new support tickets and of customers' comments.",
     parse: mailAddress,
   },
 } as const satisfies Settings

@@ -21,34 +21,34 @@ export const bucketUrl = (text: string | undefined): BucketUrl | undefined => {
 export const settings = {
   blobUrl: {
     variable: "SVC_BLOB_S3_URL",
-    otherwise: "files in the data folder",
-    meaning:
-      "Bucket of an S3-compatible server that keeps the bytes of objects: `https://host/bucket/prefix`.",
+    default: "files in the data folder",
+    description:
+      "Bucket of an S3-compatible server that stores the content of objects: `https://host/bucket/prefix`.",
     parse: bucketUrl,
   },
   blobRegion: {
     variable: "SVC_BLOB_S3_REGION",
-    otherwise: "us-east-1",
-    meaning: "Region of that bucket.",
+    default: "us-east-1",
+    description: "Region of that bucket.",
     parse: (text = "us-east-1") => text,
   },
   blobAccessKey: {
     variable: "SVC_BLOB_S3_ACCESS_KEY",
-    otherwise: "what the AWS SDK finds by itself, such as the role of this machine",
-    meaning: "Access key id for that server.",
+    default: "credentials that the AWS SDK finds, such as the role of this machine",
+    description: "Access key id for that server.",
     parse: optional,
   },
   blobSecretKey: {
     variable: "SVC_BLOB_S3_SECRET_KEY",
-    otherwise: "none",
-    meaning: "Secret access key of that id.",
+    default: "none",
+    description: "Secret access key for that server.",
     secret: true,
     parse: optional,
   },
   blobAddressing: {
     variable: "SVC_BLOB_S3_ADDRESSING",
-    otherwise: "path",
-    meaning: "Where requests name the bucket: in the `path`, or before the `host` name.",
+    default: "path",
+    description: "Where requests name the bucket: in the `path` or in the `host` name.",
     parse: word("path", "host"),
   },
 } as const satisfies Settings

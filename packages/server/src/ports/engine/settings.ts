@@ -21,60 +21,60 @@ export const cluster = (
 export const settings = {
   databaseCluster: {
     variable: "SVC_DATABASE_CLUSTER",
-    otherwise: "none: databases run on this machine",
-    meaning:
+    default: "none: databases run on this machine",
+    description:
       "JSON file that names a Kubernetes with CloudNativePG to run tenant databases: `apiUrl`, `namespace`, `tokenFile`, `caFile`, `storageClass`, `storageSize`, `backup`, `network`, `imageNames`, `resources`, `instances`.",
     parse: cluster,
   },
   databaseTemplatesDir: {
     variable: "SVC_DATABASE_TEMPLATES_DIR",
-    otherwise: "a folder of the data folder",
-    meaning:
+    default: "a folder of the data folder",
+    description:
       "Folder of the data directories that new tenant databases are copied from; installations may share it.",
     parse: optional,
   },
   databaseMemoryMb: {
     variable: "SVC_DATABASE_MEMORY_MB",
-    otherwise: "1024",
-    meaning:
-      "Memory of a tenant database's server, where control groups can be made; half of it is the most that one of its sessions gets, everywhere on Linux.",
+    default: "1024",
+    description:
+      "Memory in MiB of a tenant database's server, where control groups can be created; on Linux one session gets at most half of it.",
     parse: integer(256, 4_194_304, 1024),
   },
   dedicatedCgroup: {
     variable: "SVC_DATABASE_CGROUP",
-    otherwise: "none: there is no tier dedicated",
-    meaning:
+    default: "none: the tier `dedicated` is not available",
+    description:
       "Control group (cgroup v2 folder) in which databases of tier `dedicated` get groups of their own.",
     parse: optional,
   },
   dedicatedMemoryMb: {
     variable: "SVC_DATABASE_DEDICATED_MEMORY_MB",
-    otherwise: "2048",
-    meaning: "Memory of a database of tier `dedicated`.",
+    default: "2048",
+    description: "Memory in MiB of a database of tier `dedicated`.",
     parse: integer(256, 4_194_304, 2048),
   },
   dedicatedCpus: {
     variable: "SVC_DATABASE_DEDICATED_CPUS",
-    otherwise: "2",
-    meaning: "Processors of a database of tier `dedicated`.",
+    default: "2",
+    description: "CPUs of a database of tier `dedicated`.",
     parse: integer(1, 1024, 2),
   },
   pgBinDir16: {
     variable: "PG_BIN_DIR_16",
-    otherwise: "the embedded PostgreSQL 16",
-    meaning: "Folder with the programs of another PostgreSQL 16, for tenant databases.",
+    default: "the embedded PostgreSQL 16",
+    description: "Folder with the programs of another PostgreSQL 16, for tenant databases.",
     parse: optional,
   },
   pgBinDir17: {
     variable: "PG_BIN_DIR_17",
-    otherwise: "the embedded PostgreSQL 17",
-    meaning: "The same for PostgreSQL 17.",
+    default: "the embedded PostgreSQL 17",
+    description: "The same for PostgreSQL 17.",
     parse: optional,
   },
   pgBinDir18: {
     variable: "PG_BIN_DIR_18",
-    otherwise: "the embedded PostgreSQL 18",
-    meaning: "The same for PostgreSQL 18.",
+    default: "the embedded PostgreSQL 18",
+    description: "The same for PostgreSQL 18.",
     parse: optional,
   },
 } as const satisfies Settings

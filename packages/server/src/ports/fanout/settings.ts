@@ -10,22 +10,22 @@ export const natsUrl = (text: string | undefined): string | undefined => {
 export const settings = {
   natsUrl: {
     variable: "SVC_NATS_URL",
-    otherwise: "none: PostgreSQL's own NOTIFY",
-    meaning:
-      "NATS servers with JetStream that carry news between processes, with commas between: `nats://user:password@host:4222`.",
+    default: "none: PostgreSQL's own NOTIFY",
+    description:
+      "NATS servers with JetStream that carry change notifications between processes, separated by commas: `nats://user:password@host:4222`.",
     secret: true,
     parse: natsUrl,
   },
   natsCredentialsFile: {
     variable: "SVC_NATS_CREDENTIALS_FILE",
-    otherwise: "none",
-    meaning: "Credentials file for those servers.",
+    default: "none",
+    description: "Credentials file for these servers.",
     parse: optional,
   },
   natsReplicas: {
     variable: "SVC_NATS_REPLICAS",
-    otherwise: "1",
-    meaning: "How many of those servers keep a copy of the news.",
+    default: "1",
+    description: "Number of servers that store a copy of the notifications.",
     parse: integer(1, 5, 1),
   },
 } as const satisfies Settings

@@ -4,8 +4,8 @@ import { url } from "../../kernel/setting-parsers.ts"
 export const settings = {
   kvUrl: {
     variable: "SVC_KV_URL",
-    otherwise: "LMDB in the data folder",
-    meaning: "Key-value engine: a Valkey or Redis.",
+    default: "LMDB in the data folder",
+    description: "Address of a Valkey or Redis for the key-value store.",
     secret: true,
     parse: url("redis:", "rediss:", "unix:"),
   },

@@ -7,20 +7,21 @@ import type { Installation } from "../../kernel/tokens.ts"
 export const inboundSettings = {
   mailHost: {
     variable: "SVC_MAIL_HOST",
-    otherwise: "the host of SVC_BASE_URL",
-    meaning: "Name of this installation for mail servers: MX records of sending domains point at it.",
+    default: "the host of SVC_BASE_URL",
+    description: "Name of this installation for mail servers: MX records of sending domains point at it.",
     parse: hostName,
   },
   smtpPort: {
     variable: "SVC_SMTP_PORT",
-    otherwise: "none: bounces and complaints by mail are not taken",
-    meaning: "Port on which mail servers deliver bounces and complaints; the world finds it on port 25.",
+    default: "none: bounces, complaints and replies by mail are not received",
+    description:
+      "Port of the SMTP listener for bounces, complaints and replies to support mails; mail servers connect to port 25.",
     parse: port,
   },
   smtpHost: {
     variable: "SVC_SMTP_HOST",
-    otherwise: "SVC_HOST",
-    meaning: "Address that this port listens on; 0.0.0.0 for all of this machine's.",
+    default: "SVC_HOST",
+    description: "Address of the SMTP listener; 0.0.0.0 for all addresses of this machine.",
     parse: (text: string | undefined) => {
       if (text !== undefined && isIP(text) === 0) throw new RangeError("must be an IP address")
       return text

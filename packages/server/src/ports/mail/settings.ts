@@ -32,22 +32,22 @@ export const smtpServer = (text: string | undefined): SmtpServer | undefined => 
 export const settings = {
   smtpServer: {
     variable: "SVC_SMTP_URL",
-    otherwise: "none: mails stay in the mailbox of this installation",
-    meaning:
-      "Mail server that carries mails on: `smtp://user:password@host:587`, or `smtps:` for TLS from the start.",
+    default: "none: mails are stored in the dev inbox and not sent",
+    description:
+      "SMTP server that sends all mail: `smtp://user:password@host:587`, or `smtps:` for TLS from the start.",
     secret: true,
     parse: smtpServer,
   },
   mailFrom: {
     variable: "SVC_MAIL_FROM",
-    otherwise: "no-reply@ and the host of SVC_BASE_URL",
-    meaning: "Sender of mails for which nobody names another.",
+    default: "no-reply@ and the host of SVC_BASE_URL",
+    description: "Sender of mails that name no other.",
     parse: mailAddress,
   },
   mailDirect: {
     variable: "SVC_MAIL_DIRECT",
-    otherwise: "off",
-    meaning: "`on` lets mails go straight to the servers of recipients, for which port 25 must be open.",
+    default: "off",
+    description: "`on` delivers mails directly to the servers of recipients, which needs outgoing port 25.",
     parse: word("off", "on"),
   },
 } as const satisfies Settings

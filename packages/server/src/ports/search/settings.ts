@@ -11,27 +11,27 @@ export const indexName = (text = "svc-search"): string => {
 export const settings = {
   opensearchUrl: {
     variable: "SVC_OPENSEARCH_URL",
-    otherwise: "none: the control database searches",
-    meaning: "Search engine: an OpenSearch from version 2.",
+    default: "none: the control database searches",
+    description: "Address of an OpenSearch from version 2 for full-text search.",
     parse: url("http:", "https:"),
   },
   opensearchUser: {
     variable: "SVC_OPENSEARCH_USER",
-    otherwise: "none",
-    meaning: "User of OpenSearch.",
+    default: "none",
+    description: "User of OpenSearch.",
     parse: optional,
   },
   opensearchPassword: {
     variable: "SVC_OPENSEARCH_PASSWORD",
-    otherwise: "none",
-    meaning: "Its password.",
+    default: "none",
+    description: "Its password.",
     secret: true,
     parse: optional,
   },
   opensearchIndex: {
     variable: "SVC_OPENSEARCH_INDEX",
-    otherwise: "svc-search",
-    meaning: "Index in OpenSearch; it is made when it is not there.",
+    default: "svc-search",
+    description: "Index in OpenSearch; it is created if it does not exist.",
     parse: indexName,
   },
 } as const satisfies Settings

@@ -15,22 +15,21 @@ export const registries = (text?: string): readonly string[] | undefined => {
 export const settings = {
   imagesMb: {
     variable: "SVC_IMAGES_MB",
-    otherwise: "20480",
-    meaning: "Disk that unpacked images may take together; what is needed stays beyond it.",
+    default: "20480",
+    description: "Disk space in MiB for unpacked images; images in use are stored beyond it.",
     parse: integer(64, 67_108_864, 20_480),
   },
   imageMbMax: {
     variable: "SVC_IMAGE_MB_MAX",
-    otherwise: "10240",
-    meaning: "Size of the largest image that is pulled, unpacked.",
+    default: "10240",
+    description: "Largest unpacked size in MiB of an image that is pulled.",
     parse: integer(1, 67_108_864, 10_240),
   },
   imageRegistries: {
     variable: "SVC_IMAGE_REGISTRIES",
-    otherwise: "any",
-    meaning:
-      "Registries whose public images anybody may start from, as `docker.io,ghcr.io`; `none` for none. Private addresses " +
-      "take SVC_OUTBOUND_ALLOW too.",
+    default: "any",
+    description:
+      "Registries from which public images can be pulled, as `docker.io,ghcr.io`; `none` for none. Private addresses also need SVC_OUTBOUND_ALLOW.",
     parse: registries,
   },
 } as const satisfies Settings
