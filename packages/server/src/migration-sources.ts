@@ -1,7 +1,6 @@
 /** The tables of all: of the kernel, of the core, and of each module. */
 import { fileURLToPath } from "node:url"
 import { coreMigrations, secretsMigrations } from "./core/core.ts"
-import { deliveriesMigrations } from "./core/deliveries/open.ts"
 import type { MigrationSource } from "./kernel/db/migrate.ts"
 import { modules, services } from "./modules.ts"
 
@@ -18,6 +17,5 @@ export const migrationSources = (areas: readonly HasMigrations[] = modules): Mig
   kernelMigrations,
   coreMigrations,
   secretsMigrations,
-  deliveriesMigrations,
   ...[...services, ...areas].flatMap(({ migrations }: HasMigrations) => migrations ?? []),
 ]

@@ -4,7 +4,6 @@ import { isIPv6 } from "node:net"
 import { type Config, configAt, type Given, PASSWORD_HASHES_MAX } from "./config.ts"
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
-import { openDeliveries } from "./core/deliveries/open.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { type Modules, openModules } from "./core/modules.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
@@ -92,13 +91,6 @@ const assemble = async (start: Start, engines: Engines) => {
   const { jobs } = work
   for (const queue of core.queues) jobs.define(queue)
   for (const schedule of core.schedules) jobs.schedule(schedule)
-  const { retryDelayFactor: delayFactor } = config
-  const sending = opened.use(
-    openDeliveries({
-      ...{ database, changes, fanout, clock, log, outbound, meters, jobs, metrics, delayFactor, atRest },
-    }),
-  )
-  const { deliveries } = sending
   const scheduleTargets = createScheduleTargets()
   services.supply([
     supply(kernelTokens.baseUrl, config.baseUrl),
@@ -119,7 +111,6 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(coreTokens.platformEvents, platformEvents),
     supply(coreTokens.scheduleTargets, scheduleTargets),
     supply(coreTokens.audit, core.audit),
-    supply(coreTokens.deliveries, deliveries),
     supply(coreTokens.areasSettled, () => areas.settled()),
   ])
   services.defer(work.defer)
@@ -157,7 +148,6 @@ const assemble = async (start: Start, engines: Engines) => {
     metrics,
     work,
     stopping,
-    sending,
     services,
     relay,
   }
@@ -168,18 +158,7 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  {
-    pipeline,
-    countUnrouted,
-    operations,
-    metrics,
-    work,
-    stopping,
-    sending,
-    services,
-    areas,
-    relay,
-  }: Assembled,
+  { pipeline, countUnrouted, operations, metrics, work, stopping, services, areas, relay }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -201,14 +180,9 @@ const serve = async (
   await listener.handOver(app.server)
   opened.defer(async () => {
     stopping.abort()
-    await Promise.all([
-      drain(app),
-      work.drain(DRAIN_MS_MAX),
-      sending.drain(DRAIN_MS_MAX),
-      services.drain(DRAIN_MS_MAX),
-    ])
+    await Promise.all([drain(app), work.drain(DRAIN_MS_MAX), services.drain(DRAIN_MS_MAX)])
   })
-  await Promise.all([work.start(), sending.start()])
+  await work.start()
 }
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */

@@ -1,7 +1,6 @@
 /** What the core gives to modules that ask for it. */
 import type { Audit } from "../kernel/needs.ts"
 import { token } from "../kernel/token.ts"
-import type { Deliveries } from "./deliveries/deliveries.ts"
 import type { Keyring } from "./keys/keyring.ts"
 import type { AccessKeys } from "./keys/signatures.ts"
 import type { BackgroundMeters } from "./meters/meters.ts"
@@ -31,8 +30,6 @@ export const platformEvents = token<PlatformEvents>("platformEvents")
 export const scheduleTargets = token<ScheduleTargets>("scheduleTargets")
 /** For what happens outside of calls. */
 export const audit = token<Pick<Audit, "append">>("audit")
-/** Tells endpoints of users what happened, with retries. */
-export const deliveries = token<Deliveries>("deliveries")
 /**
  * Resolves when all areas that had work as the platform started are loaded, and those that are being loaded now; with
  * false where one of them could not be, or the platform stops before.

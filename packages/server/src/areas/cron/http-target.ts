@@ -1,8 +1,8 @@
 import type { CronTargetOf, CronTargetType } from "@svc/contract"
-import { signatureOf } from "../../core/deliveries/signature.ts"
 import type { ScheduledOutcome, ScheduledRun } from "../../core/schedule-targets.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { BufferedAnswer, Failure, Outbound } from "../../kernel/outbound/outbound.ts"
+import { signatureOf } from "../../services/deliveries/signature.ts"
 
 type HttpTarget = CronTargetOf<"http">
 

@@ -1,7 +1,7 @@
-import type { DisabledReason, EndpointOf } from "../../core/deliveries/deliveries.ts"
 import { createEventStreams } from "../../core/event-streams.ts"
 import type { Tx } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import type { DisabledReason, EndpointOf } from "../../services/deliveries/deliveries.ts"
 import { createEndpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
 import { createEventCounts } from "./event-counts.ts"
 import { eventHandlers } from "./handlers.ts"

@@ -1,9 +1,9 @@
 import { type areas, type Input, page, pageOf } from "@svc/contract"
-import { rangeOf } from "../../core/deliveries/payload.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { requireRow } from "../../kernel/require-row.ts"
+import { rangeOf } from "../../services/deliveries/payload.ts"
 import { toDelivery } from "./payloads.ts"
 import { SUBSCRIPTION_KIND } from "./publisher.ts"
 import {

@@ -1,10 +1,10 @@
-import type { Endpoint, Target } from "../../core/deliveries/deliveries.ts"
-import { openSecrets, type SigningSecret, secretsAt } from "../../core/deliveries/secrets.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import type { Endpoint, Target } from "../../services/deliveries/deliveries.ts"
+import { openSecrets, type SigningSecret, secretsAt } from "../../services/deliveries/secrets.ts"
 import type { FunctionCaller } from "../functions/offers.ts"
 import { type SubscriptionRow, subscriptionStore } from "./store.ts"
 

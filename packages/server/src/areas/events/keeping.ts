@@ -1,9 +1,9 @@
 /** What is kept of events, and for how long. */
 import { EVENT_RETENTION_DAYS_MAX } from "@svc/contract"
-import { expireMessages } from "../../core/deliveries/messages.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
+import { expireMessages } from "../../services/deliveries/messages.ts"
 import { pruneDedupeKeys, readForgetfulTopics } from "./publishing-store.ts"
 
 export const FORGET_QUEUE = "events.forget"

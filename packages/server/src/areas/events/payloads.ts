@@ -1,7 +1,7 @@
 import type { areas, Output } from "@svc/contract"
-import type { Delivery, EndpointHealth } from "../../core/deliveries/deliveries.ts"
-import { deliveryPayload } from "../../core/deliveries/payload.ts"
 import { toIso } from "../../kernel/to-iso.ts"
+import type { Delivery, EndpointHealth } from "../../services/deliveries/deliveries.ts"
+import { deliveryPayload } from "../../services/deliveries/payload.ts"
 import type { PublishResult } from "./publisher.ts"
 import type { SubscriptionRow, TopicRow } from "./store.ts"
 

@@ -1,6 +1,6 @@
-import type { Deliveries, NewMessage } from "../../core/deliveries/deliveries.ts"
-import { eventIdOf, messageIdOf } from "../../core/deliveries/envelope.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import type { Deliveries, NewMessage } from "../../services/deliveries/deliveries.ts"
+import { eventIdOf, messageIdOf } from "../../services/deliveries/envelope.ts"
 import type { EventCounts } from "./event-counts.ts"
 import { claimDedupeKeys, type Keyed, nameOf, type PublishedTopic } from "./publishing-store.ts"
 import { matchesFilter } from "./rules.ts"

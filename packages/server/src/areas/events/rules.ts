@@ -1,4 +1,4 @@
-import { matchesType } from "../../core/deliveries/patterns.ts"
+import { matchesType } from "../../services/deliveries/patterns.ts"
 
 /** Which types of event a filter lets through. No pattern at all is no filter. */
 export const matchesFilter = (patterns: readonly string[], eventType: string): boolean =>

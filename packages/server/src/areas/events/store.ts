@@ -1,8 +1,8 @@
 import { sql } from "kysely"
-import type { OldSecretStore } from "../../core/deliveries/secrets.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
+import type { OldSecretStore } from "../../services/deliveries/secrets.ts"
 
 export type SubscriptionRow = Tables["events.subscriptions"]
 

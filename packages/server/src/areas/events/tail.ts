@@ -1,11 +1,11 @@
 /** A topic's events for somebody who looks on, as server-sent events. */
 import type { Readable } from "node:stream"
-import { eventIdOf, type Message, standardBody } from "../../core/deliveries/envelope.ts"
-import { firstIdOf, readMessages } from "../../core/deliveries/messages.ts"
 import { type EventStreams, eventText } from "../../core/event-streams.ts"
 import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { eventIdOf, type Message, standardBody } from "../../services/deliveries/envelope.ts"
+import { firstIdOf, readMessages } from "../../services/deliveries/messages.ts"
 import { matchesFilter } from "./rules.ts"
 
 const LOOK_EVERY_MS = 250

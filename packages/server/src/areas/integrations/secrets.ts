@@ -1,5 +1,5 @@
-import { createSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
+import { createSigningSecret, signingSecretHint } from "../../services/deliveries/signature.ts"
 import type { IntegrationRow } from "./store.ts"
 
 type Sealed = Pick<IntegrationRow, "organization_id" | "id" | "secret" | "old_secret" | "old_secret_until">

@@ -1,9 +1,9 @@
-import type { Endpoint } from "../../core/deliveries/deliveries.ts"
-import { openSecrets, type SigningSecret, secretsAt } from "../../core/deliveries/secrets.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
+import type { Endpoint } from "../../services/deliveries/deliveries.ts"
+import { openSecrets, type SigningSecret, secretsAt } from "../../services/deliveries/secrets.ts"
 import { type WebhookRow, webhookStore } from "./store.ts"
 
 /** The topic under which changes of webhooks are announced. */

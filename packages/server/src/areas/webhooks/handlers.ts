@@ -9,16 +9,20 @@ import {
   WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
   WEBHOOKS_MAX,
 } from "@svc/contract"
-import type { Deliveries } from "../../core/deliveries/deliveries.ts"
-import { rangeOf } from "../../core/deliveries/payload.ts"
-import { retireSecret } from "../../core/deliveries/secrets.ts"
-import { createSigningSecret, readSigningSecret, signingSecretHint } from "../../core/deliveries/signature.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import { requireRow } from "../../kernel/require-row.ts"
+import type { Deliveries } from "../../services/deliveries/deliveries.ts"
+import { rangeOf } from "../../services/deliveries/payload.ts"
+import { retireSecret } from "../../services/deliveries/secrets.ts"
+import {
+  createSigningSecret,
+  readSigningSecret,
+  signingSecretHint,
+} from "../../services/deliveries/signature.ts"
 import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
 import { toDelivery, toWebhook } from "./payloads.ts"
 import { unknownPatterns } from "./rules.ts"

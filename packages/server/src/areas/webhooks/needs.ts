@@ -1,6 +1,7 @@
-import { box, deliveries, platformEvents } from "../../core/tokens.ts"
+import { box, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
 import { changes, clock, database, outbound } from "../../kernel/tokens.ts"
+import { deliveries } from "../../services/deliveries/deliveries.ts"
 
 /** What the platform hands to this area, and nothing else. */
 export const needs = {

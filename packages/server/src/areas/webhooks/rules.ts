@@ -1,5 +1,5 @@
 import { platformEventTypes } from "@svc/contract"
-import { matchesType } from "../../core/deliveries/patterns.ts"
+import { matchesType } from "../../services/deliveries/patterns.ts"
 
 export const choosesType = (patterns: readonly string[], type: string): boolean =>
   patterns.some(pattern => matchesType(pattern, type))

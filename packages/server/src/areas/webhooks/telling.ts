@@ -1,4 +1,3 @@
-import type { Deliveries, DeliveryKind, EndpointOf, NewMessage } from "../../core/deliveries/deliveries.ts"
 import type {
   PlatformEvent,
   PlatformEventListener,
@@ -6,6 +5,12 @@ import type {
 } from "../../core/platform-events/platform-events.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Tx } from "../../kernel/db/database.ts"
+import type {
+  Deliveries,
+  DeliveryKind,
+  EndpointOf,
+  NewMessage,
+} from "../../services/deliveries/deliveries.ts"
 import type { Endpoints, Listening } from "./endpoints.ts"
 import { WEBHOOK_TOPIC } from "./endpoints.ts"
 import { choosesType, hearsProject } from "./rules.ts"

@@ -1,7 +1,7 @@
 /** The log of what happened, as areas read it back. */
 import { sql } from "kysely"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { Db } from "../../kernel/db/database.ts"
-import type { AtRest } from "../secrets/at-rest.ts"
 import { decrypted } from "./at-rest.ts"
 import type { Message } from "./envelope.ts"
 

@@ -1,6 +1,4 @@
-import { fileURLToPath } from "node:url"
 import { afterCommit, type Db } from "../../kernel/db/database.ts"
-import type { MigrationSource } from "../../kernel/db/migrate.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Family, MetricSources } from "../../kernel/metrics.ts"
@@ -13,11 +11,6 @@ import { buryAll, forgetFailures, replayRange, sendAgain, unblock } from "./owed
 import { addDays, turnDays } from "./partitions.ts"
 import { isSuccess } from "./rules.ts"
 import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
-
-export const deliveriesMigrations: MigrationSource = {
-  schema: "deliveries",
-  folder: fileURLToPath(new URL("migrations", import.meta.url)),
-}
 
 const TICK_EVERY_MS = 250
 const BEAT_EVERY_MS = 2_000

@@ -1,8 +1,8 @@
+import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import { type BatchWriter, createBatchWriter } from "../../kernel/batch-writer.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Mutex } from "../../kernel/concurrency/semaphore.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { BackgroundMeters } from "../meters/meters.ts"
 import type { DispatchStore, Owed, Settlement } from "./dispatch-store.ts"
 import { type Lane, stateOf } from "./lane.ts"
 

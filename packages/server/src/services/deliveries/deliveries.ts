@@ -1,4 +1,5 @@
 import type { Db, Tx } from "../../kernel/db/database.ts"
+import { openedToken } from "../../kernel/token.ts"
 
 /**
  * Telling endpoints what happened: one engine for all that is sent to addresses of users. A message is delivered to
@@ -239,3 +240,5 @@ export interface EndpointHealth {
   readonly lastDeliveryAt: Date | null
   readonly lastSuccessAt: Date | null
 }
+
+export const deliveries = openedToken<Deliveries>("deliveries")

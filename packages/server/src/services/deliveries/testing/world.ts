@@ -1,5 +1,7 @@
 /** The engine alone, over a database of its own. Its endpoints are functions of the test; processes share the database. */
 
+import { createAtRest } from "../../../core/secrets/at-rest.ts"
+import type { SecretBox } from "../../../core/secrets/secret-box.ts"
 import { listenForChanges } from "../../../kernel/db/changes.ts"
 import { openDatabase } from "../../../kernel/db/database.ts"
 import { createDatabaseFanout } from "../../../kernel/db/fanout.ts"
@@ -10,8 +12,6 @@ import type { Outbound } from "../../../kernel/outbound/outbound.ts"
 import { createTestClock } from "../../../testing/clock.ts"
 import { cloneDatabase } from "../../../testing/database.ts"
 import type { Ends } from "../../../testing/ends.ts"
-import { createAtRest } from "../../secrets/at-rest.ts"
-import type { SecretBox } from "../../secrets/secret-box.ts"
 import type { Endpoint, Invocation, InvocationAnswer, NewMessage, Recipient } from "../deliveries.ts"
 import { openDeliveries } from "../open.ts"
 

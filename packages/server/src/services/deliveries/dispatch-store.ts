@@ -1,8 +1,8 @@
 /** What the processes that send read and write. */
 
 import { sql } from "kysely"
+import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { Db } from "../../kernel/db/database.ts"
-import type { AtRest } from "../secrets/at-rest.ts"
 import { decrypted } from "./at-rest.ts"
 import type { Attempt, AttemptTrigger, EndpointOf } from "./deliveries.ts"
 import type { Message } from "./envelope.ts"

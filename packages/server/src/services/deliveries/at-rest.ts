@@ -1,7 +1,8 @@
 /** Data of messages as they are stored: encrypted with the tenant's key where the operator asks for it. */
+
+import type { AtRest } from "../../core/secrets/at-rest.ts"
+import { NotDecryptable } from "../../core/secrets/secret-box.ts"
 import { isFault } from "../../kernel/fault.ts"
-import type { AtRest } from "../secrets/at-rest.ts"
-import { NotDecryptable } from "../secrets/secret-box.ts"
 import type { NewMessage } from "./deliveries.ts"
 import { type Message, messageIdOf } from "./envelope.ts"
 
