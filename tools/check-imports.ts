@@ -187,6 +187,30 @@ const cycles = (graph: ReadonlyMap<string, readonly string[]>): string[] => {
   return found
 }
 
+const COMMENTS_AND_TEXTS = /\/\*[\s\S]*?\*\/|\/\/.*|`(?:[^`\\]|\\.)*`|"(?:[^"\\\n]|\\.)*"/g
+
+/**
+ * The root does not know what the platform is made of: an area is a line in `areas.ts`. Names of ports are free, though some
+ * are words of areas too; so are members and keys, for what they belong to is known by then.
+ */
+const areasNamedAtTheRoot = (): string[] => {
+  const areas = globSync("packages/server/src/areas/*/module.ts").map(
+    file => file.split("/").at(-2)?.replaceAll("-", "") ?? "",
+  )
+  const named = new RegExp(`(?<![.\\w])(${areas.join("|")})(?![a-z]|\\s*:)\\w*`, "g")
+  return globSync("packages/server/src/*.ts")
+    .filter(file => !/\/areas\.ts$|\.test\.ts$/.test(file))
+    .flatMap(file => {
+      const text = readFileSync(file, "utf8").replaceAll(/^export .* from "\.\/ports\/.*$/gm, "")
+      const words = text.replaceAll(COMMENTS_AND_TEXTS, "").match(named) ?? []
+      const imported = importsOf(file).filter(specifier => specifier.startsWith("./areas/"))
+      return [...words, ...imported].map(
+        word =>
+          `${file}: names an area (${word}); let the area's module.ts declare what it needs, offers, listens to or adds to the edge`,
+      )
+    })
+}
+
 /** Everything that breaks the rule, a line each. */
 export const checkImports = async (): Promise<string[]> => {
   const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/**/*.ts"]))
@@ -201,6 +225,7 @@ export const checkImports = async (): Promise<string[]> => {
   return [
     ...files.flatMap(file => importsOf(file).flatMap(specifier => judge(file, specifier) ?? [])),
     ...files.flatMap(foreignSchemas),
+    ...areasNamedAtTheRoot(),
     ...cycles(graph),
   ]
 }

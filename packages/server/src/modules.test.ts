@@ -26,6 +26,18 @@ test("a start loads no area but the one with a port of its own, and a call loads
   assert.deepEqual(p.loadedAreas(), [...AT_START, "kv"])
 })
 
+test("what areas share is opened with the first of them that needs it", async t => {
+  const p = await platform(t)
+  const measured = async () =>
+    /^svc_deliveries_under_way/m.test(await (await fetch(`${p.url}/metrics`)).text())
+  const acme = await p.wide("acme", "kv:read", "kv:write", "webhooks:read")
+  assert.equal(await measured(), false)
+
+  await acme.webhooks.list({ tenant_id: (await p.tenant("acme")).organizationId })
+
+  assert.equal(await measured(), true)
+})
+
 test("an area that is not loaded tells its state", async t => {
   const p = await platform(t)
   const { services } = await (await p.client("acme", "kv:read")).identity.services({})
