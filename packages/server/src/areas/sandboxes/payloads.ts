@@ -2,7 +2,7 @@ import type { SandboxKind, SandboxPayload, SandboxStatus, SandboxStopReason } fr
 import { toIso } from "../../kernel/to-iso.ts"
 import type { GuestUser } from "../../ports/runtime/port.ts"
 import { toWorkloadPayload } from "../../services/workloads/payload.ts"
-import type { PortUrls } from "../../services/workloads/port-urls.ts"
+import type { PortUrls } from "./ports/urls.ts"
 import { type Network, WORKSPACE } from "./rules.ts"
 import type { SandboxRow } from "./store.ts"
 

@@ -1,7 +1,7 @@
 import type { DeriveSecret } from "../../core/secrets/derive.ts"
 import type { Settings, ValuesOf } from "../../kernel/setting.ts"
 import { domainName, integer } from "../../kernel/setting-parsers.ts"
-import { createPortUrls, type PortUrls } from "../../services/workloads/port-urls.ts"
+import { createPortUrls, type PortUrls } from "./ports/urls.ts"
 
 export const settings = {
   sandboxPoolMax: {

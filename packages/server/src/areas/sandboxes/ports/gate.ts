@@ -6,11 +6,11 @@ import type { HostGate } from "../../../kernel/edges/host-gate.ts"
 import type { Relay, Upgrade } from "../../../kernel/edges/relay.ts"
 import { openTunnel } from "../../../kernel/edges/tunnel.ts"
 import type { Fleet } from "../../../services/workloads/fleet.ts"
-import type { PortUrls } from "../../../services/workloads/port-urls.ts"
 import { awaitStart } from "../../../services/workloads/served.ts"
 import type { Live } from "../../../services/workloads/workload.ts"
 import type { SandboxItem } from "../policy.ts"
 import { requestHeaders, responseHeaders } from "./headers.ts"
+import type { PortUrls } from "./urls.ts"
 
 export interface GateNeeds {
   readonly urls: PortUrls

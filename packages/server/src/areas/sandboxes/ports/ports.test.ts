@@ -8,11 +8,11 @@ import type { Svc } from "@svc/sdk"
 import fc from "fast-check"
 import { createDeriveSecret } from "../../../core/secrets/derive.ts"
 import { newId } from "../../../kernel/id.ts"
-import { createPortUrls } from "../../../services/workloads/port-urls.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
 import { until } from "../../../testing/process.ts"
 import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "../testing/sandboxes.ts"
 import { requestHeaders, responseHeaders } from "./headers.ts"
+import { createPortUrls } from "./urls.ts"
 
 const ends: (() => unknown)[] = []
 const forAll = { after: (end: () => unknown) => void ends.unshift(end) }

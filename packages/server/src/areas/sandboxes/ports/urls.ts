@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
-import type { DeriveSecret } from "../../core/secrets/derive.ts"
-import { isUuid } from "../../kernel/id.ts"
+import type { DeriveSecret } from "../../../core/secrets/derive.ts"
+import { isUuid } from "../../../kernel/id.ts"
 
 /** A port of a workload. */
 export interface PortOf {
