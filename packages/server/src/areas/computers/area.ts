@@ -1,5 +1,4 @@
 import { runtimeState } from "../../services/workloads/state.ts"
-import { openWorkloads } from "../../services/workloads/workloads.ts"
 import { computerHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 import { createComputerPolicy } from "./policy.ts"
@@ -10,7 +9,7 @@ import { sshSettings } from "./ssh/settings.ts"
 export const start = async (services: Needs) => {
   const { runtime, log } = services
   await using opened = new AsyncDisposableStack()
-  const workloads = opened.use(await openWorkloads(createComputerPolicy(log), services))
+  const workloads = opened.use(await services.workloads.open(createComputerPolicy(log)))
   const { fleet } = workloads
   const settings = sshSettings(services)
   const gateway = settings && opened.use(createSshGateway({ ...services, settings, fleet }))

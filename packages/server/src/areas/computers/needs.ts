@@ -1,26 +1,23 @@
-import { audit, box, deriveSecret, keys, meters, platformEvents } from "../../core/tokens.ts"
+import { audit, deriveSecret, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
-import { baseUrl, changes, clock, database, installation, log, stopping } from "../../kernel/tokens.ts"
+import { baseUrl, clock, database, installation, log } from "../../kernel/tokens.ts"
 import { runtime } from "../../ports/runtime/port.ts"
 import { hosts } from "../../services/hosts/token.ts"
 import { images } from "../../services/images/token.ts"
+import { workloads } from "../../services/workloads/token.ts"
 import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
 export const needs = {
   database,
-  changes,
   clock,
-  keys,
   log,
-  box,
-  meters,
   platformEvents,
   runtime,
   hosts,
   images,
+  workloads,
   audit,
-  stopping,
   baseUrl,
   installation,
   deriveSecret,

@@ -1,6 +1,5 @@
 import { SANDBOX_KEPT_HOURS } from "@svc/contract"
 import { hostFigures, runtimeState } from "../../services/workloads/state.ts"
-import { openWorkloads } from "../../services/workloads/workloads.ts"
 import { sandboxHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 import { sandboxPolicy } from "./policy.ts"
@@ -18,7 +17,7 @@ export const start = async (services: Needs) => {
   const store = sandboxStore(database.db)
   await using opened = new AsyncDisposableStack()
   const pool = opened.use(createWarmPool({ runtime, hosts, clock, log, membersMax: settings.sandboxPoolMax }))
-  const workloads = opened.use(await openWorkloads(sandboxPolicy, services))
+  const workloads = opened.use(await services.workloads.open(sandboxPolicy))
   const { fleet } = workloads
   jobs.schedule({
     name: "sandboxes.prune",
