@@ -71,7 +71,7 @@ const places: readonly Place[] = [
     // One client of the Kubernetes API for the drivers of several ports.
     name: "kubernetes",
     files: s("ports/kubernetes/"),
-    may: [s("ports/port-error\\.ts$")],
+    may: [s("ports/(port-error|http-server)\\.ts$")],
     packages: [/^ws$/, /^yaml$/],
   },
   {

@@ -1,13 +1,7 @@
 /** A client of the Kubernetes API that knows as much of it as drivers need: one namespace, bounded in size and time. */
-import { readFile } from "node:fs/promises"
-import {
-  Agent as HttpAgent,
-  type IncomingMessage,
-  type RequestOptions,
-  request as requestPlain,
-} from "node:http"
-import { request as requestTls, Agent as TlsAgent } from "node:https"
+import type { IncomingMessage } from "node:http"
 import { createInterface } from "node:readline"
+import { createHttpServer, createTokenReader, readText } from "../http-server.ts"
 import { PortError } from "../port-error.ts"
 import { collectionPath, type Kind, type Resource, type Resources, versionPath } from "./resources.ts"
 import { openRemoteProcess, type RemoteCommand, type RemoteProcess } from "./streams.ts"
@@ -77,17 +71,6 @@ interface Ask {
   readonly body?: object
 }
 
-const readAll = async (answer: IncomingMessage): Promise<string> => {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of answer as AsyncIterable<Buffer>) {
-    bytes += part.length
-    if (bytes > ANSWER_BYTES_MAX) throw new Error("the answer is too large")
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString("utf8")
-}
-
 /** The server's own words are kept, cut short: they name fields and resources, never what a Secret holds. */
 const describe = (text: string): string => {
   try {
@@ -102,68 +85,44 @@ const refusal = (status: number, { method, path }: Ask, text: string): PortError
   return new PortError(status === 400 || status === 422 ? "refused" : "unavailable", said)
 }
 
-const createTokens = ({ token, tokenFile }: ApiOptions) => {
-  let known = { value: "", readAt: Number.NEGATIVE_INFINITY }
-  return async (): Promise<string | undefined> => {
-    if (tokenFile === undefined) return token
-    if (performance.now() - known.readAt > TOKEN_AGE_MS_MAX)
-      known = { value: (await readFile(tokenFile, "utf8")).trim(), readAt: performance.now() }
-    return known.value
-  }
-}
-
 const createTransport = (options: ApiOptions) => {
-  const base = new URL(options.apiUrl)
-  const secure = base.protocol === "https:"
-  const tokenOf = createTokens(options)
-  const settings = { keepAlive: true, maxSockets: SOCKETS_MAX }
-  let agent: HttpAgent | undefined
-
-  const trust = async () => {
-    const ca = options.caFile === undefined ? options.ca : await readFile(options.caFile, "utf8")
-    const { cert, key } = options
-    return { ...(ca !== undefined && { ca }), ...(cert !== undefined && { cert, key }) }
-  }
-  const open = async (): Promise<HttpAgent> =>
-    secure ? new TlsAgent({ ...settings, ...(await trust()) }) : new HttpAgent(settings)
+  const server = createHttpServer({
+    url: options.apiUrl,
+    caFile: options.caFile,
+    ca: options.ca,
+    cert: options.cert,
+    key: options.key,
+    socketsMax: SOCKETS_MAX,
+  })
+  const tokenOf = createTokenReader(options, TOKEN_AGE_MS_MAX)
   const headers = async (): Promise<Readonly<Record<string, string>>> => {
     const token = await tokenOf()
     return token === undefined ? {} : { authorization: `Bearer ${token}` }
   }
-  const urlOf = (path: string, query?: URLSearchParams): URL => {
-    const url = new URL(base.pathname.replace(/\/$/, "") + path, base)
-    url.search = String(query ?? "")
-    return url
-  }
 
-  const ask = async (what: Ask, signal: AbortSignal): Promise<IncomingMessage> => {
-    agent ??= await open()
-    const body = what.body === undefined ? undefined : JSON.stringify(what.body)
-    const url = urlOf(what.path, new URLSearchParams(what.query))
-    const type = what.method === "PATCH" ? "application/merge-patch+json" : "application/json"
-    const request: RequestOptions = {
-      method: what.method,
-      agent,
-      signal,
-      headers: {
-        accept: "application/json",
-        ...(await headers()),
-        ...(body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) }),
-      },
-    }
-    return new Promise((resolve, reject) => {
-      const sent = (secure ? requestTls : requestPlain)(url, request, resolve)
-      sent.on("error", reject)
-      sent.end(body)
-    })
-  }
   return {
-    ask,
+    async ask({ method, path, query, body }: Ask, signal: AbortSignal): Promise<IncomingMessage> {
+      const type = method === "PATCH" ? "application/merge-patch+json" : "application/json"
+      return server.request({
+        method,
+        path,
+        query,
+        headers: {
+          accept: "application/json",
+          ...(await headers()),
+          ...(body !== undefined && { "content-type": type }),
+        },
+        body: body && JSON.stringify(body),
+        signal,
+      })
+    },
     /** All that another kind of connection needs to know. */
     target: async (path: string, query: URLSearchParams) => ({
-      ...{ url: urlOf(path, query), headers: await headers(), trust: secure ? await trust() : {} },
+      url: server.urlOf(path, query),
+      headers: await headers(),
+      trust: await server.trust(),
     }),
-    close: () => agent?.destroy(),
+    close: () => server[Symbol.dispose](),
   }
 }
 
@@ -193,7 +152,7 @@ export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
         AbortSignal.any([closing.signal, AbortSignal.timeout(requestTimeoutMs)]),
       )
       status = answer.statusCode ?? 0
-      text = await readAll(answer)
+      text = await readText(answer, ANSWER_BYTES_MAX)
     } catch (error) {
       throw outage(what, error)
     }
@@ -259,7 +218,8 @@ export const createKubernetesApi = (options: ApiOptions): KubernetesApi => {
       const limit = AbortSignal.timeout(WATCH_SECONDS * 1000 + WATCH_GRACE_MS)
       try {
         const answer = await transport.ask(what, AbortSignal.any([closing.signal, signal, limit]))
-        if (answer.statusCode !== 200) throw refusal(answer.statusCode ?? 0, what, await readAll(answer))
+        if (answer.statusCode !== 200)
+          throw refusal(answer.statusCode ?? 0, what, await readText(answer, ANSWER_BYTES_MAX))
         for await (const line of createInterface({ input: answer })) {
           if (line !== "") tell(JSON.parse(line))
         }

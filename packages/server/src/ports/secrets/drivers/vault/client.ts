@@ -1,7 +1,5 @@
 /** As much of Vault's HTTP API as wrapping keys needs, bounded in size and time. OpenBao speaks the same. */
-import { readFile } from "node:fs/promises"
-import { Agent as HttpAgent, type IncomingMessage, request as requestPlain } from "node:http"
-import { request as requestTls, Agent as TlsAgent } from "node:https"
+import { createHttpServer, createTokenReader, readText } from "../../../http-server.ts"
 import { PortError } from "../../../port-error.ts"
 
 export interface VaultClientOptions {
@@ -31,17 +29,6 @@ const TIMEOUT_MS = 5_000
 const ANSWER_BYTES_MAX = 1024 * 1024
 const SOCKETS_MAX = 8
 
-const readAll = async (answer: IncomingMessage): Promise<string> => {
-  const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of answer as AsyncIterable<Buffer>) {
-    bytes += part.length
-    if (bytes > ANSWER_BYTES_MAX) throw new Error("the answer is too large")
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString("utf8")
-}
-
 /** Vault's own words: `{"errors": ["permission denied"]}`. They name paths and causes, never what was wrapped. */
 const complaint = (text: string): string => {
   try {
@@ -70,57 +57,29 @@ const refusal = (status: number, path: string, text: string): PortError => {
   )
 }
 
-const createTransport = (options: VaultClientOptions) => {
-  const base = new URL(options.address)
-  const secure = base.protocol === "https:"
-  const settings = { keepAlive: true, maxSockets: SOCKETS_MAX }
-  let agent: HttpAgent | undefined
-
-  const open = async (): Promise<HttpAgent> => {
-    if (!secure) return new HttpAgent(settings)
-    const ca = options.caFile === undefined ? {} : { ca: await readFile(options.caFile) }
-    return new TlsAgent({ ...settings, ...ca })
-  }
-  // Read every time: keys are wrapped seldom, and an agent may have changed it a moment ago.
-  const tokenOf = async (): Promise<string> =>
-    options.tokenFile === undefined
-      ? (options.token ?? "")
-      : (await readFile(options.tokenFile, "utf8")).trim()
-
-  const post = async (path: string, body: string, signal: AbortSignal): Promise<IncomingMessage> => {
-    agent ??= await open()
-    const token = await tokenOf()
-    const url = new URL(`${base.pathname.replace(/\/$/, "")}/v1/${path}`, base)
-    const headers = {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-      "x-vault-request": "true",
-      "x-vault-token": token,
-      ...(options.namespace === undefined ? {} : { "x-vault-namespace": options.namespace }),
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-    const sent = (secure ? requestTls : requestPlain)(
-      url,
-      { method: "POST", agent, signal, headers },
-      resolve,
-    )
-    sent.on("error", reject)
-    sent.end(body)
-    return promise
-  }
-  return { post, close: () => agent?.destroy() }
-}
-
 export const createVaultClient = (options: VaultClientOptions): VaultClient => {
   const { timeoutMs = TIMEOUT_MS } = options
-  const transport = createTransport(options)
+  const server = createHttpServer({ url: options.address, caFile: options.caFile, socketsMax: SOCKETS_MAX })
+  // Read every time: keys are wrapped seldom, and an agent may have changed it a moment ago.
+  const tokenOf = createTokenReader(options, 0)
   const closing = new AbortController()
 
   const ask = async (path: string, body: object): Promise<{ status: number; text: string }> => {
     try {
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)])
-      const answer = await transport.post(path, JSON.stringify(body), signal)
-      return { status: answer.statusCode ?? 0, text: await readAll(answer) }
+      const response = await server.request({
+        method: "POST",
+        path: `/v1/${path}`,
+        headers: {
+          "content-type": "application/json",
+          "x-vault-request": "true",
+          "x-vault-token": (await tokenOf()) ?? "",
+          ...(options.namespace === undefined ? {} : { "x-vault-namespace": options.namespace }),
+        },
+        body: JSON.stringify(body),
+        signal,
+      })
+      return { status: response.statusCode ?? 0, text: await readText(response, ANSWER_BYTES_MAX) }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       throw new PortError("unavailable", `Vault does not answer at ${options.address}: ${reason}`, error)
@@ -139,7 +98,7 @@ export const createVaultClient = (options: VaultClientOptions): VaultClient => {
     },
     [Symbol.dispose]() {
       closing.abort()
-      transport.close()
+      server[Symbol.dispose]()
     },
   }
 }
