@@ -1,7 +1,7 @@
 import { area, T } from "./dsl.ts"
 import { described, Email, Id, Name, Nullable, Time } from "./types.ts"
 
-/** Bytes; hashing longer ones would let a caller burn the server's time. */
+/** Bytes; hashing longer passwords would let callers exhaust the CPU. */
 export const PASSWORD_LENGTH_MAX = 1024
 export const PASSWORD_LENGTH_MIN = 8
 

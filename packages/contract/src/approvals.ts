@@ -46,7 +46,7 @@ export const Approval = T.Object({
   ),
 })
 
-/** The reply of an operation that waits: status 202, `Location` of the approval, `Retry-After`. */
+/** Reply of an operation that waits for approval: status 202, `Location` of the approval, `Retry-After`. */
 export const PendingApproval = T.Object({ status: T.Literal("pending_approval"), approval: Approval })
 
 const ApprovalId = T.Object({ id: Id })

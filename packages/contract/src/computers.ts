@@ -22,7 +22,7 @@ import {
   WorkloadMetrics,
 } from "./workload-fields.ts"
 
-/** Of one organization. */
+/** Largest number per organization. */
 export const COMPUTERS_MAX = 200
 export const COMPUTER_SSH_KEYS_MAX = 32 // specification 8.5
 
@@ -37,7 +37,7 @@ const NOT_USABLE = [
   "service_unavailable",
 ] as const
 
-/** What does not look like one has refusals of its own. */
+/** The handler checks their form, because it has error codes of its own. */
 const SshKeys = T.Array(T.String({ maxLength: 16_384 }), {
   maxItems: 1024,
   description: "Public keys, as lines of authorized_keys without options; at most 32",

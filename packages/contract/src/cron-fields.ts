@@ -4,14 +4,14 @@ import { Addresses } from "./email-fields.ts"
 import { EventType } from "./events-fields.ts"
 import { Dictionary, described, Id, Name, Nullable, OneOf, Time } from "./types.ts"
 
-/** Of one organization. */
+/** Largest number per organization. */
 export const CRON_SCHEDULES_MAX = 20_000
 export const CRON_NEXT_RUNS = 5
-/** UTF-8 bytes that are kept of what a target answered. */
+/** UTF-8 bytes of a target's response that are stored. */
 export const CRON_RESPONSE_BYTES_MAX = 4_096
 /** UTF-8 bytes of a target as JSON. */
 export const CRON_TARGET_BYTES_MAX = 65_536
-/** Executions that are kept of one schedule, the newest. */
+/** Newest executions of one schedule that are stored. */
 export const CRON_EXECUTIONS_KEPT = 1_000
 
 export const cronTargetTypes = ["http", "function", "topic", "service", "email", "sql"] as const
@@ -107,7 +107,7 @@ export const CronTarget = T.Union([
   ),
 ])
 
-/** What a schedule of that kind does. */
+/** Target of a schedule, by type. */
 export type CronTargetOf<Type extends CronTargetType = CronTargetType> = Extract<
   Static<typeof CronTarget>,
   { type: Type }

@@ -1,4 +1,4 @@
-/** What every list of deliveries shows, to whatever kind of endpoint. */
+/** Fields of deliveries to any kind of endpoint. */
 import { T } from "./dsl.ts"
 import { described, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 

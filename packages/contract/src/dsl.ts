@@ -9,8 +9,8 @@ export { type Static, type TObject, type TSchema, Type as T }
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
 
 /**
- * Who may call. A scope, or a list of which any one admits; otherwise
- * `any`: every key but a publishable one, and console sessions; `session`: a signed-in person only;
+ * Who may call: a scope, or a list of scopes of which any one is enough; or
+ * `any`: every key but a publishable one, and sessions; `session`: a signed-in person only;
  * `publishable`: the public routes of end-user auth; `public`: no credential at all.
  */
 export type Access =
@@ -24,14 +24,14 @@ export type Access =
 /** What a call does to state. `read-or-write` depends on the input: a read-only key may call it, and its handler honours `call.readOnly`. */
 export type Effect = "read" | "write" | "destroy" | "read-or-write"
 
-/** Whether the call acts inside a project: never, if one is named, or always. */
+/** Whether a call acts inside a project: never, if the request names one, or always. */
 export type ProjectRule = "none" | "optional" | "required"
 
 /**
- * Whose things the calls of an operation touch. `project`: those of the project that the call is in, or of the organization
- * itself where it is in none; another project's are like those that never existed. `organization`: all projects of an
- * organization share them; only who is not limited to a project changes them. `caller`: the key's or the person's own.
- * `installation`: everybody's, or all tenants', which take `admin:full` without a project.
+ * Who owns the resources of an operation. `project`: the project of the call, or the organization if the call names none;
+ * resources of other projects are treated as nonexistent. `organization`: all projects share them, and only callers that
+ * are not limited to a project can change them. `caller`: the calling key or person. `installation`: all tenants; the
+ * operation needs `admin:full` without a project.
  */
 export type Belonging = "project" | "organization" | "caller" | "installation"
 
@@ -44,7 +44,7 @@ export type ReplyKind = ContentKind | "websocket"
 export type Envelope = "data" | "bare" | "oci" | "s3"
 
 /**
- * How a mutation is audited. `each`: one entry a call, committed with the mutation. `rollup`: one entry a second
+ * How a mutation is audited. `each`: one entry per call, committed with the mutation. `rollup`: one entry per second
  * for every key and action, with a count, for data-plane writes that run thousands of times a second.
  */
 export type AuditRule = "each" | "rollup"
@@ -59,13 +59,13 @@ export interface OperationSpec {
   readonly scope: Access
   readonly effect: Effect
   /**
-   * `none`: the effect of this mutation lies outside the control database (a machine, a mail), or what it wrote must stay
-   * when it refuses. Its handler runs in no transaction, and the audit trail has its intent before and its result after.
+   * `none`: the effect of this mutation is outside the control database (a machine, a mail), or its writes must persist
+   * when it fails. Its handler runs without a transaction; the audit trail gets an entry before and the result after.
    */
   readonly transaction?: "none"
   /**
-   * A high-risk operation waits for a person when its key says `require_approval`; `by-input` does where what is asked
-   * is high-risk, as a statement may be, which its handler judges.
+   * A high-risk operation waits for a person's approval if its key has `require_approval`. `by-input`: the handler decides
+   * from the input, such as an SQL statement, whether the call is high-risk.
    */
   readonly risk?: "high" | "by-input"
   readonly project?: ProjectRule
@@ -81,22 +81,22 @@ export interface OperationSpec {
   readonly content?: {
     readonly request?: ContentKind
     readonly reply?: ReplyKind
-    /** Media types of bytes, where they are not `application/octet-stream` alone. */
+    /** Media types of bytes, if others than `application/octet-stream` are accepted. */
     readonly requestTypes?: readonly string[]
-    /** A request without a body, and so without its type, is refused. */
+    /** A request without a body is rejected. */
     readonly bytesRequired?: true
     readonly replyTypes?: readonly string[]
   }
-  /** What a WebSocket speaks: the name in `Sec-WebSocket-Protocol`. */
+  /** Subprotocol of a WebSocket: the name in `Sec-WebSocket-Protocol`. */
   readonly subprotocol?: string
   readonly params?: TObject
   /** The last path parameter is the rest of the path, slashes included. */
   readonly rest?: true
   readonly query?: TObject
-  /** Headers that the handler reads and checks itself. The credential, the project and the like are of the platform. */
+  /** Headers that the handler reads and validates itself. The pipeline handles credentials, project and the like. */
   readonly headers?: TObject
   readonly body?: TObject
-  /** The one field of `body` as which the whole JSON body travels: a value of the caller's own, such as an event. */
+  /** The field of `body` whose value is the whole JSON body of the request, such as an event of the caller. */
   readonly bodyAs?: string
   /** Other spellings of a field that are accepted and never emitted, as `{ ttl: "ttl_seconds" }`. */
   readonly aliases?: Readonly<Record<string, string>>
@@ -104,30 +104,30 @@ export interface OperationSpec {
   readonly replies: Readonly<Record<number, TSchema | null>>
   readonly faults?: readonly FaultCode[]
   readonly meters?: readonly Meter[]
-  /** Fields of the reply that hold a secret shown once: the reply is kept sealed with the tenant's key for its replays. */
+  /** Fields of the reply with a secret that is shown once: the stored reply for replays is encrypted with the tenant's key. */
   readonly secrets?: readonly string[]
-  /** JSON that comes as text/plain is read too: some clients name no type, and `fetch` then names that one. */
+  /** Also accepts JSON as text/plain, which `fetch` sends for clients that set no type. */
   readonly textAsJson?: true
-  /** Largest message of a WebSocket in bytes: 1 MiB unless told. */
+  /** Largest message of a WebSocket in bytes; 1 MiB by default. */
   readonly messageBytesMax?: number
-  /** Largest request body in bytes. JSON bodies: 1 MiB unless told. */
+  /** Largest request body in bytes; 1 MiB by default. */
   readonly bodyBytesMax?: number
-  /** The refusal of a larger JSON body, where it is not `payload_too_large`. */
+  /** Error of a larger JSON body, if not `payload_too_large`. */
   readonly tooLarge?: FaultCode
   /**
-   * `auth`: the stricter limit of sign-up, login and password reset, 3 a minute and address (specification 8.1).
-   * `handler`: its handler finds out whose limit the request counts against.
+   * `auth`: the stricter limit of sign-up, login and password reset, 3 per minute and address (specification 8.1).
+   * `handler`: the handler determines whose limit the request counts against.
    */
   readonly limit?: "auth" | "handler"
-  /** The audit action, where it is not the operation's name. */
+  /** The audit action, if not the name of the operation. */
   readonly action?: string
-  /** Pages of any origin may call it; it takes no cookie. The public routes of end-user auth always are. */
+  /** Pages of any origin may call it, without cookies. The public routes of end-user auth always allow this. */
   readonly crossOrigin?: true
-  /** What `OPTIONS` on its path tells, for protocols that ask so what a server can. */
+  /** Headers of the reply to `OPTIONS` on its path, for protocols that query a server's capabilities this way. */
   readonly optionsHeaders?: Readonly<Record<string, string>>
   /**
-   * Fields of the body whose strings may hold null characters, because they are kept as bytes or as JSON. PostgreSQL's text,
-   * names of files and variables of a process cannot hold them.
+   * Fields of the body whose strings may contain null characters, because they are stored as bytes or JSON. PostgreSQL's
+   * text, file names and environment variables cannot contain them.
    */
   readonly nulFields?: readonly string[]
   /** The specification has no row for it. */
@@ -143,12 +143,12 @@ export interface AreaSpec {
   readonly belongs: Belonging
   readonly envelope?: Envelope
   readonly audit?: AuditRule
-  /** Faults with the area's own wording, where the specification gives one. */
+  /** Errors with a text of the area's own, where the specification gives one. */
   readonly refusals?: AreaRefusals
 }
 
 export interface AreaRefusals {
-  /** A key calls what takes a signed-in person. */
+  /** A key calls an operation that needs a signed-in person. */
   readonly session?: FaultCode
   /** A key of the whole organization names no project. */
   readonly project?: FaultCode
@@ -179,7 +179,7 @@ export interface Area<Ops extends Record<string, OperationSpec> = Record<string,
 
 export const MIB = 1024 * 1024
 
-/** Bytes of whatever type the caller names; the first is for those who name none. */
+/** Bytes of any type; the first is the default. */
 export const ANY_TYPE = ["application/octet-stream", "*/*"] as const
 
 const complete = (areaName: string, area: AreaSpec, key: string, spec: OperationSpec): Operation => {
@@ -216,8 +216,7 @@ export const area = <const Ops extends Record<string, OperationSpec>>(
 export const mutates = ({ effect }: { effect: Effect }): boolean => effect === "write" || effect === "destroy"
 
 /**
- * Whether a key or a member limited to projects may not call it. What takes a signed-in person checks the person's role
- * instead.
+ * True if keys and members limited to projects may not call it. Operations for signed-in persons check the role instead.
  */
 export const takesOrganization = (operation: Operation): boolean => {
   if (operation.scope === "session" || operation.scope === "public") return false
@@ -225,22 +224,22 @@ export const takesOrganization = (operation: Operation): boolean => {
   return operation.belongs === "installation" && operation.scope === "admin:full"
 }
 
-/** Whether the call goes on as a WebSocket. */
+/** True if the connection becomes a WebSocket. */
 export const isWebSocket = ({ content }: Pick<OperationSpec, "content">): boolean =>
   content?.reply === "websocket"
 
-/** A foreign page may send a GET as it likes, and reads nothing of the answer; but a WebSocket is open to it both ways. */
+/** True for requests that a foreign page could abuse: it cannot read the reply of a GET, but it can use a WebSocket. */
 export const isForgeable = (
   operation: Pick<OperationSpec, "content"> & { readonly method: Method },
 ): boolean => (operation.method !== "GET" && operation.method !== "HEAD") || isWebSocket(operation)
 
-/** Whether our own clients and documents have the operation: S3's protocol has clients and documents of its own. */
+/** True if the SDK, CLI and documents include the operation; the S3 protocol has clients and documents of its own. */
 export const isOurs = ({ envelope }: { readonly envelope: Envelope }): boolean => envelope !== "s3"
 
 type Fields<S> = S extends TSchema ? Static<S> : unknown
 type Simplify<A> = { [K in keyof A]: A[K] } & {}
 
-/** One flat object: the declaration says which field travels in path, query or body. */
+/** The flat input of an operation: the declaration says which field is sent in path, query or body. */
 export type Input<O extends OperationSpec> = Simplify<
   Fields<O["params"]> & Fields<O["query"]> & Fields<O["body"]>
 >
@@ -261,7 +260,7 @@ type PayloadOf<S> = S extends TSchema ? Static<S> : undefined
 type Payloads<R> = { [S in keyof R]: PayloadOf<R[S]> }[keyof R]
 type IsUnion<A, B = A> = A extends unknown ? ([B] extends [A] ? false : true) : never
 
-/** What a client gets back: the payload of whichever success status was answered. */
+/** What a client gets: the payload of the success status of the reply. */
 export type Output<O extends OperationSpec> = Payloads<O["replies"]>
 
 /** What a handler returns: the payload, or `reply(status, payload)` where the operation has several success statuses. */

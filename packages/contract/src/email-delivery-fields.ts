@@ -121,7 +121,7 @@ const flags = {
   ),
 }
 
-/** `PUT` replaces: what is left out gets its default, but for the relay's password. */
+/** `PUT` replaces: fields that are left out get their defaults, except the relay's password. */
 export const NewEmailSettings = T.Object({
   sender: Optional(
     T.Object(

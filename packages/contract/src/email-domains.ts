@@ -15,9 +15,9 @@ import {
 } from "./email-delivery-fields.ts"
 import { described, Email, Id, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
 
-/** Of one organization. */
+/** Largest number per organization. */
 export const EMAIL_DOMAINS_MAX = 200
-/** What a page of figures may span. */
+/** Longest period of statistics, in days. */
 export const EMAIL_PERIOD_DAYS_MAX = 366
 export const EMAIL_PERIOD_DAYS_DEFAULT = 30
 

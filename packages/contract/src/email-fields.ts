@@ -1,4 +1,4 @@
-/** What a mail, its recipients and its template look like on the wire; both sides of the area use them. */
+/** Mails, recipients and templates in requests and replies. */
 import { T } from "./dsl.ts"
 import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 

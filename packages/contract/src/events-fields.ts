@@ -10,7 +10,7 @@ export const EVENT_DATA_BYTES_MAX = 262_144
 export const EVENTS_PUBLISHED_MAX = 100
 export const EVENT_RETENTION_DAYS_MAX = 30
 export const TOPICS_MAX = 1_000
-/** Of one topic. */
+/** Largest number per topic. */
 export const SUBSCRIPTIONS_MAX = 100
 export const SUBSCRIPTION_RETRIES_DEFAULT = 3
 /** How long an endpoint has to answer one attempt, and how long it can be given. */

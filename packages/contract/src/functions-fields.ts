@@ -7,30 +7,30 @@ const { timeout_seconds, memory_mb, vcpus, payload_bytes } = workloadLimits.func
 
 /** UTF-8 bytes of a payload as JSON, and of the body of a request to a function's URL. */
 export const FUNCTION_PAYLOAD_BYTES_MAX = payload_bytes.max
-/** UTF-8 bytes of what a function gives back, as JSON. */
+/** UTF-8 bytes of a function's return value as JSON. */
 export const FUNCTION_RESPONSE_BYTES_MAX = payload_bytes.max
 /** Bytes of a reply that a function streams behind its URL; as many as AWS Lambda's. */
 export const FUNCTION_STREAM_BYTES_MAX = 200 * MIB
 export const FUNCTION_TIMEOUT_SECONDS_DEFAULT = timeout_seconds.default
 export const FUNCTION_MEMORY_MB_DEFAULT = memory_mb.default
 export const FUNCTION_VCPUS_DEFAULT = vcpus.default
-/** Of one project. */
+/** Largest number per project. */
 export const FUNCTIONS_MAX = 1_000
 export const FUNCTION_VERSIONS_KEPT = 20
 export const FUNCTION_INVOCATIONS_KEPT = 10_000
 export const FUNCTION_RETENTION_DAYS = 7
-/** Of code as it lies in the instance. */
+/** Largest size of unpacked code. */
 export const FUNCTION_CODE_BYTES_MAX = 64 * MIB
 export const FUNCTION_FILES_MAX = 5_000
 /** Invocations that one instance may run at once. */
 export const FUNCTION_CONCURRENCY_MAX = 100
 /** UTF-8 bytes of names and values. */
 export const FUNCTION_ENV_BYTES_MAX = 65_536
-/** Kept of one invocation. */
+/** Log lines and bytes that are stored per invocation. */
 export const FUNCTION_LOG_LINES_MAX = 1_000
 export const FUNCTION_LOG_BYTES_MAX = 65_536
 
-/** Base64 is a third longer than what it says. */
+/** Base64 adds a third to the size. */
 export const FUNCTION_DEPLOY_BYTES_MAX = 48 * MIB
 const ZIP_BASE64_MAX = 44 * MIB
 

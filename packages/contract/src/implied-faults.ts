@@ -1,12 +1,12 @@
 /**
- * The refusals that an operation can give because of its shape alone: those of the stages which every call passes.
- * A declaration's `faults` holds only what its handler adds.
+ * Errors that follow from the declaration of an operation alone: those of the pipeline stages that every call passes.
+ * A declaration's `faults` has only those that its handler adds.
  */
 import { type Access, isForgeable, isWebSocket, mutates, type Operation, takesOrganization } from "./dsl.ts"
 import { type FaultCode, faults } from "./faults.ts"
 import { refusesReadOnly } from "./read-only.ts"
 
-/** Refusals of the transport, which have nothing to do with what an operation is. */
+/** Errors of the transport, which every operation can return. */
 export const transportFaults = [
   "method_not_allowed",
   "not_acceptable",
@@ -16,7 +16,7 @@ export const transportFaults = [
   "upstream_timeout",
 ] as const satisfies readonly FaultCode[]
 
-/** 401 of every operation that asks who is calling. */
+/** 401 of every operation that authenticates its caller. */
 export const callerFaults: readonly FaultCode[] = [
   "missing_credentials",
   "invalid_api_key",
@@ -31,19 +31,19 @@ const UNSCOPED: ReadonlySet<Access> = new Set<Access>(["any", "session", "publis
 export const isScoped = ({ scope }: Operation): boolean => !UNSCOPED.has(scope)
 
 /**
- * Whether a repeated Idempotency-Key gets the first answer again. A stranger's key would be anybody's, and neither
- * streams nor bytes are kept.
+ * True if a repeated Idempotency-Key gets the first reply again. An anonymous caller's key could be anyone's, and neither
+ * streams nor bytes are stored.
  */
 export const isReplayed = (operation: Operation): boolean =>
   mutates(operation) && operation.scope !== "public" && (operation.content?.reply ?? "json") === "json"
 
 const when = (condition: boolean, ...codes: FaultCode[]): FaultCode[] => (condition ? codes : [])
 
-/** Whether a body is read as JSON: also one that is sent where none is declared, to be refused by what it holds. */
+/** True if a body is parsed as JSON: also an undeclared one, so that its fields are rejected by name. */
 const readsJson = ({ method, body, content }: Operation): boolean =>
   body !== undefined || (method !== "GET" && method !== "HEAD" && (content?.request ?? "json") === "json")
 
-/** 400. Every operation refuses query fields that it does not declare, so every operation has one. */
+/** 400. Every operation rejects undeclared query fields, so every operation has one. */
 const badInput = (operation: Operation): FaultCode[] => [
   "validation_failed",
   "header_duplicated",
@@ -53,7 +53,7 @@ const badInput = (operation: Operation): FaultCode[] => [
   ...when(isReplayed(operation), "idempotency_key_invalid", "idempotency_key_mismatch"),
 ]
 
-/** A person may be signed in and belong to no organization: nobody else reaches what asks for no scope without one. */
+/** A signed-in person may belong to no organization; every other caller of an operation without scope has one. */
 const actsInOrganization = ({ scope, belongs }: Operation): boolean =>
   (scope === "session" || scope === "any") && (belongs === "project" || belongs === "organization")
 
@@ -73,12 +73,12 @@ const notPermitted = (operation: Operation): FaultCode[] => [
 
 const tooMany = (operation: Operation): FaultCode[] => [
   ...when(operation.limit === "auth", "auth_rate_limited"),
-  // Addresses that guess credentials are slowed down wherever they guess.
+  // Addresses that guess credentials are limited on every operation.
   ...when(operation.limit !== "auth" || operation.scope !== "public", "rate_limited"),
   ...when(operation.risk !== undefined && operation.envelope !== "s3", "too_many_pending_approvals"),
 ]
 
-/** Codes of the refusals that any operation of this shape can give, without those of the transport. */
+/** Error codes that follow from the declaration, without those of the transport. */
 export const impliedFaults = (operation: Operation): FaultCode[] => [
   ...badInput(operation),
   ...when(operation.scope !== "public", ...callerFaults, ...notPermitted(operation)),
@@ -89,6 +89,6 @@ export const impliedFaults = (operation: Operation): FaultCode[] => [
   "service_unavailable",
 ]
 
-/** Statuses of refusals that an operation may answer without declaring them, those of the transport included. */
+/** Error statuses that an operation may return without declaring them, those of the transport included. */
 export const impliedStatuses = (operation: Operation): ReadonlySet<number> =>
   new Set([...impliedFaults(operation), ...transportFaults].map(code => faults[code].status))

@@ -1,4 +1,4 @@
-/** The areas, in the order of the specification, then what lies beyond it. */
+/** The areas, in the order of the specification. */
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { approvals } from "./approvals.ts"

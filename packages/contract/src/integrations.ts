@@ -19,7 +19,7 @@ import {
 } from "./integrations-fields.ts"
 import { Id, OneOf, Page, PageQuery, pageQuery } from "./types.ts"
 
-/** What GitHub sends at most in one delivery. */
+/** Largest delivery of GitHub. */
 export const GIT_HOOK_BYTES_MAX = 25 * MIB
 
 const One = T.Object({ id: Id })

@@ -1,6 +1,6 @@
 /**
- * What is measured, and so can be limited, shown and priced.
- * A `count` adds up over a period. A `level` is held at a moment, and a period uses its average over time.
+ * Everything that is measured, and can be limited, shown and priced.
+ * A `count` adds up over a period. A `level` is a value at a moment; a period uses its average over time.
  */
 export interface MeterSpec {
   readonly kind: "count" | "level"
@@ -12,27 +12,27 @@ export const meters = {
   requests: {
     kind: "count",
     unit: "request",
-    description: "Requests made with a key, refused ones included",
+    description: "Requests made with a key, rejected ones included",
   },
   request_errors: {
     kind: "count",
     unit: "request",
-    description: "Requests answered with a status of 400 or more",
+    description: "Requests with a reply of status 400 or more",
   },
   ingress_bytes: { kind: "count", unit: "byte", description: "Bytes received in request bodies and uploads" },
   egress_bytes: { kind: "count", unit: "byte", description: "Bytes sent in replies and downloads" },
 
-  database_hours: { kind: "count", unit: "hour", description: "Time databases spent awake" },
+  database_hours: { kind: "count", unit: "hour", description: "Time that databases were running" },
   sql_statements: { kind: "count", unit: "statement", description: "SQL statements run over HTTP" },
   kv_reads: { kind: "count", unit: "entry", description: "Key-value entries read" },
   kv_writes: { kind: "count", unit: "entry", description: "Key-value entries written or deleted" },
-  kv_bytes: { kind: "level", unit: "byte", description: "Keys and values kept" },
+  kv_bytes: { kind: "level", unit: "byte", description: "Keys and values stored" },
   encryption_ops: { kind: "count", unit: "text", description: "Texts encrypted, decrypted or rewrapped" },
-  storage_gb: { kind: "level", unit: "GB", description: "Objects kept in buckets" },
-  vector_ops: { kind: "count", unit: "vector", description: "Vectors written, and searches made" },
+  storage_gb: { kind: "level", unit: "GB", description: "Objects stored in buckets" },
+  vector_ops: { kind: "count", unit: "vector", description: "Vectors written and searches run" },
   searches: { kind: "count", unit: "search", description: "Queries of the search index" },
 
-  ai_requests: { kind: "count", unit: "request", description: "Requests answered by a model" },
+  ai_requests: { kind: "count", unit: "request", description: "Requests served by a model" },
   ai_input_tokens: { kind: "count", unit: "token", description: "Tokens sent to models" },
   ai_output_tokens: { kind: "count", unit: "token", description: "Tokens produced by models" },
 

@@ -4,7 +4,7 @@ import { described, Id, Nullable, OneOf, pageQuery, Time } from "./types.ts"
 export const NOTIFICATION_RECIPIENTS_MAX = 100
 /** Bytes of `data` as JSON text. */
 export const NOTIFICATION_DATA_BYTES_MAX = 8192
-/** Of one recipient. */
+/** Largest number per recipient. */
 export const NOTIFICATION_DEVICES_MAX = 50
 export const NOTIFICATION_RETENTION_DAYS = 90
 

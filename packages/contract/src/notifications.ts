@@ -10,7 +10,7 @@ import {
 } from "./notifications-setup-fields.ts"
 import { described, Id, LastEvent, Page, pageQuery, Time } from "./types.ts"
 
-/** Of the operations that may name another inbox. */
+/** Errors of operations that can name another inbox. */
 const WHOSE_FAULTS = ["member_not_found", "role_insufficient", "organization_reach_required"] as const
 
 const WhoseQuery = T.Object(Whose)
@@ -19,7 +19,7 @@ const Named = T.Object({ id: Id })
 const READ = { scope: "notifications:read", effect: "read" } as const
 const WRITE = { scope: "notifications:write", effect: "write" } as const
 
-/** Changes one mark of a notification. */
+/** Operations that change one mark of a notification. */
 const MARK = {
   ...WRITE,
   idempotency: "natural",

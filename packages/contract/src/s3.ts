@@ -2,7 +2,7 @@
 import { area, T } from "./dsl.ts"
 import { Nullable, Time } from "./types.ts"
 
-/** Which of them is meant stands in the query, with names and values that S3 defines. */
+/** The query selects the operation, with names and values that S3 defines. */
 const Query = T.Object({}, { additionalProperties: true })
 
 const bucket = T.String({ minLength: 1, maxLength: 255, description: "Name of the bucket" })
@@ -15,11 +15,11 @@ const AtKey = T.Object({
 /** XML, or an object's bytes. */
 const Foreign = T.Unknown()
 
-/** Pages of any origin may use presigned URLs; what counts is the signature. */
+/** Pages of any origin may use presigned URLs, because the signature authenticates them. */
 const shared = { envelope: "s3", extension: true, crossOrigin: true } as const
 
 const reads = { ...shared, scope: "storage:read", effect: "read", query: Query } as const
-/** What a request without a signature for the path of an object is answered by. */
+/** Operations for requests without a signature to the path of an object. */
 const anonymous = { ...shared, scope: "public", effect: "read", project: "none", query: Query } as const
 
 const writes = {

@@ -3,13 +3,13 @@ import { type Static, T } from "./dsl.ts"
 import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 import { EnvNames, GuestUser, ImageDigest, Labels, sandboxShape } from "./workload-fields.ts"
 
-/** Of one organization, running or persistent. */
+/** Largest number per organization, running or persistent. */
 export const SANDBOXES_MAX = 1_000
 export const SANDBOX_IDLE_SECONDS_DEFAULT = 120
-/** Of what is sent as raw bytes. */
+/** Largest file that is uploaded as raw bytes. */
 export const SANDBOX_FILE_BYTES_MAX = 1024 ** 3
 export const SANDBOX_PORTS_MAX = 16
-/** An ephemeral one that has ended is shown for a day. */
+/** Hours for which an ephemeral sandbox that has ended is listed. */
 export const SANDBOX_KEPT_HOURS = 24
 
 export const sandboxKinds = ["ephemeral", "persistent"] as const

@@ -1,12 +1,12 @@
 import { area, T } from "./dsl.ts"
 import { described, Id, Nullable, OneOf } from "./types.ts"
 
-/** Rows of one reply; what lies beyond is left out, and `truncated` says so. */
+/** Largest number of rows in one reply; if there are more, `truncated` is true. */
 export const SCHEMA_TABLES_MAX = 5_000
 export const SCHEMA_COLUMNS_MAX = 50_000
 export const SCHEMA_SEARCH_LIMIT_DEFAULT = 200
 const SEARCH_LIMIT_MAX = 1_000
-/** Columns below this confidence are not reported unless asked for. */
+/** Columns below this confidence are not reported by default. */
 export const PII_CONFIDENCE_DEFAULT = 0.5
 
 const READ = ["database:read", "database:query"] as const
@@ -18,7 +18,7 @@ const FAULTS = [
   "service_unavailable",
 ] as const
 
-/** PostgreSQL cuts names after 63 bytes. */
+/** PostgreSQL truncates names to 63 bytes. */
 const Identifier = T.String({ minLength: 1, maxLength: 63, description: "Name of the schema" })
 const Truncated = T.Boolean({ description: "True if there is more than the reply contains" })
 const Count = T.Integer({ minimum: 0 })

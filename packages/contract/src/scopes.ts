@@ -101,7 +101,7 @@ export const isScope = (name: string): name is Scope => Object.hasOwn(descriptio
 /** Every scope but the platform ones: what a full access key holds, fixed by the server (specification 5.2). */
 export const dataPlaneScopes: readonly Scope[] = scopeNames.filter(scope => !scopes[scope].platform)
 
-/** What a scope grants besides itself: scopes stand alone, but for the two that the specification gives more (5.3). */
+/** Scopes that a scope implies: only two do, by specification 5.3. */
 const impliedBy = (scope: Scope): readonly Scope[] => {
   if (scope === "admin:full") return scopeNames
   if (scope === "database:query") return ["database:read"]

@@ -23,13 +23,13 @@ export const SEARCH_FACET_VALUES_MAX = 20
 export const SEARCH_DOCUMENT_ID_LENGTH_MAX = 512
 /** UTF-8 bytes of all fields of one document. */
 export const SEARCH_DOCUMENT_BYTES_MAX = MIB
-/** Characters of one document that are searched; what follows is left out. */
+/** Characters of one document that are indexed; the rest is not. */
 export const SEARCH_INDEXED_CHARACTERS_MAX = 100_000
 export const SEARCH_METADATA_BYTES_MAX = 16 * 1024
 /** Documents of one write or delete. */
 export const SEARCH_DOCUMENTS_MAX = 1000
 export const SEARCH_SOURCES_MAX = 100
-/** Errors that a run keeps, one a document; all are counted. */
+/** Errors of a run that are stored, one per document; all are counted. */
 export const SEARCH_RUN_ERRORS_MAX = 100
 /** Addresses of a source of type url. */
 export const SEARCH_URLS_MAX = 1000

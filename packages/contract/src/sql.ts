@@ -7,7 +7,7 @@ export const SQL_ROWS_DEFAULT = 10_000
 export const SQL_ROWS_MAX = 100_000
 export const SQL_TIMEOUT_MS_DEFAULT = 30_000
 export const SQL_TIMEOUT_MS_MAX = 300_000
-/** Bytes of rows in one answer; a stream has no such limit. */
+/** Bytes of rows in one reply; a stream has no such limit. */
 export const SQL_BYTES_MAX = 10 * MIB
 export const QUERY_LOG_LIMIT_DEFAULT = 100
 export const QUERY_LOG_LIMIT_MAX = 1_000

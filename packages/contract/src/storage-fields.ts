@@ -6,9 +6,9 @@ import { Dictionary, described, Id, Nullable, OneOf, Page, Time } from "./types.
 export const OBJECT_KEY_BYTES_MAX = 1024
 /** Names and values of an object's own metadata together. S3's limit. */
 export const OBJECT_METADATA_BYTES_MAX = 2048
-/** Of one request; larger objects are sent in parts. S3's limit. */
+/** Largest object in one request; larger ones are uploaded in parts. S3's limit. */
 export const PUT_BYTES_MAX = 5 * 1024 ** 3
-/** Of an object in parts. S3's limit. */
+/** Largest object in parts. S3's limit. */
 export const OBJECT_BYTES_MAX = 5 * 1024 ** 4
 export const PARTS_MAX = 10_000
 export const LISTED_OBJECTS_DEFAULT = 100
@@ -23,7 +23,7 @@ export const BucketName = T.String({
   pattern: "^[a-z0-9][a-z0-9.-]*[a-z0-9]$",
   description: "3 to 63 lower-case letters, digits, hyphens and dots, as in S3",
 })
-/** Of one that exists or not: whatever cannot be a bucket is one that was never made. */
+/** Name of a bucket that may not exist: an impossible name gets the same error as a missing bucket. */
 export const NamedBucket = T.String({ minLength: 1, maxLength: 255, description: "Name of the bucket" })
 export const Key = T.String({
   minLength: 1,
@@ -229,7 +229,7 @@ export const Part = T.Object({
 })
 
 const Bytes = T.Unknown()
-/** Also the answers to conditions (304) and ranges (206). */
+/** Includes the replies to conditions (304) and ranges (206). */
 export const bytesReplies = { 200: Bytes, 206: Bytes, 304: null } as const
 export const headReplies = { 200: null, 304: null } as const
 

@@ -16,10 +16,10 @@ const changed = {
   "If-Modified-Since": optional("Only if the object has changed since; an HTTP date"),
 }
 
-/** Of a request that reads the headers of an object. */
+/** Headers of a request that reads the headers of an object. */
 export const ReadConditions = T.Object({ ...unchanged, ...changed })
 
-/** Of a request that reads an object. */
+/** Headers of a request that reads an object. */
 export const ReadHeaders = T.Object({
   ...unchanged,
   ...changed,
@@ -27,7 +27,7 @@ export const ReadHeaders = T.Object({
   "If-Range": optional("ETag or HTTP date; if the object is another, `Range` is ignored"),
 })
 
-/** Of a request that changes or removes an object. */
+/** Headers of a request that changes or deletes an object. */
 export const WriteConditions = T.Object({ ...unchanged, ...changed })
 
 /** Base64 of so many bytes, the last character's unused bits zero. */
@@ -47,7 +47,7 @@ const checksums = {
   "X-Svc-Checksum-SHA256": digest("SHA-256", 32),
 }
 
-/** Of a part of an upload. */
+/** Headers of an uploaded part. */
 export const PartHeaders = T.Object(checksums)
 
 const attributes = {
@@ -58,7 +58,7 @@ const attributes = {
   Expires: optional("Returned with the object"),
 }
 
-/** Of a request whose body becomes an object; those named `X-Svc-Meta-*` are metadata of the caller's own. */
+/** Headers of a request whose body becomes an object; `X-Svc-Meta-*` are metadata of the caller. */
 export const SignedUploadHeaders = T.Object({ ...checksums, ...attributes })
 export const UploadHeaders = T.Object({ ...unchanged, ...changed, ...checksums, ...attributes })
 

@@ -89,7 +89,7 @@ export const Ticket = T.Object(ticketFields)
 
 const Organization = T.Object({ id: Id, name: T.String() })
 
-/** With what customers are not shown. */
+/** Includes fields that customers do not see. */
 export const AgentTicket = T.Object({
   ...ticketFields,
   organization: described(Organization, "Organization of the requester"),

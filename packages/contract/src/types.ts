@@ -21,10 +21,10 @@ export const described = <S extends TSchema>(schema: S, description: string): S 
     },
   ) as S
 
-/** Marks a field whose wrong values are refused by a code of their own. */
+/** Marks a field whose invalid values have an error code of their own. */
 export const FIELD_FAULT = "x-svc-code"
 
-/** An object whose names are data, as labels and variables: `name` bounds them, and every name has to fit. */
+/** An object whose property names are data, such as labels: every name must match `name`. */
 export const Dictionary = <S extends TSchema>(
   name: TSchema,
   value: S,
@@ -38,8 +38,8 @@ export const Dictionary = <S extends TSchema>(
   })
 
 /**
- * Which fields of an object go together, for the OpenAPI document alone: handlers refuse the rest with codes and words of
- * their own.
+ * Which fields of an object exclude or require each other, for the OpenAPI document alone: handlers check it with error
+ * codes of their own.
  */
 export const EITHER_OR = "x-svc-either-or"
 export interface EitherOr {
@@ -122,7 +122,7 @@ export const page = <Row>({ rows, total }: { rows: Row[]; total: number }, input
 
 export const isList = (schema: TSchema): boolean => "x-svc-list" in schema
 
-/** Of a stream of server-sent events that goes on where it broke off. */
+/** Headers of a stream of server-sent events that can be resumed. */
 export const LastEvent = T.Object({
   "Last-Event-ID": T.Optional(T.String({ description: "`id` of the last event that arrived" })),
 })

@@ -13,7 +13,7 @@ export const VECTOR_ID_BYTES_MAX = 128
 export const VECTOR_METADATA_BYTES_MAX = 40 * 1024
 export const VECTOR_TOP_K_MAX = 1000
 export const VECTOR_EF_MAX = 4096
-/** Largest amount of one value: sums of products of two such values still fit the 32-bit floats of the index. */
+/** Largest absolute value: sums of products of two such values still fit the 32-bit floats of the index. */
 export const VECTOR_VALUE_MAX = 1e15
 
 export const LIST_LIMIT_DEFAULT = 100
@@ -38,7 +38,7 @@ export const Ids = T.Array(VectorId, { minItems: 1, maxItems: VECTORS_MAX, descr
 
 export const Values = T.Array(T.Number({ minimum: -VECTOR_VALUE_MAX, maximum: VECTOR_VALUE_MAX }), {
   minItems: 1,
-  // More than the longest collection takes, so that a vector too long is told both dimensions.
+  // More than any collection accepts, so that the error of a longer vector has both dimensions.
   maxItems: 4 * VECTOR_DIMENSION_MAX,
   description: "As many numbers as the collection has dimensions; stored as 32-bit floats",
 })
@@ -47,7 +47,7 @@ const Metadata = T.Record(T.String(), T.Unknown(), {
   description: "JSON object of at most 40 KiB, which filters can use",
 })
 
-/** Its grammar is checked by the area, which can name the clause that is wrong. */
+/** The area checks its grammar, so that the error names the wrong clause. */
 export const Filter = T.Record(T.String(), T.Unknown(), {
   description:
     "Filter on metadata in Qdrant's grammar: `must`, `should`, `must_not` (lists of conditions or of further filters) and `min_should`. " +

@@ -2,7 +2,7 @@ import { DeliveryFailure, deliveryFields, deliveryQuery, replayBody } from "./de
 import { area, T } from "./dsl.ts"
 import { described, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
 
-/** Of one organization. */
+/** Largest number per organization. */
 export const WEBHOOKS_MAX = 1_000
 /** How long earlier secrets sign beside a new one, unless a rotation says otherwise. */
 export const WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT = 86_400

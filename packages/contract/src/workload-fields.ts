@@ -4,16 +4,16 @@ import { Dictionary, described, OneOf, Time } from "./types.ts"
 
 export const EXEC_TIMEOUT_SECONDS_DEFAULT = 60
 const EXEC_TIMEOUT_SECONDS_MAX = 3_600
-/** Of each of the two outputs of a command; what comes after is left out. */
+/** Largest size of each of the two outputs of a command; the rest is dropped. */
 export const EXEC_OUTPUT_BYTES_MAX = MIB
 export const WORKLOAD_ENV_MAX = 128
 /** UTF-8 bytes of names and values together. */
 export const WORKLOAD_ENV_BYTES_MAX = 64 * 1024
 export const WORKLOAD_LABELS_MAX = 64
 export const WORKLOAD_FILES_MAX = 64
-/** Of a file that is answered as JSON. */
+/** Largest file that is returned as JSON. */
 export const WORKLOAD_JSON_FILE_BYTES_MAX = 16 * MIB
-/** Of a request that carries files as JSON. */
+/** Largest request with files as JSON. */
 export const WORKLOAD_FILES_BODY_BYTES_MAX = 32 * MIB
 
 export const isolations = ["process", "container", "gvisor", "microvm-emulated", "microvm"] as const
@@ -54,7 +54,7 @@ export const Vcpus = T.Number({
 })
 export const MemoryMb = T.Integer({ minimum: 1, maximum: 4_194_304, description: "Memory in MiB" })
 export const DiskGb = T.Integer({ minimum: 1, maximum: 65_536, description: "Disk space in GiB" })
-/** What a sandbox has. */
+/** Resources of a sandbox. */
 export const sandboxShape = {
   vcpus: T.Number({ description: "Virtual CPUs" }),
   memory_mb: T.Integer({ description: "Memory in MiB" }),
@@ -148,7 +148,7 @@ export const COMMAND_DESCRIPTION =
   "processes, and the reply has `timed_out` and the exit code 124. Background processes of a command that ended keep running."
 
 const TERMINAL_PROTOCOL = "svc.terminal.v1"
-/** Of one workload, in use at the same time. */
+/** Largest number of open terminals per workload. */
 export const TERMINALS_MAX = 32
 const TERMINAL_SIDE_MAX = 10_000
 
@@ -203,7 +203,7 @@ const TERMINAL_DESCRIPTION =
   "SIGKILL. The machine counts as used while a terminal is open. Where terminals do not turn keys into signals (gVisor), " +
   "Ctrl-C arrives as a character."
 
-/** Of the terminal of any kind of workload, which adds where it is and who may open it. */
+/** Declaration of a terminal, shared by all kinds of workloads, which add path and scope. */
 export const terminalSpec = {
   extension: true,
   summary: "Open a terminal",
@@ -231,7 +231,7 @@ export const NewFile = T.Object(
   { additionalProperties: false },
 )
 
-/** Their number is the handler's to check: it has a refusal of its own. */
+/** The handler checks the number of files, because it has an error code of its own. */
 export const NewFiles = T.Array(NewFile, { maxItems: 1024, description: "Files to write" })
 
 export const WorkloadMetrics = T.Object({

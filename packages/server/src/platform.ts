@@ -248,8 +248,10 @@ const readiness = async (database: Database, changes: Changes): Promise<Readines
     ),
     new Promise<boolean>(resolve => setTimeout(resolve, READY_MS_MAX, false).unref()),
   ])
-  if (!answered) return { ready: false, reason: "the control database does not answer" }
-  return changes.listening ? { ready: true } : { ready: false, reason: "news of changed keys do not arrive" }
+  if (!answered) return { ready: false, reason: "the control database does not respond" }
+  return changes.listening
+    ? { ready: true }
+    : { ready: false, reason: "change notifications of keys are not received" }
 }
 
 const unavailable = (): never => {

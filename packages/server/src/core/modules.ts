@@ -76,7 +76,7 @@ const createHolder = (
   let isClosed = false
 
   const begin = async () => {
-    if (isClosed) throw fault("service_unavailable", { reason: "the platform stops" })
+    if (isClosed) throw fault("service_unavailable", { reason: "the server is shutting down" })
     const [{ start }, given] = await Promise.all([module.load(), gather()])
     const area = await start(given)
     bound = new Map(area.operations.map(each => [each.operation.name, each]))
@@ -247,7 +247,7 @@ export const openModules = (modules: readonly AreaModule[], needs: ModulesNeeds)
       return await state()
     } catch (error) {
       log.error({ err: error, area: module.name }, "reading the state of an area failed")
-      return { status: "degraded", reason: "it cannot tell its state" }
+      return { status: "degraded", reason: "its state is not known" }
     }
   }
 

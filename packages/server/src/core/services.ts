@@ -66,7 +66,7 @@ export const createServices = ({ modules, settingsOf }: ServicesNeeds): Services
   const valuesFor = ({ settings = {} }: ServiceModule): OwnValues => ({ settings: settingsOf(settings) })
 
   const begin = async (of: Token<unknown>): Promise<unknown> => {
-    if (isClosed) throw fault("service_unavailable", { reason: "the platform stops" })
+    if (isClosed) throw fault("service_unavailable", { reason: "the server is shutting down" })
     const module = openers.get(of)
     if (!module) throw new Error(`nothing opens ${of.name}`)
     const given = { ...(await gather(module.needs)), ...valuesFor(module) }

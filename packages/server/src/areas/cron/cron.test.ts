@@ -217,7 +217,7 @@ test("what cannot be is refused, with what the parser says", async t => {
   const http = (rest: Record<string, unknown>) => ({ interval_seconds: 5, target: { ...target, ...rest } })
   await refused(http({ url: "http://[fd00::1]/" }), "invalid_parameter", /target/)
   await refused(http({ url: "file:///etc/passwd" }), "invalid_parameter", /target/)
-  await refused(http({ headers: { "webhook-signature": "v1,mine" } }), "invalid_parameter", /platform/)
+  await refused(http({ headers: { "webhook-signature": "v1,mine" } }), "invalid_parameter", /reserved/)
   await refused(http({ headers: { a: "b\r\nc: d" } }), "invalid_parameter", /target/)
   await refused(http({ method: "GET", body: {} }), "invalid_parameter", /no body/)
   assert.equal((await svc.cron.list({})).total, 0)

@@ -22,7 +22,7 @@ export const checkHttpTarget = (
   const reason =
     outbound.urlProblem(url) ??
     outbound.headersProblem(headers) ??
-    (reserved && `the header ${reserved} is the platform's`) ??
+    (reserved && `the header ${reserved} is reserved`) ??
     (body !== undefined && BODILESS.has(method ?? "POST") ? `${method} has no body` : undefined)
   if (reason !== undefined) throw fault("invalid_parameter", { reason: `target: ${reason}` })
 }

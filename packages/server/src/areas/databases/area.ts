@@ -148,7 +148,7 @@ export const start = async (services: Needs) => {
   await sweeper.recover()
   const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
   const tunnel = async (address: string) => {
-    if (!wire) throw fault("service_unavailable", { reason: "the platform starts" })
+    if (!wire) throw fault("service_unavailable", { reason: "the server is starting" })
     return wire.tunnel(address)
   }
   const statements = openStatements(
@@ -221,5 +221,5 @@ const stateOf = async (engine: EnginePort): Promise<AreaState> => {
     instances,
   }
   if (health.ok) return { status: "available", capabilities }
-  return { status: "degraded", reason: "the database engine does not answer", capabilities }
+  return { status: "degraded", reason: "the database engine does not respond", capabilities }
 }

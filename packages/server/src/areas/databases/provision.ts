@@ -65,7 +65,7 @@ export const createProvision = (needs: { database: Database; making: Making }): 
         }
         await delay(LOOK_EVERY_MS, undefined, { signal: call.signal })
       }
-      throw fault("service_unavailable", { reason: "the default database is being made" })
+      throw fault("service_unavailable", { reason: "the default database is being created" })
     },
   }
 }

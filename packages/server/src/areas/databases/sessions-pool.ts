@@ -64,7 +64,7 @@ const connectionFault = (error: unknown): Error => {
     return fault("rate_limited", undefined, { internal: error, headers: { "retry-after": "1" } })
   return fault(
     "service_unavailable",
-    { reason: "the database does not take connections" },
+    { reason: "the database does not accept connections" },
     { internal: error, headers: { "retry-after": "1" } },
   )
 }

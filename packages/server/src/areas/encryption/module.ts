@@ -13,7 +13,7 @@ export const encryption = defineModule({
     // Every tenant may read this; what the engine says of itself is for the log alone.
     return {
       status: "degraded",
-      reason: "the secrets engine does not answer; keys in use go on working",
+      reason: "the secrets engine does not respond; cached keys keep working",
       setting: "SVC_VAULT_ADDR",
     }
   },

@@ -86,7 +86,7 @@ const checkTarget = async (
 ): Promise<string> => {
   const reserved = Object.keys(headers).find(isReservedHeader)
   if (reserved !== undefined) {
-    throw fault("invalid_parameter", { reason: `the header ${reserved} is written by the platform` })
+    throw fault("invalid_parameter", { reason: `the header ${reserved} is reserved` })
   }
   const problem = outbound.headersProblem(headers)
   if (problem !== undefined) throw fault("invalid_parameter", { reason: problem })

@@ -52,7 +52,7 @@ const startProcess = async (
   if (spec.openImage) {
     const image = await spec.openImage().catch(error => {
       if (error instanceof ImagesStoppedError)
-        throw fault("service_unavailable", { reason: "the platform stops" })
+        throw fault("service_unavailable", { reason: "the server is shutting down" })
       if (!(error instanceof ImageError)) throw error
       throw new LoadError({ type: "InitError", message: error.message, stack: null }, 0)
     })
@@ -141,7 +141,7 @@ export const createFleet = (needs: FleetNeeds): Fleet => {
     async [Symbol.asyncDispose]() {
       ticking[Symbol.dispose]()
       for (const group of groups.values())
-        group.refuse(fault("service_unavailable", { reason: "the platform stops" }))
+        group.refuse(fault("service_unavailable", { reason: "the server is shutting down" }))
       groups.clear()
       await starter[Symbol.asyncDispose]()
     },

@@ -39,7 +39,7 @@ export const createStarter = (needs: WorkloadNeeds & { readonly clock: Clock }):
     const harness = await start(needs)
     living.add(harness)
     harness.ended.then(() => living.delete(harness))
-    if (isClosed) harness.end(crash("the platform stops"))
+    if (isClosed) harness.end(crash("the server is shutting down"))
     return harness
   }
   const open = (shape: Shape, isSpare: boolean) => startOwn(() => startHarness(needs, shape, isSpare))
@@ -105,7 +105,7 @@ export const createStarter = (needs: WorkloadNeeds & { readonly clock: Clock }):
       isClosed = true
       await Promise.all([...ready.values()].map(({ harness }) => harness))
       const all = [...living]
-      for (const harness of all) harness.end(crash("the platform stops"))
+      for (const harness of all) harness.end(crash("the server is shutting down"))
       await Promise.all(all.map(({ ended }) => ended))
     },
   }

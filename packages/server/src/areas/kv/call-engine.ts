@@ -1,6 +1,6 @@
 import { invalidParameter, serviceUnavailable, translatePortErrors } from "../../core/port-faults.ts"
 
-const unavailable = serviceUnavailable("the key-value engine does not answer")
+const unavailable = serviceUnavailable("the key-value engine does not respond")
 
 export const callEngine = translatePortErrors({
   unavailable,

@@ -11,7 +11,7 @@ export const kv = defineModule({
     const health = await kv.health()
     if (health.ok) return { status: "available", capabilities: { ...kv.capabilities } }
     // Every tenant may read this; what the engine says of itself (addresses, paths) is for the log alone.
-    return { status: "degraded", reason: "the key-value engine does not answer", setting: "SVC_KV_URL" }
+    return { status: "degraded", reason: "the key-value engine does not respond", setting: "SVC_KV_URL" }
   },
   load: () => import("./area.ts"),
 })

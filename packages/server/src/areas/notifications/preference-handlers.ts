@@ -42,7 +42,9 @@ const replace = async (db: Db, { organizationId, userId }: Inbox, kept: Preferen
 const keptOf = (input: Input<Specs["updatePreferences"]>): Preferences => {
   const { channel_types = {}, categories = {}, types = {}, quiet_hours = null, digest } = input
   if (digest && digest.email !== "off")
-    throw fault("not_implemented", { reason: "digests are not made; each mail goes out by itself" })
+    throw fault("not_implemented", {
+      reason: "digests are not available; each notification is mailed separately",
+    })
   const problem = quiet_hours && quietHoursProblem(quiet_hours)
   if (problem) throw fault("invalid_parameter", { reason: problem })
   const min_priority = quiet_hours?.min_priority ?? "urgent"

@@ -189,7 +189,7 @@ test("the platform's stop ends terminals, also of clients that do not read, and 
   await flooded.until("y")
   flooded.socket.pause()
   await p[Symbol.asyncDispose]()
-  assert.deepEqual(await terminal.closed, { code: 1012, reason: "the platform stops" })
+  assert.deepEqual(await terminal.closed, { code: 1012, reason: "the server is shutting down" })
 })
 
 test("messages that are no messages end the terminal, and say so", async t => {

@@ -97,7 +97,7 @@ const requireSource = (call: Call, id: string): Promise<SourceView> =>
 const needInline = (source: SourceRecord): void => {
   if (source.type !== "inline")
     throw fault("invalid_parameter", {
-      reason: `documents of a source of type ${source.type} are read, not given`,
+      reason: `documents can be added to inline sources only; this one has the type ${source.type}`,
     })
 }
 
@@ -226,7 +226,7 @@ const ingestHandlers = ({ ingest }: SearchHandlerNeeds) => {
     async runSource({ id }: { id: string }, call: Call) {
       const source = await requireSource(call, id)
       if (source.type === "inline")
-        throw fault("invalid_parameter", { reason: "documents of an inline source are given, not read" })
+        throw fault("invalid_parameter", { reason: "an inline source has nothing to read" })
       const started = await start(call, [source])
       if (started.sources.length === 0) throw fault("resource_not_found", { id })
       return started

@@ -79,7 +79,7 @@ const createReading = ({ database, clock, writer, readers }: IngestNeeds) => {
 
   const readAll = async (source: SourceRecord, run: RunRecord, signal: AbortSignal) => {
     const read = source.type === "inline" ? undefined : readers[source.type]
-    if (!read) throw new SourceProblem("documents of an inline source are given, not read")
+    if (!read) throw new SourceProblem("an inline source has nothing to read")
     const at = { projectId: source.project_id, sourceId: source.id }
     let { cursor } = run
     do {

@@ -14,7 +14,7 @@ export const search = defineModule({
     const capabilities = { ...index.capabilities }
     if ((await index.health()).ok) return { status: "available", capabilities }
     // Every tenant may read this; what the engine says of itself is for the log alone.
-    return { status: "degraded", reason: "the search engine does not answer", setting: "SVC_OPENSEARCH_URL" }
+    return { status: "degraded", reason: "the search engine does not respond", setting: "SVC_OPENSEARCH_URL" }
   },
   load: () => import("./area.ts"),
 })

@@ -1,5 +1,5 @@
 import { serviceUnavailable, translatePortErrors } from "../../core/port-faults.ts"
 
 export const callStore = translatePortErrors({
-  unavailable: serviceUnavailable("the store of objects does not answer"),
+  unavailable: serviceUnavailable("the object store does not respond"),
 })

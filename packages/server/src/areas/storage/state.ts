@@ -5,5 +5,5 @@ import type { BlobPort } from "../../ports/blob/port.ts"
 export const stateOf = async (blob: BlobPort): Promise<AreaState> => {
   const { ok } = await blob.health()
   if (ok) return { status: "available", capabilities: { ...blob.capabilities } }
-  return { status: "degraded", reason: "the store of objects does not answer", setting: "SVC_BLOB_S3_URL" }
+  return { status: "degraded", reason: "the object store does not respond", setting: "SVC_BLOB_S3_URL" }
 }

@@ -85,7 +85,7 @@ export const settleKeysBeyond = async (
   for (const key of await keysBeyond(call, member, rights)) {
     const isRevoked = !receiver || isOfPerson(key.type)
     if (!isRevoked && exceeds(key, receiver.rights)) {
-      throw fault("invalid_parameter", { reason: `keys_to may not have made the key ${key.name}` })
+      throw fault("invalid_parameter", { reason: `keys_to may not create the key ${key.name}` })
     }
     const change = isRevoked ? { revoked_at: call.now } : { created_by: receiver.id }
     await keyStore(call.db).update(member.organizationId, key.id, change)

@@ -5,4 +5,4 @@ import type { EnginePort } from "../../ports/engine/port.ts"
 export const engineState = async (engine: EnginePort): Promise<AreaState> =>
   (await engine.health()).ok
     ? { status: "available" }
-    : { status: "degraded", reason: "the database engine does not answer" }
+    : { status: "degraded", reason: "the database engine does not respond" }

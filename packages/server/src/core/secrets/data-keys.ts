@@ -50,7 +50,7 @@ const asked = <Result>(answer: Promise<Result>): Promise<Result> =>
   answer.catch(error => {
     throw fault(
       "service_unavailable",
-      { reason: "the secrets engine does not answer" },
+      { reason: "the secrets engine does not respond" },
       { internal: error, headers: { "retry-after": String(RETRY_AFTER_SECONDS) } },
     )
   })

@@ -105,7 +105,7 @@ export const createRuns = (queue: Queue, { clock, log, ended }: RunsNeeds) => {
     release() {
       for (const run of [...runs]) {
         endWith(run, () => ({ kind: "release" }))
-        run.controller.abort(new Error("the platform stops"))
+        run.controller.abort(new Error("the server is shutting down"))
       }
     },
     /** Gives what ran, whose outcomes matter no more. */

@@ -79,6 +79,6 @@ export const createSender = (needs: SenderNeeds) => {
       }
     },
     /** Ends what is under way without an outcome. */
-    stop: () => stopping.abort(new Error("the platform stops")),
+    stop: () => stopping.abort(new Error("the server is shutting down")),
   }
 }

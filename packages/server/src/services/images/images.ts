@@ -191,7 +191,7 @@ export const openImages = async (
       return await sharing
         .share(`${key} ${digest}`, () => bring(name, digest))
         .catch(error => {
-          throw signal.aborted ? new ImagesStoppedError("the platform stops") : error
+          throw signal.aborted ? new ImagesStoppedError("the server is shutting down") : error
         })
     },
     keep: digests => void keepers.push(digests),

@@ -92,7 +92,7 @@ export const checkRequest = (
   checkIsolation(isolation, capabilities)
   checkRoot(image, capabilities)
   if (isPersistent && !capabilities.persistentDisks)
-    throw fault("not_implemented", { reason: `the driver ${capabilities.driver} keeps no disks` })
+    throw fault("not_implemented", { reason: `the driver ${capabilities.driver} has no persistent disks` })
   checkEnv(env)
   checkLabels(labels)
 }

@@ -124,7 +124,7 @@ export const createTerminals = <Item extends Workload & { readonly defaults: Com
     }),
   ]
   const stop = () => {
-    for (const { session } of open) session.end(closeCodes.platformStops, "the platform stops")
+    for (const { session } of open) session.end(closeCodes.platformStops, "the server is shutting down")
   }
   stopping.addEventListener("abort", stop)
 

@@ -105,7 +105,7 @@ const connect = async (pool: pg.Pool): Promise<pg.PoolClient> => {
       throw fault("rate_limited", undefined, retry)
     // No such role, password, database or right to it.
     if (known && /^(?:28|3D|42)/.test(known.code)) throw refused(known.message, known.code, known)
-    throw fault("service_unavailable", { reason: "the database does not take connections" }, retry)
+    throw fault("service_unavailable", { reason: "the database does not accept connections" }, retry)
   }
 }
 

@@ -65,7 +65,7 @@ export const toNeonResult = (
   const command = result.command ?? (result.truncated ? commandOf(sql) : null)
   // This form has no field that says rows are missing.
   if (result.truncated)
-    throw fault("invalid_sql", { reason: "it was run, but its result is too large for one answer" })
+    throw fault("invalid_sql", { reason: "it was run, but its result is too large for one reply" })
   const names = fields.map(({ name }) => name)
   const asText = (row: readonly (string | null)[]) =>
     arrayMode ? row : Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]))

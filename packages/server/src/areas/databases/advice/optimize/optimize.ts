@@ -128,7 +128,7 @@ const survey = async (client: pg.ClientBase, { sql, params, limit = STATEMENTS_D
       skipped.push({
         query: weight.query,
         query_id: weight.query_id,
-        reason: "there was no time left to look at it",
+        reason: "it was not examined: the time limit was reached",
       })
       continue
     }
@@ -215,7 +215,7 @@ const verifyAll = async (
       skipped.push({
         query: weight.query,
         query_id: weight.query_id,
-        reason: "there was no time left to try indexes",
+        reason: "indexes were not tested: the time limit was reached",
       })
       continue
     }
@@ -266,7 +266,7 @@ export const createOptimizer = (needs: {
       branch,
     })
     if (looked.every(({ candidates }) => candidates.length === 0))
-      return answer([], { used: false, reason: "there was nothing to try" })
+      return answer([], { used: false, reason: "there was no candidate to test" })
     let begun = false
     try {
       const found = await needs.withThrowawayBranch(
