@@ -17,13 +17,13 @@ type Env = Terminal["env"]
 const SERVICE = "svc"
 const TIMEOUT_MS = 30_000
 
-interface Ended {
+interface ProcessResult {
   readonly code: number | null
   readonly output: string
 }
 
 /** Runs a program with `input` on its standard input. */
-const run = (program: string, args: readonly string[], input: string, env: Env): Promise<Ended> =>
+const run = (program: string, args: readonly string[], input: string, env: Env): Promise<ProcessResult> =>
   new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       env: { ...env },

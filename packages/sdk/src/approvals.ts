@@ -1,11 +1,11 @@
 import { type Approval, SvcError } from "./errors.ts"
-import { type Answer, isRecord, requestIdOf } from "./reply.ts"
+import { isRecord, type ParsedResponse, requestIdOf } from "./reply.ts"
 
 const POLL_SECONDS_DEFAULT = 5
 const undecided: ReadonlySet<unknown> = new Set(["pending", "approved", "executing"])
 
 /** The approval record of a reply that says that a person must decide first. */
-export const pendingApproval = ({ status, body }: Answer): Approval | undefined => {
+export const pendingApproval = ({ status, body }: ParsedResponse): Approval | undefined => {
   if (status !== 202 || !isRecord(body)) return undefined
   // An operation can have a 202 of its own, so the status alone says nothing.
   const payload = isRecord(body.data) ? body.data : body
@@ -35,7 +35,10 @@ export const awaitDecision = async (
 }
 
 /** The reply that the approved request got when the platform ran it. Throws when it did not run. */
-export const decidedAnswer = ({ status, comment, result, id }: Approval, { headers }: Answer): Answer => {
+export const decidedAnswer = (
+  { status, comment, result, id }: Approval,
+  { headers }: ParsedResponse,
+): ParsedResponse => {
   if (result) return { status: result.status, headers, body: result.body }
   const refused = status === "rejected"
   throw new SvcError({

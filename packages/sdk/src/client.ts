@@ -3,7 +3,7 @@ import { createConnect } from "./connect.ts"
 import { type Approval, ApprovalPending } from "./errors.ts"
 import { prepare } from "./prepare.ts"
 import { createRaw } from "./raw.ts"
-import { type Answer, errorFrom, requestIdOf, unwrap } from "./reply.ts"
+import { errorFrom, type ParsedResponse, requestIdOf, unwrap } from "./reply.ts"
 import { readRetryAfter } from "./retry.ts"
 import type { Route, Routes } from "./route.ts"
 import { routes } from "./routes.gen.ts"
@@ -44,7 +44,7 @@ export const createSvc = (options: SvcOptions = {}): Svc => {
     return { status, headers, data: body, requestId }
   }
 
-  const decide = async (approval: Approval, answer: Answer, signal: AbortSignal | undefined) => {
+  const decide = async (approval: Approval, answer: ParsedResponse, signal: AbortSignal | undefined) => {
     const retryAfter = readRetryAfter(answer.headers)
     if (settings.approvals === "throw")
       throw new ApprovalPending(approval, {

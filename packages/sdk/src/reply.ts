@@ -5,7 +5,7 @@ import type { Route } from "./route.ts"
 import { readEvents } from "./sse.ts"
 
 /** A reply that has arrived: read whole, or, for a streamed one, as the open Response. */
-export interface Answer {
+export interface ParsedResponse {
   readonly status: number
   readonly headers: Headers
   /** Parsed JSON, else text; undefined without a body; a Response where the operation streams. */
@@ -18,7 +18,11 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
-export const readAnswer = async (response: Response, route: Route, mode: NumberMode): Promise<Answer> => {
+export const readAnswer = async (
+  response: Response,
+  route: Route,
+  mode: NumberMode,
+): Promise<ParsedResponse> => {
   const { status, headers } = response
   if (response.ok && streams(response, route)) return { status, headers, body: response }
   const text = await response.text()
@@ -50,7 +54,7 @@ export const unwrap = (route: Route, body: unknown): unknown => {
 }
 
 /** The error of a reply, whatever its shape: ours, the registry's `{errors: [{code, message}]}`, or a proxy's page. */
-export const errorFrom = ({ status, headers, body }: Answer): SvcError => {
+export const errorFrom = ({ status, headers, body }: ParsedResponse): SvcError => {
   const fields = isRecord(body) ? body : {}
   const listed = (Array.isArray(fields.errors) ? fields.errors : []).filter(isRecord)
   const first = listed[0] ?? {}

@@ -1,6 +1,6 @@
 import { SvcError } from "./errors.ts"
 import type { Prepared } from "./prepare.ts"
-import { type Answer, errorFrom, readAnswer } from "./reply.ts"
+import { errorFrom, type ParsedResponse, readAnswer } from "./reply.ts"
 import { retryDelayMs } from "./retry.ts"
 import type { Settings } from "./settings.ts"
 import type { RateLimit } from "./surface.ts"
@@ -9,7 +9,7 @@ import type { RateLimit } from "./surface.ts"
 export const createTransport = (settings: Settings) => {
   let rateLimit: RateLimit | undefined
 
-  const attempt = async ({ url, init, route, signal, timeoutMs }: Prepared): Promise<Answer> => {
+  const attempt = async ({ url, init, route, signal, timeoutMs }: Prepared): Promise<ParsedResponse> => {
     const timer = startTimer(timeoutMs)
     try {
       const signals = signal ? AbortSignal.any([signal, timer.signal]) : timer.signal
@@ -26,7 +26,7 @@ export const createTransport = (settings: Settings) => {
   }
 
   /** Resolves with a status below 400. Throws SvcError, or the reason of the caller's aborted signal. */
-  const send = async (prepared: Prepared): Promise<Answer> => {
+  const send = async (prepared: Prepared): Promise<ParsedResponse> => {
     for (let attemptsBefore = 0; ; attemptsBefore++) {
       const outcome = await attempt(prepared).catch(asSvcError)
       if (!(outcome instanceof SvcError) && outcome.status < 400) return outcome

@@ -8,12 +8,12 @@ import { modules, services } from "./modules.ts"
 import { settings } from "./settings.ts"
 
 /** The settings as the operator gave them: the platform's own, and those of each module when it asks. */
-export type Given = ValuesOf<typeof settings> & {
+export type GivenSettings = ValuesOf<typeof settings> & {
   of<Declared extends Settings>(declared: Declared): ValuesOf<Declared>
 }
 
 /** The settings of a running platform, whose address is known. */
-export type Config = Given & {
+export type Config = GivenSettings & {
   readonly baseUrl: string
   /** Whether the operator left the choice of ports to the system. */
   readonly isAnyPort: boolean
@@ -29,7 +29,7 @@ export const settingGroups = (): readonly { readonly of: string; readonly settin
 ]
 
 /** The settings of an environment; throws a StartupError that lists every one that is wrong. */
-export const readConfig = (env: Readonly<Record<string, string | undefined>>): Given => {
+export const readConfig = (env: Readonly<Record<string, string | undefined>>): GivenSettings => {
   const read = readSettings(
     settingGroups().map(group => group.settings),
     env,
@@ -51,7 +51,7 @@ export const readConfig = (env: Readonly<Record<string, string | undefined>>): G
 const LOCAL_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "::1", "0.0.0.0", "::", "localhost"])
 
 /** Fills in what only a taken port decides. */
-export const configAt = (given: Given, port: number): Config => {
+export const configAt = (given: GivenSettings, port: number): Config => {
   const { host } = given
   const name = LOCAL_HOSTS.has(host) ? "localhost" : isIP(host) === 6 ? `[${host}]` : host
   return {

@@ -1,7 +1,7 @@
 /** The composition root: opens everything in order, closes it in reverse. */
 
 import { isIPv6 } from "node:net"
-import { type Config, configAt, type Given, PASSWORD_HASHES_MAX } from "./config.ts"
+import { type Config, configAt, type GivenSettings, PASSWORD_HASHES_MAX } from "./config.ts"
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
@@ -186,7 +186,10 @@ const serve = async (
 }
 
 /** Starts everything on the settings. Throws a StartupError for what the operator can mend, and leaves nothing open. */
-export const startPlatform = async (settings: Given, overrides: Overrides = {}): Promise<Platform> => {
+export const startPlatform = async (
+  settings: GivenSettings,
+  overrides: Overrides = {},
+): Promise<Platform> => {
   const { ownAreas = ownModules } = overrides
   const { clock = systemClock, log = createLog(settings.logLevel), areas = [], supplies = [] } = overrides
   const { passwords = createPasswords(PASSWORD_HASHES_MAX) } = overrides

@@ -4,7 +4,7 @@ import { dateLiteral } from "./dates.ts"
 import { pathBetween } from "./graph.ts"
 import { quoteIdentifier, quoteLiteral, tableSql } from "./identifiers.ts"
 import { type Condition, type Expression, type Measure, roleOfTest, type Test, tableOfTest } from "./query.ts"
-import { type Scope, Unreachable, type Way } from "./scope.ts"
+import { type JoinPath, type Scope, Unreachable } from "./scope.ts"
 
 export interface Writer {
   readonly catalog: Catalog
@@ -96,17 +96,17 @@ const negatedSql = (test: Test, sql: string): string => {
 }
 
 interface Bundle {
-  readonly way: Way
+  readonly way: JoinPath
   readonly conditions: Condition[]
 }
 
-const keyOfWay = ({ from, steps }: Way, many: number): string =>
+const keyOfWay = ({ from, steps }: JoinPath, many: number): string =>
   [
     from.alias,
     ...steps.slice(0, many + 1).map(({ key, forward }) => `${forward}${key.from}.${key.columns.join()}`),
   ].join()
 
-const firstToMany = ({ steps }: Way): number => steps.findIndex(({ forward }) => !forward)
+const firstToMany = ({ steps }: JoinPath): number => steps.findIndex(({ forward }) => !forward)
 
 interface Subquery {
   readonly inner: Scope
@@ -115,7 +115,7 @@ interface Subquery {
 }
 
 /** The subquery's scope on the many side, and what ties it to the row outside. */
-const openSubquery = (scope: Scope, catalog: Catalog, way: Way): Subquery => {
+const openSubquery = (scope: Scope, catalog: Catalog, way: JoinPath): Subquery => {
   const many = firstToMany(way)
   const step = way.steps[many]
   if (!step) throw new Unreachable("no step to many rows")
@@ -173,7 +173,7 @@ const bundleSql = (writer: Writer, scope: Scope, { way, conditions }: Bundle): s
   return `${lead?.negated ? "NOT " : ""}EXISTS (SELECT 1 ${inner.from().replaceAll("\n", " ")} WHERE ${where.join(" AND ")})`
 }
 
-const isToMany = (way: Way): boolean => firstToMany(way) >= 0
+const isToMany = (way: JoinPath): boolean => firstToMany(way) >= 0
 
 interface KeyedBundle extends Bundle {
   readonly key: string
@@ -183,7 +183,7 @@ interface KeyedBundle extends Bundle {
 /** The related rows that the condition narrows: its own group's, or others that it is nearer to than to this row. */
 const leadOf = (
   catalog: Catalog,
-  way: Way,
+  way: JoinPath,
   { test, group }: Condition,
   leads: readonly KeyedBundle[],
 ): KeyedBundle | undefined => {

@@ -10,7 +10,7 @@ interface Joined {
   readonly path: readonly Step[]
 }
 
-export interface Way {
+export interface JoinPath {
   readonly from: Joined
   readonly steps: readonly Step[]
 }
@@ -20,8 +20,8 @@ export interface Scope {
   /** The alias of a table, joined if it is not yet. */
   reach(table: number, role?: ForeignKey, outer?: boolean): string
   /** Joins along steps and gives the last alias. */
-  follow(way: Way, outer?: boolean): string
-  wayTo(table: number, role?: ForeignKey): Way | undefined
+  follow(way: JoinPath, outer?: boolean): string
+  wayTo(table: number, role?: ForeignKey): JoinPath | undefined
   column(ref: Ref, outer?: boolean): string
   /** Whether a row of the table can come up more than once. */
   repeats(table: number): boolean
@@ -38,12 +38,16 @@ const samePath = (a: readonly Step[], b: readonly Step[]): boolean =>
   a.every((step, index) => step.key === b[index]?.key && step.forward === b[index]?.forward)
 
 /** The shortest way from any table that is joined already; ways to one row before ways to many. */
-const nearestWay = (catalog: Catalog, joined: readonly Joined[], table: number): (Way & Path) | undefined => {
+const nearestWay = (
+  catalog: Catalog,
+  joined: readonly Joined[],
+  table: number,
+): (JoinPath & Path) | undefined => {
   const ways = joined.flatMap(from => {
     const path = pathBetween(catalog, from.table, table)
     return path ? [{ from, ...path }] : []
   })
-  const shortest = (list: readonly (Way & Path)[]) =>
+  const shortest = (list: readonly (JoinPath & Path)[]) =>
     list.toSorted((a, b) => a.steps.length - b.steps.length)[0]
   return shortest(ways.filter(({ steps }) => isToOne(steps))) ?? shortest(ways)
 }
@@ -96,7 +100,7 @@ export const createScope = (
     return next
   }
 
-  const wayTo = (table: number, role?: ForeignKey): Way | undefined => {
+  const wayTo = (table: number, role?: ForeignKey): JoinPath | undefined => {
     if (role) {
       const way = wayTo(role.from)
       return way && { from: way.from, steps: [...way.steps, { key: role, forward: true }] }
@@ -111,7 +115,7 @@ export const createScope = (
     return way
   }
 
-  const follow = (way: Way, outer = false): string =>
+  const follow = (way: JoinPath, outer = false): string =>
     way.steps.reduce((from, step) => stepTo(from, step, outer), way.from).alias
 
   const reach = (table: number, role?: ForeignKey, outer = false): string => {

@@ -67,7 +67,7 @@ const programs: Readonly<Record<string, Program>> = {
   wg: { debianPackage: "wireguard-tools", gives: "private networks between machines", areas: ["vpc"] },
 }
 
-interface Found {
+interface FoundProgram {
   readonly program: string
   readonly path: string | undefined
 }
@@ -148,7 +148,7 @@ const askServices = async ({ svc, hasKey }: Connection): Promise<Platform> => {
 }
 
 /** For each area: the programs that it can use and which of them are here. */
-const areaReports = (found: readonly Found[]) => {
+const areaReports = (found: readonly FoundProgram[]) => {
   const areas = [...new Set(Object.values(programs).flatMap(program => program.areas))]
   return areas.map(area => {
     const used = found.filter(({ program }) => programs[program]?.areas.includes(area))
@@ -169,7 +169,7 @@ const installCommand = (lacking: readonly string[]): string => {
 
 const show = (
   machine: readonly Check[],
-  found: readonly Found[],
+  found: readonly FoundProgram[],
   { services, note }: Platform,
   { out, err }: Terminal,
 ): void => {

@@ -46,14 +46,14 @@ const connected = async (globals: Globals, terminal: Terminal): Promise<Svc> => 
   return svc
 }
 
-interface Read {
+interface ReadCode {
   readonly code: Code
   /** Paths in a folder. */
   readonly names: readonly string[]
 }
 
 /** As a zip, which carries bytes of any kind and who may execute a file. */
-const readFolder = async (folder: string): Promise<Read> => {
+const readFolder = async (folder: string): Promise<ReadCode> => {
   const files: Record<string, [Uint8Array, { os: number; attrs: number }]> = {}
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of entries) {
@@ -71,7 +71,7 @@ const readFolder = async (folder: string): Promise<Read> => {
   return { code: { code_zip: Buffer.from(zipSync(files)).toString("base64") }, names }
 }
 
-const readCode = async (path: string): Promise<Read> => {
+const readCode = async (path: string): Promise<ReadCode> => {
   const found = await stat(path).catch(() => undefined)
   if (!found) throw new UsageError(`there is no ${path}`, "functions deploy")
   if (found.isDirectory()) return readFolder(path)
@@ -86,7 +86,7 @@ const codeOfFile = (ending: string, bytes: Buffer): Code => {
   return { files: { [`index${ending}`]: bytes.toString() } }
 }
 
-const runtimeOf = (path: string, { names }: Read): string => {
+const runtimeOf = (path: string, { names }: ReadCode): string => {
   if (extname(path) === ".wasm") return "wasm"
   return extname(path) === ".py" || names.includes("index.py") ? "python3" : "nodejs"
 }

@@ -11,7 +11,7 @@ export interface Received {
   readonly body: string
 }
 
-export interface Answered {
+export interface ScriptedResponse {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   /** A string is sent as it is, anything else as JSON; left out: no body. */
@@ -19,7 +19,7 @@ export interface Answered {
 }
 
 /** `hang` leaves the caller without a reply; `drop` closes the connection. */
-export type Act = Answered | "hang" | "drop"
+export type Act = ScriptedResponse | "hang" | "drop"
 
 /** Serves until the test ends. The second argument of `act` counts the requests from 0. */
 export const openEndpoint = async (t: TestContext, act: (request: Received, index: number) => Act) => {

@@ -3,7 +3,7 @@ import { fault } from "../kernel/fault.ts"
 import { createOffer, type OpenOffer } from "../kernel/offer.ts"
 import type { ServiceModule } from "../kernel/service.ts"
 import type { Settings, ValuesOf } from "../kernel/setting.ts"
-import type { AtHand, Given, Needs, OfferToken, OpenedToken, Supply, Token } from "../kernel/token.ts"
+import type { AtHand, Needs, OfferToken, OpenedToken, ServicesOf, Supply, Token } from "../kernel/token.ts"
 
 /** What every module is given beside what it asks for. */
 export interface OwnValues {
@@ -18,7 +18,7 @@ export interface Services extends AsyncDisposable {
   /** What needs ask for and nothing has to be opened for. */
   atHand<Asked extends Needs>(needs: Asked): AtHand<Asked>
   /** All that needs ask for; opens what is not open yet. */
-  gather<Asked extends Needs>(needs: Asked): Promise<Given<Asked>>
+  gather<Asked extends Needs>(needs: Asked): Promise<ServicesOf<Asked>>
   /** Has jobs that are due open the modules that run them. */
   defer(deferJobs: (queues: readonly string[], open: () => Promise<void>) => void): void
   /** Opens what must be open before the platform is ready. */
@@ -89,7 +89,7 @@ export const createServices = ({ modules, settingsOf }: ServicesNeeds): Services
     offer,
     // Built entry by entry from these needs, which the types of `Object.entries` do not follow.
     atHand: needs => atHand(needs) as AtHand<typeof needs>,
-    gather: needs => gather(needs) as Promise<Given<typeof needs>>,
+    gather: needs => gather(needs) as Promise<ServicesOf<typeof needs>>,
     defer(deferJobs) {
       for (const { provides, queues } of modules) {
         if (queues) deferJobs(queues, async () => void (await open(provides)))

@@ -7,7 +7,7 @@ import type { RenderErrors } from "./edges/reply.ts"
 import type { BoundOperation } from "./implement.ts"
 import type { Settings, ValuesOf } from "./setting.ts"
 import type { Accept } from "./tcp-listener.ts"
-import type { AtHand, Given, Needs, OfferToken, Provided } from "./token.ts"
+import type { AtHand, Needs, OfferToken, Provided, ServicesOf } from "./token.ts"
 
 export interface AreaState {
   readonly status: "available" | "degraded" | "not_configured"
@@ -68,7 +68,7 @@ export type AreaGiven<
   Asked extends Needs,
   Declared extends Settings = Record<never, never>,
   Ports extends string = never,
-> = Given<Asked> & {
+> = ServicesOf<Asked> & {
   readonly settings: ValuesOf<Declared>
   readonly ports: Readonly<Record<Ports, number | undefined>>
 }

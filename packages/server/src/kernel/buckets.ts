@@ -1,6 +1,6 @@
 import { createBoundedCache } from "./bounded-cache.ts"
 
-export interface Taken {
+export interface RateLimitResult {
   readonly allowed: boolean
   readonly limit: number
   readonly remaining: number
@@ -42,7 +42,7 @@ export const createBuckets = (bucketsMax = 20_000) => {
     return bucket
   }
 
-  const state = (bucket: Bucket, rate: Rate, nowMs: number, allowed: boolean): Taken => ({
+  const state = (bucket: Bucket, rate: Rate, nowMs: number, allowed: boolean): RateLimitResult => ({
     allowed,
     limit: rate.burst,
     remaining: Math.floor(bucket.tokens),
@@ -51,14 +51,14 @@ export const createBuckets = (bucketsMax = 20_000) => {
   })
 
   return {
-    take(name: string, rate: Rate, nowMs: number): Taken {
+    take(name: string, rate: Rate, nowMs: number): RateLimitResult {
       const bucket = filled(name, rate, nowMs)
       const allowed = bucket.tokens >= 1
       if (allowed) bucket.tokens -= 1
       return state(bucket, rate, nowMs, allowed)
     },
     /** The state without taking. */
-    peek(name: string, rate: Rate, nowMs: number): Taken {
+    peek(name: string, rate: Rate, nowMs: number): RateLimitResult {
       const bucket = filled(name, rate, nowMs)
       return state(bucket, rate, nowMs, bucket.tokens >= 1)
     },

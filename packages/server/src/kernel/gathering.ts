@@ -8,7 +8,7 @@ export interface GatheringOptions<Item, Result> {
   readonly perform: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Result>[]>
 }
 
-interface Waiting<Item, Result> {
+interface PendingItem<Item, Result> {
   readonly item: Item
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
@@ -20,11 +20,11 @@ export const createGathering = <Item, Result>({
   atOnceMax,
   perform,
 }: GatheringOptions<Item, Result>): ((item: Item) => Promise<Result>) => {
-  const waiting: Waiting<Item, Result>[] = []
+  const waiting: PendingItem<Item, Result>[] = []
   let atOnce = 0
   let isPlanned = false
 
-  const performFor = async (gathered: readonly Waiting<Item, Result>[]) => {
+  const performFor = async (gathered: readonly PendingItem<Item, Result>[]) => {
     try {
       const outcomes = await perform(gathered.map(({ item }) => item))
       for (const [at, { resolve, reject }] of gathered.entries()) {

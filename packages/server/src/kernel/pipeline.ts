@@ -48,7 +48,7 @@ export interface KernelNeeds {
 }
 
 /** What a call ends with: the payload not yet in its envelope, and the headers that every reply has. */
-export interface Answer {
+export interface PipelineResult {
   readonly reply: Reply
   /** The edge adds its own. */
   readonly headers: Record<string, string>
@@ -58,7 +58,7 @@ export interface Answer {
 }
 
 /** Runs one operation through every stage. Never rejects: a refusal is an answer too. */
-export type Pipeline = (bound: BoundOperation, incoming: Incoming) => Promise<Answer>
+export type Pipeline = (bound: BoundOperation, incoming: Incoming) => Promise<PipelineResult>
 
 const VALID_REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/
 

@@ -1,6 +1,6 @@
 import type { MigrationSource } from "./db/migrate.ts"
 import type { Settings, ValuesOf } from "./setting.ts"
-import type { AtHand, Given, Needs, OpenedToken } from "./token.ts"
+import type { AtHand, Needs, OpenedToken, ServicesOf } from "./token.ts"
 
 /** How long something that is opened lives. */
 export interface Life {
@@ -31,7 +31,7 @@ export interface ServiceModule<
   /** Whether it is opened before the platform is ready: an operator who names a server learns at once what is wrong. */
   atStart?(given: AtHand<Asked> & WithSettings<Declared>): boolean
   /** Imports its code and starts it. One that failed is tried again by whoever needs it next. */
-  open(given: Given<Asked> & WithSettings<Declared>, life: Life): Service | Promise<Service>
+  open(given: ServicesOf<Asked> & WithSettings<Declared>, life: Life): Service | Promise<Service>
 }
 
 /** Types a service by its token, its needs and its settings. */

@@ -1,5 +1,5 @@
 import { createBoundedCache } from "./bounded-cache.ts"
-import type { Taken } from "./buckets.ts"
+import type { RateLimitResult } from "./buckets.ts"
 
 /**
  * At most `max` tries in any span of `spanMs`, by name. A refused try does not count. The least recently used names are
@@ -9,7 +9,7 @@ export const createSlidingWindows = (max: number, spanMs: number, namesMax = 20_
   const tries = createBoundedCache<readonly number[]>(namesMax)
 
   return {
-    take(name: string, nowMs: number): Taken {
+    take(name: string, nowMs: number): RateLimitResult {
       const recent = (tries.get(name) ?? []).filter(at => at > nowMs - spanMs && at <= nowMs)
       const allowed = recent.length < max
       const counted = allowed ? [...recent, nowMs] : recent

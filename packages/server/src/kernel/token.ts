@@ -34,7 +34,7 @@ export type Needs = Readonly<Record<string, Token<unknown>>>
 export type ServiceOf<Asked> = Asked extends Token<infer Service> ? Service : never
 
 /** What a module with these needs is given. */
-export type Given<Asked extends Needs> = { readonly [Name in keyof Asked]: ServiceOf<Asked[Name]> }
+export type ServicesOf<Asked extends Needs> = { readonly [Name in keyof Asked]: ServiceOf<Asked[Name]> }
 
 /** The part of it that exists before anything is opened. */
 export type AtHand<Asked extends Needs> = {

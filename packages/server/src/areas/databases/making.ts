@@ -53,7 +53,7 @@ export interface NewBranch {
   readonly now: Date
 }
 
-export interface Made {
+export interface ProvisionedDatabase {
   readonly id: string
   readonly branchId: string
   readonly volume: VolumeRef
@@ -63,8 +63,8 @@ export interface Made {
 /** Makes databases, branches and their volumes: first on record, then in the engine, then shown. */
 export interface Making {
   /** Throws `name_taken`, or the unique violation `databases_default`. */
-  database(asked: NewDatabase): Promise<Made>
-  branch(asked: NewBranch): Promise<Made>
+  database(asked: NewDatabase): Promise<ProvisionedDatabase>
+  branch(asked: NewBranch): Promise<ProvisionedDatabase>
   /** A volume for an existing branch, not yet in its place. */
   volume(asked: {
     organizationId: string

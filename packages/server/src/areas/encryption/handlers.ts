@@ -93,7 +93,7 @@ const settled = async <Result>(reference: string | undefined, work: () => Promis
   }
 }
 
-interface Asked<Item> {
+interface OneOrMany<Item> {
   readonly one: Item | undefined
   readonly items: readonly (Item & { reference?: string })[] | undefined
   /** The field that both have, and whose length counts. */
@@ -102,7 +102,7 @@ interface Asked<Item> {
 
 const answered = async <Item, Result>(
   call: Call,
-  { one, items, field }: Asked<Item>,
+  { one, items, field }: OneOrMany<Item>,
   work: (call: Call, item: Item) => Promise<Result>,
 ) => {
   if (one && items) throw refused(`${field} and items exclude each other`)
@@ -117,7 +117,7 @@ const answered = async <Item, Result>(
   return { items: results }
 }
 
-const toDecrypt = ({ items, ciphertext, ...rest }: Input<Operations["decrypt"]>): Asked<DecryptItem> => ({
+const toDecrypt = ({ items, ciphertext, ...rest }: Input<Operations["decrypt"]>): OneOrMany<DecryptItem> => ({
   one: ciphertext === undefined ? undefined : { ...rest, ciphertext },
   items,
   field: "ciphertext",

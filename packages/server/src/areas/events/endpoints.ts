@@ -15,7 +15,7 @@ const CACHED_MAX = 20_000
 type Sealable = Pick<SubscriptionRow, "organization_id" | "id">
 
 /** A subscription with what is sealed in it, opened. */
-interface Known {
+interface CachedEndpoint {
   readonly row: SubscriptionRow
   readonly headers: Readonly<Record<string, string>>
   readonly secrets: readonly SigningSecret[]
@@ -43,7 +43,7 @@ export const createEndpoints = (needs: {
 }): Endpoints => {
   const { db, changes, box, functions, now } = needs
 
-  const read = async (on: Db, row: SubscriptionRow): Promise<Known> => {
+  const read = async (on: Db, row: SubscriptionRow): Promise<CachedEndpoint> => {
     const { organization_id, id } = row
     const old = await subscriptionStore(on).oldSecrets(id).list()
     return {
@@ -58,7 +58,7 @@ export const createEndpoints = (needs: {
     }
   }
 
-  const targetOf = ({ row, headers }: Known): Target => {
+  const targetOf = ({ row, headers }: CachedEndpoint): Target => {
     if (row.sub_type === "webhook") return { url: row.target, headers }
     const of = {
       ...{ organizationId: row.organization_id, projectId: row.project_id ?? "" },
@@ -74,7 +74,7 @@ export const createEndpoints = (needs: {
     }
   }
 
-  const toEndpoint = (known: Known): Endpoint => {
+  const toEndpoint = (known: CachedEndpoint): Endpoint => {
     const { row, secrets } = known
     return {
       target: targetOf(known),
@@ -86,7 +86,7 @@ export const createEndpoints = (needs: {
     }
   }
 
-  const known = createPushedCache<Known | undefined>({
+  const known = createPushedCache<CachedEndpoint | undefined>({
     changes,
     topics: { [SUBSCRIPTION_TOPIC]: "one", organization: "all" },
     async read(id) {

@@ -8,14 +8,14 @@ import type { Publication, Publisher } from "./publisher.ts"
 import type { PublishedTopic } from "./publishing-store.ts"
 
 type Body = Input<(typeof areas.events.specs)["publish"]>
-type One = NonNullable<Body["events"]>[number]
+type EventInput = NonNullable<Body["events"]>[number]
 
 export interface PublishNeeds {
   readonly topics: PushedCache<PublishedTopic | undefined>
   readonly publisher: Publisher
 }
 
-export const dataOf = ({ data = {} }: Pick<One, "data">): string => {
+export const dataOf = ({ data = {} }: Pick<EventInput, "data">): string => {
   const text = JSON.stringify(data)
   if (Buffer.byteLength(text) > EVENT_DATA_BYTES_MAX) {
     throw fault("event_too_large", { bytes: EVENT_DATA_BYTES_MAX })
@@ -23,7 +23,7 @@ export const dataOf = ({ data = {} }: Pick<One, "data">): string => {
   return text
 }
 
-const toPublication = (topic: PublishedTopic, one: One, call: Call): Publication => ({
+const toPublication = (topic: PublishedTopic, one: EventInput, call: Call): Publication => ({
   ...{ topic, eventId: `evt_${newId()}`, eventType: one.event_type, source: one.source ?? null },
   data: dataOf(one),
   occurredAt: one.occurred_at === undefined ? call.now : new Date(one.occurred_at),
@@ -31,7 +31,7 @@ const toPublication = (topic: PublishedTopic, one: One, call: Call): Publication
 })
 
 /** One event, or those of `events`; not both. */
-const eventsOf = ({ topic_id: _, events, event_type, ...fields }: Body): readonly One[] => {
+const eventsOf = ({ topic_id: _, events, event_type, ...fields }: Body): readonly EventInput[] => {
   if (events === undefined) {
     if (event_type === undefined) throw fault("missing_parameter", { field: "event_type" })
     return [{ ...fields, event_type }]

@@ -37,7 +37,7 @@ export interface PublishResult {
   readonly duplicate: boolean
 }
 
-interface Waiting {
+interface QueuedPublication {
   readonly publications: readonly Publication[]
   readonly bytes: number
   readonly resolve: (results: readonly PublishResult[]) => void
@@ -144,11 +144,11 @@ export const createPublisher = (
   deliveries: Deliveries,
   counts: EventCounts,
 ): Publisher => {
-  const waiting: Waiting[] = []
+  const waiting: QueuedPublication[] = []
   let commits = 0
   let isPlanned = false
 
-  const gather = (): Waiting[] => {
+  const gather = (): QueuedPublication[] => {
     let events = 0
     let bytes = 0
     let count = 0
@@ -161,7 +161,7 @@ export const createPublisher = (
     return waiting.splice(0, count)
   }
 
-  const write = async (gathered: readonly Waiting[]) => {
+  const write = async (gathered: readonly QueuedPublication[]) => {
     try {
       const all = gathered.flatMap(({ publications }) => publications)
       const results = await commit(database, deliveries, all)

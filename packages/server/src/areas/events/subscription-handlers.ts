@@ -29,7 +29,7 @@ import { type SubscriptionRow, subscriptionStore, topicStore } from "./store.ts"
 import { requireTopic, TOPIC_TOPIC } from "./topic-handlers.ts"
 
 type Specs = typeof areas.events.specs
-type Given = Omit<Input<Specs["updateSubscription"]>, "sub_id" | "status">
+type SubscriptionInput = Omit<Input<Specs["updateSubscription"]>, "sub_id" | "status">
 
 export interface SubscriptionHandlerNeeds {
   readonly deliveries: Deliveries
@@ -42,7 +42,7 @@ export interface SubscriptionHandlerNeeds {
 /** Settings that only subscriptions of the other type have: refused, since they would change nothing. */
 const FOREIGN_SETTINGS = { webhook: ["function_name"], function: ["url", "headers"] } as const
 
-const refuseForeignSettings = (type: string, config: Given["config"]): void => {
+const refuseForeignSettings = (type: string, config: SubscriptionInput["config"]): void => {
   const foreign = FOREIGN_SETTINGS[type === "webhook" ? "webhook" : "function"]
   const given = foreign.find(name => config[name] !== undefined)
   if (given !== undefined) {
@@ -51,7 +51,7 @@ const refuseForeignSettings = (type: string, config: Given["config"]): void => {
 }
 
 /** A function ends at its own limit, so one without a time here gets the longest that any function may have. */
-const timeoutSecondsOf = (type: string, { timeout_seconds: given }: Given["config"]): number => {
+const timeoutSecondsOf = (type: string, { timeout_seconds: given }: SubscriptionInput["config"]): number => {
   if (type === "function") return given ?? workloadLimits.function.timeout_seconds.max
   if (given !== undefined && given > WEBHOOK_SECONDS_MAX) {
     const reason = `config.timeout_seconds of a webhook subscription is at most ${WEBHOOK_SECONDS_MAX}`
@@ -80,7 +80,7 @@ export const targetOf = ({ id, target }: SubscriptionRow) => ({
 /** Where a subscription leads; what cannot be reached is refused now rather than at each delivery. */
 const checkTarget = async (
   type: string,
-  { url, function_name, headers = {} }: Given["config"],
+  { url, function_name, headers = {} }: SubscriptionInput["config"],
   call: Call,
   { functions, outbound }: SubscriptionHandlerNeeds,
 ): Promise<string> => {
@@ -114,7 +114,7 @@ const checkTarget = async (
 const columnsOf = async (
   type: string,
   of: Pick<SubscriptionRow, "organization_id" | "id">,
-  given: Given,
+  given: SubscriptionInput,
   call: Call,
   needs: SubscriptionHandlerNeeds,
 ) => {

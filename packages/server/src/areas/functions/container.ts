@@ -29,7 +29,7 @@ interface Exchange {
 }
 
 /** What the platform sends to a harness. */
-type Sent =
+type HarnessMessage =
   | { readonly t: "start" }
   | { readonly t: "invoke"; readonly i: string; readonly event: unknown }
   | {
@@ -42,7 +42,7 @@ type Sent =
 
 const problem = (type: string, message: string): FunctionError => ({ type, message, stack: null })
 
-const exchangeOf = (sent: Extract<Sent, { t: "invoke" | "request" }>): Exchange => {
+const exchangeOf = (sent: Extract<HarnessMessage, { t: "invoke" | "request" }>): Exchange => {
   const own: Headers = [["x-svc-invocation-id", sent.i]]
   if (sent.t === "invoke") {
     const body = Buffer.from(JSON.stringify(sent.event))
@@ -95,14 +95,14 @@ const resultOf = (text: string): unknown => {
   }
 }
 
-interface Answered {
+interface InvocationReply {
   readonly error?: FunctionError
   readonly result?: unknown
   readonly bytes: number
 }
 
 /** A status that is no success is an error of the function. */
-const invoked = async (response: IncomingMessage): Promise<Answered> => {
+const invoked = async (response: IncomingMessage): Promise<InvocationReply> => {
   const body = await readWhole(response)
   if (!body)
     return { error: problem("ResponseTooLarge", "what the function gave back is too large"), bytes: 0 }
@@ -152,11 +152,11 @@ const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
     return { bytes }
   }
 
-  const perform = async (sent: Extract<Sent, { t: "invoke" | "request" }>) => {
+  const perform = async (sent: Extract<HarnessMessage, { t: "invoke" | "request" }>) => {
     const leave = new AbortController()
     const credit = createSemaphore(WINDOW_BYTES)
     callers.set(sent.i, { leave, credit })
-    const answer = async (): Promise<Answered> => {
+    const answer = async (): Promise<InvocationReply> => {
       const response = await exchange(workload, exchangeOf(sent), leave.signal)
       return sent.t === "invoke" ? invoked(response) : stream(sent.i, response, credit, leave.signal)
     }
@@ -164,7 +164,7 @@ const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
       error = null,
       result = null,
       bytes,
-    } = await answer().catch(async (error): Promise<Answered> => {
+    } = await answer().catch(async (error): Promise<InvocationReply> => {
       if (leave.signal.aborted)
         return { error: problem("Cancelled", "the caller left before the reply had ended"), bytes: 0 }
       // Where the connection broke because the program ends, how that ended is the better answer, and comes by itself.
@@ -224,8 +224,8 @@ export const startContainer = async (
     start: () => demandListening(workload).then(() => tell({ kind: "ready", cpuMs: null })),
     invoke: front.perform,
     request: front.perform,
-    more: ({ i, bytes }: Extract<Sent, { t: "more" }>) => front.more(i, bytes),
-    cancel: ({ i }: Extract<Sent, { t: "cancel" }>) => front.cancel(i),
+    more: ({ i, bytes }: Extract<HarnessMessage, { t: "more" }>) => front.more(i, bytes),
+    cancel: ({ i }: Extract<HarnessMessage, { t: "cancel" }>) => front.cancel(i),
   }
   return {
     ...{ folder, rest: stop, cpuMs, ended, end, giveUp },
@@ -238,8 +238,8 @@ export const startContainer = async (
     expect: () => undefined,
     send(frame) {
       workload.wake()
-      const sent = frame as Sent
-      void (actions[sent.t] as (sent: Sent) => unknown)(sent)
+      const sent = frame as HarnessMessage
+      void (actions[sent.t] as (sent: HarnessMessage) => unknown)(sent)
     },
     slow: slower(process.stdout, process.stderr),
   }

@@ -3,26 +3,26 @@ import type { NewPlatformEvent } from "../../core/platform-events/platform-event
 import type { FunctionError } from "./frames.ts"
 import type { DeployedRow } from "./store.ts"
 
-type Named = Pick<DeployedRow, "id" | "name" | "organization_id" | "project_id">
+type FunctionIdentity = Pick<DeployedRow, "id" | "name" | "organization_id" | "project_id">
 export type FailureEvent = NewPlatformEvent<"function.invocation.failed">
 
 const ERROR_LENGTH_MAX = 500
 
-const ownerOf = ({ organization_id, project_id }: Named) => ({
+const ownerOf = ({ organization_id, project_id }: FunctionIdentity) => ({
   organizationId: organization_id,
   projectId: project_id,
 })
 
 export const eventOf = (
   type: "function.deployed" | "function.deleted",
-  of: Named,
+  of: FunctionIdentity,
 ): NewPlatformEvent<typeof type> => ({
   ...{ ...ownerOf(of), type },
   data: { function_id: of.id, name: of.name },
 })
 
 export const failureOf = (
-  of: Named,
+  of: FunctionIdentity,
   invocationId: string,
   error: Pick<FunctionError, "type" | "message"> | null,
 ): FailureEvent => ({

@@ -1,13 +1,13 @@
 import { FUNCTION_STREAM_BYTES_MAX } from "@svc/contract"
 import type { Frame, FunctionError } from "./frames.ts"
 import { createReplyBody, type ReplyBody } from "./reply-body.ts"
-import type { Answer, Work } from "./work.ts"
+import type { Work, WorkResult } from "./work.ts"
 
 interface Flight {
   readonly startedMs: number
   readonly work: Work
   readonly timer: NodeJS.Timeout
-  readonly resolve: (answer: Answer) => void
+  readonly resolve: (answer: WorkResult) => void
   /** Of a reply that comes in pieces. */
   streamed: { readonly reply: unknown; readonly body: ReplyBody; bytes: number } | undefined
 }
@@ -20,7 +20,7 @@ export interface Flights {
   has(invocationId: string): boolean
   /** The one that runs; null when there are none or several. */
   sole(): string | null
-  take(work: Work): Promise<Answer>
+  take(work: Work): Promise<WorkResult>
   /** False for what no harness says. */
   head(frame: Extract<Frame, { kind: "head" }>): boolean
   chunk(frame: Extract<Frame, { kind: "chunk" }>): boolean
@@ -42,7 +42,7 @@ export interface FlightOptions {
   readonly cancel: (invocationId: string) => void
 }
 
-const failed = (status: "error" | "timeout", error: FunctionError, durationMs: number): Answer => ({
+const failed = (status: "error" | "timeout", error: FunctionError, durationMs: number): WorkResult => ({
   ...{ status, error, durationMs, result: null, reply: undefined, maxMemoryMb: null, responseBytes: 0 },
 })
 
@@ -56,7 +56,7 @@ export const createFlights = ({ nowMs, late, empty, more, cancel }: FlightOption
   let idleSinceMs = nowMs()
   let isClosed = false
 
-  const land = (id: string, answer: (durationMs: number) => Answer) => {
+  const land = (id: string, answer: (durationMs: number) => WorkResult) => {
     const flight = flights.get(id)
     if (!flight) return
     clearTimeout(flight.timer)
@@ -91,7 +91,7 @@ export const createFlights = ({ nowMs, late, empty, more, cancel }: FlightOption
     take(work) {
       const { invocationId: id, timeoutMs, signal } = work
       const leave = () => cancel(id)
-      const answer = new Promise<Answer>(resolve => {
+      const answer = new Promise<WorkResult>(resolve => {
         const timer = setTimeout(() => void runOut(id, timeoutMs), timeoutMs)
         flights.set(id, { startedMs: performance.now(), work, timer, resolve, streamed: undefined })
       })

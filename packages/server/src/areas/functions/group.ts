@@ -31,7 +31,7 @@ const STARTING_MAX = availableParallelism()
 const QUEUE_MAX = 256
 const QUEUE_MS_MAX = 60_000
 
-interface Waiting {
+interface QueuedWork {
   readonly work: Work
   readonly sinceMs: number
   readonly timer: NodeJS.Timeout
@@ -63,7 +63,7 @@ const notLoaded = ({ error, initMs }: LoadError, sinceMs: number): Outcome => ({
 
 /** Those that wait, the first first, none of them for too long. */
 const createQueue = () => {
-  const waiting: Waiting[] = []
+  const waiting: QueuedWork[] = []
   return {
     get length() {
       return waiting.length
@@ -82,11 +82,11 @@ const createQueue = () => {
           () => refuse(`no instance was free for ${QUEUE_MS_MAX / 1000} s`),
           QUEUE_MS_MAX,
         )
-        const one: Waiting = { work, sinceMs, timer, resolve, reject }
+        const one: QueuedWork = { work, sinceMs, timer, resolve, reject }
         waiting.push(one)
         work.signal?.addEventListener("abort", () => refuse("its caller left"), { once: true })
       }),
-    next(): Waiting | undefined {
+    next(): QueuedWork | undefined {
       const first = waiting.shift()
       clearTimeout(first?.timer)
       return first

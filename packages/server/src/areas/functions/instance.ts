@@ -10,7 +10,7 @@ import { FRAME_BYTES_MAX, type Frame, type FunctionError, storable } from "./fra
 import { type Harness, START_MS_MAX } from "./harness.ts"
 import { createRawPrinter, type PrintedLine } from "./printing.ts"
 import { WINDOW_BYTES } from "./reply-body.ts"
-import type { Answer, Work } from "./work.ts"
+import type { Work, WorkResult } from "./work.ts"
 import { crash } from "./workload.ts"
 
 export interface InstanceOptions {
@@ -35,7 +35,7 @@ export interface Instance {
   readonly isResting: boolean
   /** Uses no processor until its next work, where the host can do that. */
   rest(): void
-  invoke(work: Work): Promise<Answer>
+  invoke(work: Work): Promise<WorkResult>
   /** Takes no more, and ends once nothing is in flight. */
   retire(): void
   /** Ends at once, to make room on the host. */

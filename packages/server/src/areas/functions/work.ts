@@ -16,7 +16,7 @@ export interface Work {
   readonly stream?: (reply: unknown, body: Readable) => void
 }
 
-export interface Answer {
+export interface WorkResult {
   readonly status: "success" | "error" | "timeout"
   readonly result: unknown
   /** Of a request; not checked yet, and without its body where that was streamed. */
@@ -44,7 +44,7 @@ export interface FunctionSpec {
   readonly openEnv: () => Promise<Readonly<Record<string, string>>>
 }
 
-export interface Outcome extends Answer {
+export interface Outcome extends WorkResult {
   readonly queueMs: number
   readonly coldStart: boolean
   /** Null when it was not this invocation that began an instance. */

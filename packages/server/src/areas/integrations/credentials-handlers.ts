@@ -42,12 +42,12 @@ const fingerprintOf = (privateKey: string): string => {
 const VISIBLE = /^[\x21-\x7e]+$/
 const HINT_LENGTH = 4
 
-type Given = Omit<Input<Specs["putCredentials"]>, "provider">
+type CredentialsInput = Omit<Input<Specs["putCredentials"]>, "provider">
 
 /** What is kept of credentials, the secret of them in plain. */
 const readCredentials = (
   provider: GitProviderName,
-  { token, app_id, private_key, ...given }: Given,
+  { token, app_id, private_key, ...given }: CredentialsInput,
 ): Pick<CredentialsRow, "kind" | "username" | "app_id" | "secret" | "hint"> => {
   const username = given.username ?? null
   if (token !== undefined) {

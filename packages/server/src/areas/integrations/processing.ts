@@ -33,11 +33,11 @@ interface ProcessingNeeds {
   readonly now: () => number
 }
 
-type Verdict =
+type EventDecision =
   | { readonly status: "processed"; readonly buildId: string | null }
   | { readonly status: "ignored"; readonly reason: string; readonly isNew?: boolean }
 
-const ignored = (reason: string, isNew = false): Verdict => ({ status: "ignored", reason, isNew })
+const ignored = (reason: string, isNew = false): EventDecision => ({ status: "ignored", reason, isNew })
 
 const toPush = (integration: IntegrationRow, { ref, commit, pull_request }: EventRow): PushToBuild => ({
   ...{ organizationId: integration.organization_id, projectId: integration.project_id },
@@ -49,14 +49,14 @@ const toPush = (integration: IntegrationRow, { ref, commit, pull_request }: Even
   deployTarget: integration.auto_deploy ? (integration.deploy_target as PushToBuild["deployTarget"]) : null,
 })
 
-type Judge = (tx: Tx, integration: IntegrationRow, event: EventRow) => Promise<Verdict>
+type Judge = (tx: Tx, integration: IntegrationRow, event: EventRow) => Promise<EventDecision>
 
 /** Decides what becomes of an event, and does it. */
 const createJudge = ({ platformEvents, pushes, now }: ProcessingNeeds): Judge => {
   const build = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<string | null> =>
     (await (await pushes.get())?.onPush(tx, toPush(integration, event))) ?? null
 
-  const judgePush = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
+  const judgePush = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<EventDecision> => {
     const { organization_id: organizationId, id } = integration
     const { ref, commit, commit_before: before } = event
     const store = eventStore(tx)
@@ -92,7 +92,11 @@ const createJudge = ({ platformEvents, pushes, now }: ProcessingNeeds): Judge =>
     return { status: "processed", buildId }
   }
 
-  const judgePullRequest = async (tx: Tx, integration: IntegrationRow, event: EventRow): Promise<Verdict> => {
+  const judgePullRequest = async (
+    tx: Tx,
+    integration: IntegrationRow,
+    event: EventRow,
+  ): Promise<EventDecision> => {
     const { organization_id: organizationId, id } = integration
     const { ref, commit } = event
     const action = (event.pull_request as { action: string } | null)?.action ?? ""

@@ -6,7 +6,7 @@ import type { Database } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
-import type { Delivery, GitEvent, GitPort, GitProviderName, Told } from "../../ports/git/port.ts"
+import type { Delivery, GitEvent, GitPort, GitProviderName, ParsedDelivery } from "../../ports/git/port.ts"
 import { PortError } from "../../ports/port-error.ts"
 import { eventStore, type NewEvent } from "./event-store.ts"
 import { eventJobs } from "./processing.ts"
@@ -81,7 +81,7 @@ export const createReceive = ({ database, git, secrets, jobs }: ReceiveNeeds) =>
     return accepted.filter(secret => hooks.isGenuine(delivery, secret, now.getTime())).length > 0
   }
 
-  const read = (row: IntegrationRow, delivery: Delivery): Told => {
+  const read = (row: IntegrationRow, delivery: Delivery): ParsedDelivery => {
     try {
       return git.hooks(row.provider as GitProviderName).read(delivery)
     } catch (error) {

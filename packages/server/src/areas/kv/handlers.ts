@@ -19,7 +19,7 @@ import { callEngine, callEngineToList } from "./call-engine.ts"
 type Operations = typeof areas.kv.specs
 type BatchOp = Input<Operations["batch"]>["ops"][number]
 type SetOp = Input<Operations["set"]>
-type Found = Output<Operations["get"]>
+type GetResult = Output<Operations["get"]>
 type Written = Output<Operations["set"]>
 
 /** Keys of one delete, named in `key` and `keys` together, and of one page. */
@@ -68,7 +68,7 @@ const toWritten = ({ stored, version, expiresAt }: KvWritten): Written => ({
   expires_at: expiresAt === null ? null : new Date(expiresAt).toISOString(),
 })
 
-const toFound = (entry: KvEntry | undefined, now: Date): Found => ({
+const toFound = (entry: KvEntry | undefined, now: Date): GetResult => ({
   value: entry ? parseJson(entry.value) : null,
   version: entry?.version ?? null,
   ttl_seconds: entry?.expiresAt ? Math.ceil((entry.expiresAt - now.getTime()) / 1000) : null,

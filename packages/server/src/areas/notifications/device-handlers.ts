@@ -11,7 +11,7 @@ import type { ProviderSettings } from "./providers.ts"
 import type { Recipients } from "./recipients.ts"
 
 type Specs = typeof areas.notifications.specs
-type Given = Input<Specs["registerDevice"]>
+type DeviceInput = Input<Specs["registerDevice"]>
 
 export interface DeviceHandlerNeeds {
   readonly recipients: Recipients
@@ -38,7 +38,7 @@ const invalid = (reason: string) => fault("invalid_parameter", { reason })
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, "base64url")
 
-const subscriptionOf = ({ subscription }: Given, urlProblem: DeviceHandlerNeeds["urlProblem"]) => {
+const subscriptionOf = ({ subscription }: DeviceInput, urlProblem: DeviceHandlerNeeds["urlProblem"]) => {
   if (!subscription) throw fault("missing_parameter", { field: "subscription" })
   const { endpoint, keys } = subscription
   const problem = urlProblem(endpoint)
@@ -53,7 +53,7 @@ const subscriptionOf = ({ subscription }: Given, urlProblem: DeviceHandlerNeeds[
 
 /** Where to push, and what makes it the same device. */
 const targetOf = (
-  input: Given,
+  input: DeviceInput,
   urlProblem: DeviceHandlerNeeds["urlProblem"],
 ): { readonly target: DeviceTarget; readonly address: string } => {
   const { provider, token } = input
@@ -74,7 +74,7 @@ export const deviceHandlers = ({ recipients, box, providers, urlProblem }: Devic
     return page({ rows: rows.map(toDevice), total }, input)
   },
 
-  async registerDevice(input: Given, call: Call) {
+  async registerDevice(input: DeviceInput, call: Call) {
     const { organizationId, userId } = await recipients.settingsOf(call, input.user_id)
     const { db, now } = call
     const { provider, name, locale, platform = PLATFORM_OF[provider] } = input

@@ -36,9 +36,13 @@ const find = (db: Db, { organizationId, deliveryId }: DeliveryJob) =>
     .select("user.email")
     .executeTakeFirst()
 
-type Found = NonNullable<Awaited<ReturnType<typeof find>>>
+type NotificationMail = NonNullable<Awaited<ReturnType<typeof find>>>
 
-const compose = (found: Found, deliveryId: string, { mailFrom, baseUrl }: MailingNeeds): Promise<Buffer> => {
+const compose = (
+  found: NotificationMail,
+  deliveryId: string,
+  { mailFrom, baseUrl }: MailingNeeds,
+): Promise<Buffer> => {
   const { action_url, body, title } = found
   const link = action_url?.startsWith("/") ? `${baseUrl}${action_url}` : action_url
   return composeMime({

@@ -7,7 +7,7 @@ import type { ApnsCredentials, FcmCredentials } from "../../ports/push/port.ts"
 import type { ProviderRow, ProviderSettings } from "./providers.ts"
 
 type Specs = typeof areas.notifications.specs
-type Given = Input<Specs["updateProviders"]>
+type ProvidersInput = Input<Specs["updateProviders"]>
 type Payload = Output<Specs["getProviders"]>
 
 export interface ProviderHandlerNeeds {
@@ -42,7 +42,7 @@ const createChecks = (urlProblem: ProviderHandlerNeeds["urlProblem"]) => {
   }
 
   return {
-    fcm(given: NonNullable<Given["fcm"]>): FcmCredentials {
+    fcm(given: NonNullable<ProvidersInput["fcm"]>): FcmCredentials {
       checkKey("fcm.private_key", given.private_key, "rsa")
       return {
         ...{ projectId: given.project_id, clientEmail: given.client_email, privateKey: given.private_key },
@@ -50,7 +50,7 @@ const createChecks = (urlProblem: ProviderHandlerNeeds["urlProblem"]) => {
         tokenUrl: checkUrl("fcm.token_url", given.token_url ?? GOOGLE_TOKEN_URL),
       }
     },
-    apns(given: NonNullable<Given["apns"]>): ApnsCredentials {
+    apns(given: NonNullable<ProvidersInput["apns"]>): ApnsCredentials {
       checkKey("apns.private_key", given.private_key, "ec")
       return {
         ...{ teamId: given.team_id, keyId: given.key_id, privateKey: given.private_key, topic: given.topic },
@@ -88,7 +88,7 @@ export const providerHandlers = ({ providers, urlProblem }: ProviderHandlerNeeds
       return shown(await providers.rowFor(call))
     },
 
-    async updateProviders({ webpush, fcm, apns }: Given, call: Call) {
+    async updateProviders({ webpush, fcm, apns }: ProvidersInput, call: Call) {
       const { db, organization, principal } = call
       if (principal.session) checkLeads(principal.role)
       if (webpush && !SUBJECT.test(webpush.subject))

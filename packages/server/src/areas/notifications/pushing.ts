@@ -26,7 +26,7 @@ export interface PushingNeeds {
   readonly providers: ProviderSettings
 }
 
-type Found = NonNullable<Awaited<ReturnType<ReturnType<typeof pushStore>["find"]>>>
+type PendingPush = NonNullable<Awaited<ReturnType<ReturnType<typeof pushStore>["find"]>>>
 
 const pushStore = (db: Db) => ({
   /** A delivery that still waits, with its message and device. */
@@ -77,7 +77,7 @@ const pushStore = (db: Db) => ({
 })
 
 const targetOf = (
-  { provider, environment }: Found,
+  { provider, environment }: PendingPush,
   target: DeviceTarget,
   { webpush, fcm, apns }: Credentials,
 ): PushTarget | undefined => {
@@ -87,7 +87,7 @@ const targetOf = (
   return apns ? { provider: "apns", token: target.token, environment: stage, credentials: apns } : undefined
 }
 
-const contentOf = (found: Found, nowMs: number) => ({
+const contentOf = (found: PendingPush, nowMs: number) => ({
   content: {
     ...{ id: found.id, title: found.title, body: found.body, type: found.type, category: found.category },
     ...{ actionUrl: found.action_url, data: found.data as Record<string, unknown> },
@@ -119,7 +119,11 @@ export const pushQueue = ({
     providerStatus: number | null = null,
   ) => settleDelivery(db, job, { status, reason, provider_status: providerStatus, at: new Date(clock.now()) })
 
-  const send = async (found: Found, payload: DeliveryJob, signal: AbortSignal): Promise<PushOutcome> => {
+  const send = async (
+    found: PendingPush,
+    payload: DeliveryJob,
+    signal: AbortSignal,
+  ): Promise<PushOutcome> => {
     const { provider, target, token_hash } = found
     const opened = await box.open(
       payload.organizationId,
@@ -134,7 +138,7 @@ export const pushQueue = ({
 
   const conclude = async (
     { payload, isLastAttempt }: Job<DeliveryJob>,
-    found: Found,
+    found: PendingPush,
     outcome: PushOutcome,
   ): Promise<Outcome | undefined> => {
     const { organizationId } = payload

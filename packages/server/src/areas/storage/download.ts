@@ -31,9 +31,11 @@ export const ISOLATION = {
   "x-content-type-options": "nosniff",
 } as const
 
-type Verdict = { readonly status: 304 } | { readonly status: 200 | 206; readonly range: ByteRange | "all" }
+type DownloadDecision =
+  | { readonly status: 304 }
+  | { readonly status: 200 | 206; readonly range: ByteRange | "all" }
 
-const judge = ({ header }: Download, object: ObjectRecord, ranged: boolean): Verdict => {
+const judge = ({ header }: Download, object: ObjectRecord, ranged: boolean): DownloadDecision => {
   const verdict = judgeRead(parseConditions(header), object)
   if (verdict === "failed") throw fault("precondition_failed")
   if (verdict === "not_modified") return { status: 304 }
@@ -71,14 +73,14 @@ export const bytesOf = (object: ObjectRecord, range: ByteRange | "all"): number 
 /** `sent` hears how many bytes leave. */
 export const answerGet = async (store: ObjectStore, download: Download, sent: (bytes: number) => void) => {
   const { place, bucket, key, check } = download
-  let verdict: Verdict = { status: 304 }
+  let verdict: DownloadDecision = { status: 304 }
   const { object, body } = await store.open(place, bucket, key, object => {
     check?.(object)
     verdict = judge(download, object, true)
     return verdict.status === 304 ? "none" : verdict.range
   })
   // What the closure chose, which the compiler cannot see.
-  const chosen = verdict as Verdict
+  const chosen = verdict as DownloadDecision
   const headers = headersOf(download, object)
   if (chosen.status === 304 || body === null) return reply(304, undefined, headers)
   sent(bytesOf(object, chosen.range))

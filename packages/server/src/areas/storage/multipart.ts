@@ -34,14 +34,14 @@ const open = (upload: UploadRow, kind: UploadRow["kind"], now: Date | undefined)
   return upload
 }
 
-type Named = Parameters<MultipartUploads["complete"]>[1]["parts"][number]
+type NamedPart = Parameters<MultipartUploads["complete"]>[1]["parts"][number]
 
-const isAsNamed = (part: PartRow, { etag, checksums = {} }: Named): boolean =>
+const isAsNamed = (part: PartRow, { etag, checksums = {} }: NamedPart): boolean =>
   part.etag === etag.replaceAll('"', "") &&
   Object.entries(checksums).every(([name, sum]) => part.checksums[name as HashName] === sum)
 
 /** The parts that the caller names, found as it names them. */
-const chooseParts = (stored: readonly PartRow[], named: readonly Named[]): PartRow[] => {
+const chooseParts = (stored: readonly PartRow[], named: readonly NamedPart[]): PartRow[] => {
   if (named.some(({ number }, at) => number <= (named[at - 1]?.number ?? 0)))
     throw fault("invalid_parameter", { reason: "parts are not in the order of their numbers" })
   const byNumber = new Map(stored.map(part => [part.number, part]))

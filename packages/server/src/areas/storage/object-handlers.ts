@@ -10,12 +10,12 @@ import { readExpected } from "./rules/checksums.ts"
 import { parseConditions } from "./rules/conditions.ts"
 
 type Operations = typeof areas.storage.specs
-type Named = Input<Operations["getObject"]>
+type ObjectInput = Input<Operations["getObject"]>
 
 /** A shared cache must not keep what takes a key, and a private one asks whether it is still so. */
 const PRIVATE = "private, no-cache"
 
-const downloadOf = ({ bucket, key }: Named, call: Call): Download => ({
+const downloadOf = ({ bucket, key }: ObjectInput, call: Call): Download => ({
   place: placeOf(call),
   bucket,
   key,
@@ -59,7 +59,7 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
     }
   },
 
-  async putObject({ bucket, key }: Named, call: Call) {
+  async putObject({ bucket, key }: ObjectInput, call: Call) {
     const object = await store.put(placeOf(call), {
       ...{ bucket, key, source: call.stream, now: call.now, signal: call.signal },
       ...announcedSize(call.header),
@@ -72,12 +72,12 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
     return objectPayload(object)
   },
 
-  getObject: (input: Named, call: Call) =>
+  getObject: (input: ObjectInput, call: Call) =>
     answerGet(store, downloadOf(input, call), bytes => call.meter("egress_bytes", bytes)),
 
-  headObject: (input: Named, call: Call) => answerHead(store, downloadOf(input, call)),
+  headObject: (input: ObjectInput, call: Call) => answerHead(store, downloadOf(input, call)),
 
-  async deleteObject({ bucket, key }: Named, call: Call) {
+  async deleteObject({ bucket, key }: ObjectInput, call: Call) {
     const { conditions } = conditionsOf(call)
     const removed = await store.remove(placeOf(call), bucket, [key], conditions)
     return { bucket, key, deleted: removed.has(key) }

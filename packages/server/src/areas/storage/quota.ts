@@ -14,7 +14,7 @@ const CACHED_MAX = 10_000
 const LOOKS_MAX = 3
 
 /** Bytes that were received and are not on record yet. */
-export interface Held {
+export interface QuotaReservation {
   /** They are on record. */
   stored(): void
   /** They never will be. */
@@ -27,11 +27,11 @@ export interface Quota {
    * how many of its bytes they take the place of, and is asked only where there would be no room otherwise.
    */
   admit(organization: OrganizationFacts, bytes: number, replaced?: () => Promise<number>): Promise<number>
-  hold(organization: OrganizationFacts, bytes: number): Held
+  hold(organization: OrganizationFacts, bytes: number): QuotaReservation
   included(organization: OrganizationFacts): { readonly bytes: number | null; readonly canExceed: boolean }
 }
 
-interface Known {
+interface CachedUsage {
   bytes: number
   readonly untilMs: number
 }
@@ -41,11 +41,11 @@ interface Known {
  * meanwhile is not counted, so the database is asked again before anything is refused.
  */
 export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock): Quota => {
-  const known = createBoundedCache<Known>(CACHED_MAX)
+  const known = createBoundedCache<CachedUsage>(CACHED_MAX)
   const held = new Map<string, number>()
   const lookingUp = new Set<{ readonly organizationId: string; storedMeanwhile: number }>()
 
-  const lookUp = async (organizationId: string): Promise<Known> => {
+  const lookUp = async (organizationId: string): Promise<CachedUsage> => {
     const look = { organizationId, storedMeanwhile: 0 }
     lookingUp.add(look)
     try {
@@ -63,7 +63,7 @@ export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock)
     }
   }
 
-  const usageOf = (organizationId: string): Known | Promise<Known> => {
+  const usageOf = (organizationId: string): CachedUsage | Promise<CachedUsage> => {
     const found = known.get(organizationId)
     return found && clock.now() < found.untilMs ? found : lookUp(organizationId)
   }
@@ -86,7 +86,7 @@ export const createQuota = (buckets: Pick<BucketStore, "bytesOf">, clock: Clock)
       const { bytes: limit, canExceed } = included(organization)
       if (canExceed || limit === null) return Number.POSITIVE_INFINITY
       const { id } = organization
-      const leftBeside = (usage: Known) => limit - usage.bytes - (held.get(id) ?? 0)
+      const leftBeside = (usage: CachedUsage) => limit - usage.bytes - (held.get(id) ?? 0)
       const left = leftBeside(await usageOf(id))
       if (bytes <= left) return left
       const leftNow = leftBeside(await lookUp(id))

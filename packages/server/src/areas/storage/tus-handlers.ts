@@ -19,7 +19,7 @@ import {
 import type { UploadRow } from "./store/rows.ts"
 
 type Operations = typeof areas.storage.specs
-type Named = Input<Operations["headUpload"]>
+type UploadInput = Input<Operations["headUpload"]>
 
 const setHeaders = (call: Call, headers: Readonly<Record<string, string>>) => {
   for (const [name, value] of Object.entries(headers)) call.setHeader(name, value)
@@ -83,13 +83,13 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
       return { upload_id: upload.id, offset: upload.received_bytes }
     },
 
-    async headUpload({ upload_id }: Named, call: Call) {
+    async headUpload({ upload_id }: UploadInput, call: Call) {
       begin(call)
       describe(call, await resumable.find(placeOf(call), upload_id, call.now))
       call.setHeader("cache-control", "no-store")
     },
 
-    async patchUpload({ upload_id }: Named, call: Call) {
+    async patchUpload({ upload_id }: UploadInput, call: Call) {
       begin(call)
       if (!isUpload(call)) throw fault("unsupported_media_type", { types: TUS_CONTENT_TYPE })
       const upload = await send(call, upload_id, readOffset(call.header))
@@ -99,7 +99,7 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
       })
     },
 
-    async deleteUpload({ upload_id }: Named, call: Call) {
+    async deleteUpload({ upload_id }: UploadInput, call: Call) {
       begin(call)
       await resumable.drop(placeOf(call), upload_id, call.now)
     },

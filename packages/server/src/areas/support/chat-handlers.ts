@@ -8,9 +8,9 @@ import { requireRow } from "../../kernel/require-row.ts"
 import { type ChatRecord, type ChatRow, chatStore, directionOf, type MessageRow } from "./chat-store.ts"
 import { toAgentChat, toChat, toMessage } from "./payloads.ts"
 import { askerOf, callerOf, type Operator, reachOf } from "./people.ts"
-import { chatStatusAfter, type Side } from "./rules.ts"
+import { type AuthorRole, chatStatusAfter } from "./rules.ts"
 import type { ChatStreams } from "./stream.ts"
-import type { Reach } from "./ticket-store.ts"
+import type { TicketVisibility } from "./ticket-store.ts"
 
 type Specs = typeof areas.support.specs
 type All = Handlers<Specs>
@@ -21,10 +21,10 @@ export interface ChatNeeds {
   readonly streams: ChatStreams
 }
 
-const requireChat = ({ db }: Call, reach: Reach, id: string): Promise<ChatRecord> =>
+const requireChat = ({ db }: Call, reach: TicketVisibility, id: string): Promise<ChatRecord> =>
   requireRow(chatStore(db).find(reach, id), "chat_session_not_found", { id })
 
-const requireChatForUpdate = async (call: Call, reach: Reach, id: string): Promise<ChatRecord> => {
+const requireChatForUpdate = async (call: Call, reach: TicketVisibility, id: string): Promise<ChatRecord> => {
   const row = await requireRow(chatStore(call.db).findForUpdate(reach, id), "chat_session_not_found", { id })
   call.describe({ targets: [{ type: "chat", id }] })
   return row
@@ -41,7 +41,7 @@ const listMessages = async (call: Call, chat: ChatRow, input: Omit<Input<Specs["
 
 /** What both sides do with a chat. */
 const createActs = ({ bell, streams }: ChatNeeds) => ({
-  async post(call: Call, chat: ChatRow, side: Side, input: NewMessage): Promise<MessageRow> {
+  async post(call: Call, chat: ChatRow, side: AuthorRole, input: NewMessage): Promise<MessageRow> {
     const { content, content_type = "text", client_message_id = null } = input
     const { db, now } = call
     const store = chatStore(db)
@@ -72,7 +72,7 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
     return row
   },
 
-  async read(call: Call, chat: ChatRow, side: Side) {
+  async read(call: Call, chat: ChatRow, side: AuthorRole) {
     const store = chatStore(call.db)
     await store.markRead(chat, side, call.now)
     await store.update(chat, side === "customer" ? { customer_unread: 0 } : { agent_unread: 0 })
@@ -84,7 +84,7 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
     call.committed(() => bell.ring([chat.id]))
   },
 
-  async follow(call: Call, chatId: string, reach: Reach, show: (chat: ChatRecord) => unknown) {
+  async follow(call: Call, chatId: string, reach: TicketVisibility, show: (chat: ChatRecord) => unknown) {
     return (await streams.open(call, { reach, chatId, show })) as never
   },
 })

@@ -2,8 +2,8 @@ import type { ChatStatus } from "@svc/contract"
 import type { Db } from "../../kernel/db/database.ts"
 import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
-import type { Side } from "./rules.ts"
-import type { Reach } from "./ticket-store.ts"
+import type { AuthorRole } from "./rules.ts"
+import type { TicketVisibility } from "./ticket-store.ts"
 
 export type ChatRow = Tables["support.chats"]
 export type MessageRow = Tables["support.messages"]
@@ -23,11 +23,11 @@ export interface ChatFilter {
 }
 
 /** Messages of a side have one direction. */
-export const directionOf = (side: Side) => (side === "customer" ? "incoming" : "outgoing")
+export const directionOf = (side: AuthorRole) => (side === "customer" ? "incoming" : "outgoing")
 
 /** Rows of support.chats and support.messages. */
 export const chatStore = (db: Db) => {
-  const own = (reach: Reach) =>
+  const own = (reach: TicketVisibility) =>
     db
       .selectFrom("support.chats as chat")
       .innerJoin("core.organizations as organization", "organization.id", "chat.organization_id")
@@ -51,7 +51,7 @@ export const chatStore = (db: Db) => {
           .as("ticket_id"),
       ])
 
-  const filtered = (reach: Reach, { status, assignee_id, unassigned }: ChatFilter) =>
+  const filtered = (reach: TicketVisibility, { status, assignee_id, unassigned }: ChatFilter) =>
     own(reach)
       .$if(status !== undefined, query => query.where("chat.status", "=", status ?? ""))
       .$if(assignee_id !== undefined, query => query.where("chat.assignee_id", "=", assignee_id ?? ""))
@@ -70,14 +70,18 @@ export const chatStore = (db: Db) => {
       await db.insertInto("support.chats").values(row).execute()
     },
 
-    find: (reach: Reach, id: string): Promise<ChatRecord | undefined> =>
+    find: (reach: TicketVisibility, id: string): Promise<ChatRecord | undefined> =>
       record(own(reach)).where("chat.id", "=", id).executeTakeFirst(),
 
     /** Locked until the transaction ends: messages of one chat take turns, and get their sequence by that. */
-    findForUpdate: (reach: Reach, id: string): Promise<ChatRecord | undefined> =>
+    findForUpdate: (reach: TicketVisibility, id: string): Promise<ChatRecord | undefined> =>
       record(own(reach)).where("chat.id", "=", id).forUpdate("chat").executeTakeFirst(),
 
-    list: (reach: Reach, filter: ChatFilter, slice: Slice): Promise<{ rows: ChatRecord[]; total: number }> =>
+    list: (
+      reach: TicketVisibility,
+      filter: ChatFilter,
+      slice: Slice,
+    ): Promise<{ rows: ChatRecord[]; total: number }> =>
       listRows(
         record(filtered(reach, filter)).orderBy("chat.created_at", "desc").orderBy("chat.id", "desc"),
         slice,
@@ -104,7 +108,11 @@ export const chatStore = (db: Db) => {
       await db.insertInto("support.messages").values(row).execute()
     },
 
-    findMessage: (chat: ChatRow, side: Side, clientMessageId: string): Promise<MessageRow | undefined> =>
+    findMessage: (
+      chat: ChatRow,
+      side: AuthorRole,
+      clientMessageId: string,
+    ): Promise<MessageRow | undefined> =>
       messages(chat)
         .where("direction", "=", directionOf(side))
         .where("client_message_id", "=", clientMessageId)
@@ -135,7 +143,7 @@ export const chatStore = (db: Db) => {
     },
 
     /** Marks what the other side said as read. */
-    markRead: async (chat: ChatRow, side: Side, now: Date) => {
+    markRead: async (chat: ChatRow, side: AuthorRole, now: Date) => {
       await db
         .updateTable("support.messages")
         .set({ read_at: now })

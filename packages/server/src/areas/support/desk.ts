@@ -7,7 +7,7 @@ import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Notices } from "./notices.ts"
 import type { Asker, Person } from "./people.ts"
-import { moved, type Side, statusAfterComment } from "./rules.ts"
+import { type AuthorRole, moved, statusAfterComment } from "./rules.ts"
 import { type CommentRow, type TicketRecord, type TicketRow, ticketStore } from "./ticket-store.ts"
 
 const REPLY_KEY_BYTES = 32
@@ -24,7 +24,7 @@ export interface NewTicket {
 }
 
 export interface NewComment {
-  readonly side: Side
+  readonly side: AuthorRole
   readonly author: Person
   readonly body: string
   readonly internal: boolean

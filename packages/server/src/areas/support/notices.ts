@@ -5,7 +5,7 @@ import { composeMime } from "../../kernel/mime.ts"
 import type { MailPort } from "../../ports/mail/port.ts"
 import { replyAddress } from "./reply-address.ts"
 import { REPLY_LINE } from "./reply-text.ts"
-import type { Side } from "./rules.ts"
+import type { AuthorRole } from "./rules.ts"
 import { type CommentRow, type TicketRow, ticketStore } from "./ticket-store.ts"
 
 const QUEUE = "support.mail"
@@ -14,7 +14,7 @@ interface Payload {
   readonly ticketId: string
   /** Null: the ticket itself, as it was opened. */
   readonly commentId: string | null
-  readonly to: Side
+  readonly to: AuthorRole
 }
 
 export interface Notices {
@@ -43,10 +43,10 @@ export const createNotices = (needs: NoticesNeeds): Notices => {
   const { db, jobs, mail, mailFrom, operatorEmail, replyHost, baseUrl } = needs
   const { host } = new URL(baseUrl)
 
-  const recipientOf = (to: Side, { requester_email }: TicketRow): string | undefined =>
+  const recipientOf = (to: AuthorRole, { requester_email }: TicketRow): string | undefined =>
     to === "customer" ? (requester_email ?? undefined) : operatorEmail
 
-  const compose = (ticket: TicketRow, comment: CommentRow | undefined, to: Side, address: string) => {
+  const compose = (ticket: TicketRow, comment: CommentRow | undefined, to: AuthorRole, address: string) => {
     const above = replyHost === undefined ? "" : `${REPLY_LINE}\n\n`
     const author = comment?.author_name ?? ticket.requester_name
     const text = `${above}${author} wrote:\n\n${comment?.body ?? ticket.description}\n\n#${ticket.number} at ${baseUrl}\n`
@@ -80,7 +80,7 @@ export const createNotices = (needs: NoticesNeeds): Notices => {
 
   jobs.define<Payload>({ name: QUEUE, concurrency: 2, perTenantConcurrency: 1, run: send })
 
-  const enqueue = async (db: Db, ticket: TicketRow, to: Side, commentId: string | null) => {
+  const enqueue = async (db: Db, ticket: TicketRow, to: AuthorRole, commentId: string | null) => {
     if (mail.capabilities.by === "mailbox" || recipientOf(to, ticket) === undefined) return
     const payload: Payload = { ticketId: ticket.id, commentId, to }
     await jobs.enqueue(db, { queue: QUEUE, tenantId: ticket.organization_id, payload })

@@ -5,7 +5,7 @@ import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { holds } from "../../kernel/scopes.ts"
-import type { Reach } from "./ticket-store.ts"
+import type { TicketVisibility } from "./ticket-store.ts"
 
 export interface Person {
   readonly id: string
@@ -44,7 +44,11 @@ export const askerOf = async (call: Call): Promise<Asker> => {
  * What a caller sees of the organization's tickets and chats. A person sees all of them, and one who is limited to projects
  * those the person asked; a key those that it asked, or its maker where it speaks for one, and with `admin:full` all.
  */
-export const reachOf = async ({ db, organization, principal }: Call): Promise<NonNullable<Reach>> => {
+export const reachOf = async ({
+  db,
+  organization,
+  principal,
+}: Call): Promise<NonNullable<TicketVisibility>> => {
   const organizationId = organization.id
   const seesAll = principal.session !== null || holds(principal, "admin:full")
   if (seesAll && principal.organizationReach) return { organizationId }

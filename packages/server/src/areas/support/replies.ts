@@ -8,7 +8,7 @@ import type { MailReplies, ReplyVerdict } from "./offers.ts"
 import type { Operator, Person } from "./people.ts"
 import { isSigned, parseReplyAddress } from "./reply-address.ts"
 import { answerOf } from "./reply-text.ts"
-import type { Side } from "./rules.ts"
+import type { AuthorRole } from "./rules.ts"
 import { type TicketRow, ticketStore } from "./ticket-store.ts"
 
 const MAIL_ID_LENGTH_MAX = 500
@@ -32,7 +32,7 @@ export const createMailReplies = (needs: {
   const { database, clock, desk, operator } = needs
 
   /** The address must be ours, and the sender the one that it was given to: one of both can be stolen. */
-  const authorOf = async (db: Db, ticket: TicketRow, side: Side, from: string) => {
+  const authorOf = async (db: Db, ticket: TicketRow, side: AuthorRole, from: string) => {
     if (side === "agent") return operator.findAgentByEmail(db, from)
     const isRequester = ticket.requester_email?.toLowerCase() === from.toLowerCase()
     return isRequester ? requesterAt(db, ticket, from) : undefined

@@ -1,24 +1,24 @@
 /** Addresses that answers by mail go to: they name the ticket and who answers, and nobody can make one up. */
 import { createHmac, timingSafeEqual } from "node:crypto"
-import type { Side } from "./rules.ts"
+import type { AuthorRole } from "./rules.ts"
 import type { TicketRow } from "./ticket-store.ts"
 
 /** 128 bits, and with them a local part of at most 64 characters (RFC 5321, 4.5.3.1.1). */
 const MAC_BYTES = 16
-const LETTERS = { customer: "c", agent: "a" } as const satisfies Record<Side, string>
+const LETTERS = { customer: "c", agent: "a" } as const satisfies Record<AuthorRole, string>
 
 type Signed = Pick<TicketRow, "number" | "reply_key">
 
-const macOf = ({ number, reply_key }: Signed, side: Side): Buffer =>
+const macOf = ({ number, reply_key }: Signed, side: AuthorRole): Buffer =>
   createHmac("sha256", reply_key).update(`${number}.${side}`).digest().subarray(0, MAC_BYTES)
 
 /** `support+1042.c.<32 hexadecimal digits>@mail.example.com`; servers may change the case of its letters. */
-export const replyAddress = (ticket: Signed, side: Side, host: string): string =>
+export const replyAddress = (ticket: Signed, side: AuthorRole, host: string): string =>
   `support+${ticket.number}.${LETTERS[side]}.${macOf(ticket, side).toString("hex")}@${host}`
 
 export interface ReplyAddress {
   readonly number: number
-  readonly side: Side
+  readonly side: AuthorRole
   readonly mac: Buffer
 }
 

@@ -2,14 +2,14 @@
 import type { ChatStatus, TicketStatus } from "@svc/contract"
 
 /** Who acts. */
-export type Side = "customer" | "agent"
+export type AuthorRole = "customer" | "agent"
 
 type Moves = { readonly [From in TicketStatus]: readonly TicketStatus[] }
 
 const ANY_STATUS = ["open", "pending", "on_hold", "resolved", "closed"] as const
 
 /** The statuses that each side may set. A status may always be set to what it is, but for `closed`, which is final. */
-const ticketMoves: Readonly<Record<Side, Moves>> = {
+const ticketMoves: Readonly<Record<AuthorRole, Moves>> = {
   customer: {
     open: ["open", "resolved", "closed"],
     pending: ["pending", "open", "resolved", "closed"],
@@ -23,16 +23,17 @@ const ticketMoves: Readonly<Record<Side, Moves>> = {
   },
 }
 
-export const mayMove = (side: Side, from: TicketStatus, to: TicketStatus): boolean =>
+export const mayMove = (side: AuthorRole, from: TicketStatus, to: TicketStatus): boolean =>
   ticketMoves[side][from].includes(to)
 
 /** What a comment that both sides see makes of a ticket; null where it takes none. */
-const afterComments: Readonly<Record<Side, { readonly [From in TicketStatus]: TicketStatus | null }>> = {
-  customer: { open: "open", pending: "open", on_hold: "on_hold", resolved: "open", closed: null },
-  agent: { open: "pending", pending: "pending", on_hold: "on_hold", resolved: "resolved", closed: null },
-}
+const afterComments: Readonly<Record<AuthorRole, { readonly [From in TicketStatus]: TicketStatus | null }>> =
+  {
+    customer: { open: "open", pending: "open", on_hold: "on_hold", resolved: "open", closed: null },
+    agent: { open: "pending", pending: "pending", on_hold: "on_hold", resolved: "resolved", closed: null },
+  }
 
-export const statusAfterComment = (side: Side, from: TicketStatus): TicketStatus | null =>
+export const statusAfterComment = (side: AuthorRole, from: TicketStatus): TicketStatus | null =>
   afterComments[side][from]
 
 interface Stamps {
@@ -49,4 +50,4 @@ export const moved = ({ status: from, resolved_at, closed_at }: Stamps, to: Tick
 }
 
 /** A message of the customer's brings a chat back to the agents, one of theirs leaves it with the customer. */
-export const chatStatusAfter = (side: Side): ChatStatus => (side === "customer" ? "open" : "pending")
+export const chatStatusAfter = (side: AuthorRole): ChatStatus => (side === "customer" ? "open" : "pending")

@@ -9,7 +9,7 @@ import type { Db } from "../../kernel/db/database.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import { type ChatRecord, chatStore } from "./chat-store.ts"
 import { toMessage } from "./payloads.ts"
-import type { Reach } from "./ticket-store.ts"
+import type { TicketVisibility } from "./ticket-store.ts"
 
 export const STREAM_BOUNDS = {
   /** Of one organization at this process. */
@@ -20,7 +20,7 @@ export const STREAM_BOUNDS = {
 const MESSAGES_AT_ONCE = 100
 
 export interface Following {
-  readonly reach: Reach
+  readonly reach: TicketVisibility
   readonly chatId: string
   readonly show: (chat: ChatRecord) => unknown
 }

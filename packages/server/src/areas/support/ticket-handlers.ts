@@ -8,15 +8,19 @@ import type { Desk } from "./desk.ts"
 import { toAgentTicket, toComment, toTicket } from "./payloads.ts"
 import { askerOf, callerOf, type Operator, reachOf } from "./people.ts"
 import { mayMove } from "./rules.ts"
-import { type Reach, type TicketRecord, ticketStore } from "./ticket-store.ts"
+import { type TicketRecord, type TicketVisibility, ticketStore } from "./ticket-store.ts"
 
 type Specs = typeof areas.support.specs
 type All = Handlers<Specs>
 
-const requireTicket = ({ db }: Call, reach: Reach, id: string): Promise<TicketRecord> =>
+const requireTicket = ({ db }: Call, reach: TicketVisibility, id: string): Promise<TicketRecord> =>
   requireRow(ticketStore(db).find(reach, id), "ticket_not_found", { id })
 
-const requireTicketForUpdate = async (call: Call, reach: Reach, id: string): Promise<TicketRecord> => {
+const requireTicketForUpdate = async (
+  call: Call,
+  reach: TicketVisibility,
+  id: string,
+): Promise<TicketRecord> => {
   const row = await requireRow(ticketStore(call.db).findForUpdate(reach, id), "ticket_not_found", { id })
   call.describe({ targets: [{ type: "ticket", id, name: `#${row.number}` }] })
   return row

@@ -18,7 +18,7 @@ export interface TicketRecord extends TicketRow {
  * Whose tickets and chats: those of one organization, where `askers` are given only those that they asked; with null those
  * of all organizations, which is for agents alone.
  */
-export type Reach = { readonly organizationId: string; readonly askers?: readonly string[] } | null
+export type TicketVisibility = { readonly organizationId: string; readonly askers?: readonly string[] } | null
 
 export interface TicketFilter {
   readonly status?: TicketStatus
@@ -45,7 +45,7 @@ const orderOf = (sort: string) => {
 
 /** Rows of support.tickets and support.comments. */
 export const ticketStore = (db: Db) => {
-  const records = (reach: Reach) =>
+  const records = (reach: TicketVisibility) =>
     db
       .selectFrom("support.tickets as ticket")
       .innerJoin("core.organizations as organization", "organization.id", "ticket.organization_id")
@@ -61,7 +61,7 @@ export const ticketStore = (db: Db) => {
         "agent.email as agent_email",
       ])
 
-  const filtered = (reach: Reach, filter: TicketFilter) => {
+  const filtered = (reach: TicketVisibility, filter: TicketFilter) => {
     const { status, priority, category, tag, q, assignee_id, unassigned } = filter
     const words = sql`to_tsvector('simple', ticket.subject || ' ' || ticket.description)`
     return records(reach)
@@ -93,11 +93,11 @@ export const ticketStore = (db: Db) => {
         .returning("number")
         .executeTakeFirstOrThrow(),
 
-    find: (reach: Reach, id: string): Promise<TicketRecord | undefined> =>
+    find: (reach: TicketVisibility, id: string): Promise<TicketRecord | undefined> =>
       records(reach).where("ticket.id", "=", id).executeTakeFirst(),
 
     /** Locked until the transaction ends: two changes of one ticket take turns. */
-    findForUpdate: (reach: Reach, id: string): Promise<TicketRecord | undefined> =>
+    findForUpdate: (reach: TicketVisibility, id: string): Promise<TicketRecord | undefined> =>
       records(reach).where("ticket.id", "=", id).forUpdate("ticket").executeTakeFirst(),
 
     /** By what people call it, for mail, whose address proves which ticket is meant. */
@@ -105,7 +105,7 @@ export const ticketStore = (db: Db) => {
       records(null).where("ticket.number", "=", number).executeTakeFirst(),
 
     list: (
-      reach: Reach,
+      reach: TicketVisibility,
       filter: TicketFilter,
       slice: Slice,
     ): Promise<{ rows: TicketRecord[]; total: number }> =>

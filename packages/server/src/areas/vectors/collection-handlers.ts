@@ -40,9 +40,18 @@ const fromCursor = (cursor: string): string => {
   return idOf(id)
 }
 
-type Named = "createCollection" | "listCollections" | "getCollection" | "deleteCollection" | "list"
+type CollectionOperation =
+  | "createCollection"
+  | "listCollections"
+  | "getCollection"
+  | "deleteCollection"
+  | "list"
 
-export const collectionHandlers = ({ index }: { index: VectorIndexPort }): Pick<Handlers<Specs>, Named> => {
+export const collectionHandlers = ({
+  index,
+}: {
+  index: VectorIndexPort
+}): Pick<Handlers<Specs>, CollectionOperation> => {
   const payload = (row: CollectionRow): VectorCollection => ({
     id: row.id,
     name: row.name,

@@ -10,7 +10,7 @@ import { fault } from "../../kernel/fault.ts"
 const FRESH_MS = 10_000
 const CACHED_MAX = 10_000
 
-interface Known {
+interface CachedUsage {
   operations: number
   readonly month: string
   readonly untilMs: number
@@ -27,9 +27,9 @@ export interface VectorQuota {
 
 /** Usage is looked up once in a while and counted on in between: no query for each search. */
 export const createVectorQuota = (db: Db, clock: Clock): VectorQuota => {
-  const known = createBoundedCache<Known>(CACHED_MAX)
+  const known = createBoundedCache<CachedUsage>(CACHED_MAX)
 
-  const usageOf = async (organizationId: string, now: Date): Promise<Known> => {
+  const usageOf = async (organizationId: string, now: Date): Promise<CachedUsage> => {
     const month = now.toISOString().slice(0, 7)
     const found = known.get(organizationId)
     if (found?.month === month && clock.now() < found.untilMs) return found

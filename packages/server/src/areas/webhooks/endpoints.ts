@@ -11,7 +11,7 @@ export const WEBHOOK_TOPIC = "webhook"
 const CACHED_MAX = 20_000
 
 /** Where a webhook is reached, and what signs. */
-interface Known {
+interface CachedEndpoint {
   readonly id: string
   readonly url: string
   readonly secrets: readonly SigningSecret[]
@@ -44,18 +44,18 @@ export const createEndpoints = (needs: {
   const open = ({ organization_id, id, secret }: Pick<WebhookRow, "organization_id" | "id" | "secret">) =>
     box.open(organization_id, sealedFor(id), secret)
 
-  const read = async (on: Db, row: WebhookRow): Promise<Known> => {
+  const read = async (on: Db, row: WebhookRow): Promise<CachedEndpoint> => {
     const old = await webhookStore(on).oldSecrets(row).list()
     const secrets = await openSecrets(row.secret, old, secret => open({ ...row, secret }))
     return { id: row.id, url: row.url, secrets }
   }
 
-  const toEndpoint = ({ url, secrets }: Known): Endpoint => ({
+  const toEndpoint = ({ url, secrets }: CachedEndpoint): Endpoint => ({
     target: { url },
     secrets: secretsAt(secrets, now()),
   })
 
-  const known = createPushedCache<Known | undefined>({
+  const known = createPushedCache<CachedEndpoint | undefined>({
     changes,
     topics: { [WEBHOOK_TOPIC]: "one", organization: "all" },
     async read(id) {

@@ -30,7 +30,7 @@ import { type WebhookRow, webhookStore } from "./store.ts"
 import { messageOf } from "./telling.ts"
 
 type Specs = typeof areas.webhooks.specs
-type Given = Omit<Input<Specs["register"]>, "tenant_id">
+type WebhookInput = Omit<Input<Specs["register"]>, "tenant_id">
 
 export interface WebhookHandlerNeeds {
   readonly endpoints: Endpoints
@@ -61,7 +61,7 @@ const checkSecret = (given: string): string => {
 
 /** What both operations that write a webhook check and fill in. */
 const fieldsOf = (
-  { url, event_types, active = true, description = "" }: Given,
+  { url, event_types, active = true, description = "" }: WebhookInput,
   urlProblem: WebhookHandlerNeeds["urlProblem"],
 ) => {
   const problem = urlProblem(url)

@@ -56,7 +56,7 @@ export const appendEntry = async (db: Db, entry: AuditEntry): Promise<void> => {
       ${JSON.stringify(entry.metadata)}, ${head.hash}, ${hash})`.execute(db)
 }
 
-export interface Verdict {
+export interface ChainCheck {
   readonly valid: boolean
   readonly checked: number
   /** The sequence number at which the chain first fails; null when it holds. */
@@ -92,14 +92,14 @@ const toEntry = (row: EventRow): Hashed => ({
 })
 
 /** Recomputes a tenant's chain from its first entry to its head, as both stand at one moment. */
-export const verifyChain = (db: Db, tenantId: string): Promise<Verdict> =>
+export const verifyChain = (db: Db, tenantId: string): Promise<ChainCheck> =>
   db
     .transaction()
     .setIsolationLevel("repeatable read")
     .setAccessMode("read only")
     .execute(snapshot => verify(snapshot, tenantId))
 
-const verify = async (db: Db, tenantId: string): Promise<Verdict> => {
+const verify = async (db: Db, tenantId: string): Promise<ChainCheck> => {
   let hash: Buffer = START
   let sequence = 0
   for (;;) {

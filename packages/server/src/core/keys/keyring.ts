@@ -20,7 +20,7 @@ import { type KeyWithTenant, keyStore } from "./store.ts"
 const CACHED_MAX = 20_000
 
 /** What is known of a secret: a principal until a moment, or the fault that it earns. */
-export interface Known {
+export interface CachedKey {
   readonly id: string | undefined
   readonly principal: Principal | undefined
   readonly refusal: FaultCode
@@ -28,7 +28,7 @@ export interface Known {
   readonly endsAtMs: number
 }
 
-const UNKNOWN: Known = { id: undefined, principal: undefined, refusal: "invalid_api_key", endsAtMs: 0 }
+const UNKNOWN: CachedKey = { id: undefined, principal: undefined, refusal: "invalid_api_key", endsAtMs: 0 }
 
 const toPrincipal = (row: KeyWithTenant): Principal => {
   const scopes = row.scopes.filter(isScope)
@@ -68,7 +68,7 @@ const toPrincipal = (row: KeyWithTenant): Principal => {
   } satisfies Principal)
 }
 
-const toKnown = (row: KeyWithTenant | undefined): Known => {
+const toKnown = (row: KeyWithTenant | undefined): CachedKey => {
   if (!row) return UNKNOWN
   if (row.organization_deleted_at) return { ...UNKNOWN, id: row.id }
   if (row.revoked_at || row.project_deleted_at) return { ...UNKNOWN, id: row.id, refusal: "api_key_revoked" }
@@ -78,7 +78,7 @@ const toKnown = (row: KeyWithTenant | undefined): Known => {
 
 /** A key as the one that signs in its name knows it. */
 export interface Signer {
-  readonly known: Known
+  readonly known: CachedKey
   /** SHA-256 of the key's secret. */
   readonly secretHash: Buffer
 }
@@ -88,7 +88,7 @@ const TOPICS = { key: "one", organization: "all", project: "all" } as const
 /** Keys by secret. A revocation, rotation or change of scopes anywhere is heard of at once. */
 export const createKeyring = (db: Db, changes: Changes) => {
   const usedAtMs = new Map<string, number>()
-  const known = createPushedCache<Known>({
+  const known = createPushedCache<CachedKey>({
     changes,
     topics: TOPICS,
     read: async hash => toKnown(await keyStore(db).findBySecretHash(Buffer.from(hash, "base64"))),
@@ -106,7 +106,7 @@ export const createKeyring = (db: Db, changes: Changes) => {
     entriesMax: CACHED_MAX,
   })
 
-  const admit = ({ principal, refusal, endsAtMs }: Known, nowMs: number): Principal => {
+  const admit = ({ principal, refusal, endsAtMs }: CachedKey, nowMs: number): Principal => {
     if (!principal || nowMs >= endsAtMs) throw fault(refusal)
     usedAtMs.set(principal.id, nowMs)
     return principal

@@ -48,15 +48,15 @@ const uuidAt = (bytes: Buffer, at: number): string =>
   bytes.toString("hex", at, at + UUID_BYTES).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")
 
 /** Whose access key it is, and where it acts when its API key may act in several projects. */
-interface Named {
+interface KeyReference {
   readonly keyId: string
   readonly projectId: string | null
 }
 
-const writeId = ({ keyId, projectId }: Named): string =>
+const writeId = ({ keyId, projectId }: KeyReference): string =>
   toBase32(Buffer.concat([keyId, ...(projectId === null ? [] : [projectId])].map(uuidBytes)))
 
-const readId = (accessKeyId: string): Named => {
+const readId = (accessKeyId: string): KeyReference => {
   const bytes = /^[A-Z2-7]+$/.test(accessKeyId) ? fromBase32(accessKeyId) : Buffer.alloc(0)
   const isOne = bytes.length === UUID_BYTES || bytes.length === 2 * UUID_BYTES
   if (!isOne || toBase32(bytes) !== accessKeyId) throw fault("invalid_api_key")

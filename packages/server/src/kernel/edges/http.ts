@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "../clock.ts"
 import { type Fault, fault, isFault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
 import type { Logger } from "../log.ts"
-import { type Answer, logRefusal, type Pipeline, refusal } from "../pipeline.ts"
+import { logRefusal, type Pipeline, type PipelineResult, refusal } from "../pipeline.ts"
 import type { CountUnrouted } from "../unrouted.ts"
 import { createBodyReader, hasBody } from "./body.ts"
 import { createClientAddress } from "./client-address.ts"
@@ -86,7 +86,7 @@ const isBodyless = ({ replies }: Operation, { status }: Reply): boolean =>
   status === 204 || status === 304 || replies[status] === null
 
 /** The payload in the operation's envelope. */
-const wrap = (operation: Operation, { reply, requestId }: Answer): unknown => {
+const wrap = (operation: Operation, { reply, requestId }: PipelineResult): unknown => {
   if (reply.status >= 400 || operation.envelope !== "data") return reply.body
   const schema = operation.replies[reply.status]
   return schema && isList(schema) && typeof reply.body === "object"

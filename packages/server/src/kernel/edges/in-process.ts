@@ -5,7 +5,7 @@ import type { Principal, ProjectFacts } from "../call.ts"
 import { cloneJson } from "../exact-json.ts"
 import type { Incoming } from "../exchange.ts"
 import type { BoundOperation } from "../implement.ts"
-import type { Answer, Pipeline } from "../pipeline.ts"
+import type { Pipeline, PipelineResult } from "../pipeline.ts"
 
 export interface InProcessRequest {
   /** `kv.set`. */
@@ -19,7 +19,7 @@ export interface InProcessRequest {
   readonly signal?: AbortSignal
 }
 
-export type InProcessCaller = (request: InProcessRequest) => Promise<Answer>
+export type InProcessCaller = (request: InProcessRequest) => Promise<PipelineResult>
 
 type Part = "params" | "query" | "body"
 

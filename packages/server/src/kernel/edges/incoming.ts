@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Incoming } from "../exchange.ts"
 import { fault } from "../fault.ts"
-import type { Answer } from "../pipeline.ts"
+import type { PipelineResult } from "../pipeline.ts"
 import type { BodyReader } from "./body.ts"
 import type { Relay, Upgrade } from "./relay.ts"
 
@@ -88,7 +88,7 @@ export class HttpIncoming implements Incoming {
   }
 
   /** Has another process answer; false when none did. */
-  async goOn({ requestId, elsewhere }: Answer, upgrade?: Upgrade): Promise<boolean> {
+  async goOn({ requestId, elsewhere }: PipelineResult, upgrade?: Upgrade): Promise<boolean> {
     const { request, response } = this.#routed
     if (!this.#relay || !elsewhere) return false
     const stream = () => this.#bodies.stream(request, response)

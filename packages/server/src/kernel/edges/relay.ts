@@ -88,7 +88,7 @@ class UnreachedError extends Error {
   override readonly name = "UnreachedError"
 }
 
-interface Answered {
+interface PeerResponse {
   readonly answer: IncomingMessage
   /** What it goes on by, where that was agreed to. */
   readonly further?: { readonly connection: Duplex; readonly first: Buffer }
@@ -119,9 +119,9 @@ const requestTo = ({ request, requestId, body, upgrade }: Passed, { url, proof, 
 }
 
 /** Rejects with an `UnreachedError` where nothing was sent, otherwise with what broke. */
-const ask = (given: Passed, peer: Peer): Promise<Answered> => {
+const ask = (given: Passed, peer: Peer): Promise<PeerResponse> => {
   const { request, response, body, stream } = given
-  const { promise, resolve, reject } = Promise.withResolvers<Answered>()
+  const { promise, resolve, reject } = Promise.withResolvers<PeerResponse>()
   const passed = requestTo(given, peer)
   let isConnected = false
   passed.on("response", answer => resolve({ answer }))
@@ -149,7 +149,7 @@ const ask = (given: Passed, peer: Peer): Promise<Answered> => {
 /** Both ways, until either ends or the platform stops. */
 const goFurther = (
   { response, upgrade }: Passed,
-  { answer, further }: Answered,
+  { answer, further }: PeerResponse,
   stopping: AbortSignal,
 ): void => {
   if (!upgrade || !further) throw new Error("nobody asked to go on")
@@ -183,7 +183,7 @@ export const createRelay = (needs: {
   const options = { keepAlive: true, timeout: KEPT_MS, scheduling: "lifo" as const }
   const [agent, secureAgent] = [new Agent(options), new SecureAgent(options)]
 
-  const write = async (passed: Passed, answered: Answered): Promise<void> => {
+  const write = async (passed: Passed, answered: PeerResponse): Promise<void> => {
     const { answer, further } = answered
     if (further) return goFurther(passed, answered, needs.stopping)
     const headers = headersOf(answer.headers)

@@ -4,7 +4,7 @@ import type { Operation } from "@svc/contract"
 import createRouter, { type HTTPVersion, type Instance } from "find-my-way"
 import { fault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
-import type { Answer } from "../pipeline.ts"
+import type { PipelineResult } from "../pipeline.ts"
 import type { Routed } from "./incoming.ts"
 import { NO_STORE, type RenderError, type RenderErrors, requestIdOf, send } from "./reply.ts"
 
@@ -128,7 +128,7 @@ const answerOther = (other: OtherMethod) => {
   send(request, response, 204, undefined, headers)
 }
 
-export type Write = (bound: BoundOperation, routed: Routed, result: Answer) => Promise<void> | void
+export type Write = (bound: BoundOperation, routed: Routed, result: PipelineResult) => Promise<void> | void
 
 export type Refuse = (
   request: IncomingMessage,

@@ -8,7 +8,7 @@ import { type WebSocket, WebSocketServer } from "ws"
 import type { Handshake } from "../call.ts"
 import { fault } from "../fault.ts"
 import type { BoundOperation } from "../implement.ts"
-import type { Answer, Pipeline } from "../pipeline.ts"
+import type { Pipeline, PipelineResult } from "../pipeline.ts"
 import { type BodyReader, hasBody } from "./body.ts"
 import { checkHeaders, HttpIncoming, type Routed } from "./incoming.ts"
 import type { Relay } from "./relay.ts"
@@ -143,7 +143,7 @@ export const createWebSocketEdge = (needs: WebSocketEdgeNeeds): WebSocketEdge =>
     { request, response }: Routed,
     socket: Socket,
     head: Buffer,
-    { headers, requestId }: Answer,
+    { headers, requestId }: PipelineResult,
     handshake: PendingHandshake,
   ) => {
     response.detachSocket(socket)

@@ -63,7 +63,7 @@ export interface Cursor {
   readonly targets: ReadonlyMap<string, string>
 }
 
-export interface Look {
+export interface QueueScan {
   readonly queue: string
   readonly isReady: boolean
   readonly nextAt: Date | null
@@ -203,7 +203,7 @@ export const jobStore = (db: Db) => ({
     return rows.map(({ queue }) => queue)
   },
 
-  async look(queues: readonly string[], nowMs: number): Promise<Look[]> {
+  async look(queues: readonly string[], nowMs: number): Promise<QueueScan[]> {
     const { rows } = await sql<{
       queue: string
       is_ready: boolean

@@ -16,7 +16,7 @@ interface WriterNeeds {
   settled(): void
 }
 
-interface Ended {
+interface CompletedJob {
   readonly claimed: Claimed
   readonly settlement: Settlement
 }
@@ -25,7 +25,7 @@ interface Ended {
 export const createWriter = (
   queue: Queue,
   { store, clock, log, written, settled }: WriterNeeds,
-): BatchWriter<Ended> =>
+): BatchWriter<CompletedJob> =>
   createBatchWriter({
     batchMax: STATEMENT_MAX,
     async write(ended) {

@@ -40,7 +40,7 @@ const SPECIAL_IPV6 = [
 ] as const
 
 /** `opened` by the operator, whatever else it is. */
-export type Verdict = "opened" | "public" | "refused"
+export type AddressClass = "opened" | "public" | "refused"
 
 const contains = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4")
@@ -53,7 +53,7 @@ const ownAddresses = (): BlockList => {
 }
 
 /** Judges addresses in any notation that `net.isIP` knows; `allow` are CIDRs. What is no address is refused. */
-export const createAddressRules = (allow: readonly string[]): ((address: string) => Verdict) => {
+export const createAddressRules = (allow: readonly string[]): ((address: string) => AddressClass) => {
   const opened = parseCidrs(allow)
   const special = parseCidrs([...SPECIAL_IPV4, ...SPECIAL_IPV6])
   const global = parseCidrs(GLOBAL_IPV6)

@@ -76,7 +76,7 @@ const openTransport = async (rules: TargetRules, names: Names) => {
 type Transport = ReturnType<typeof openTransport>
 
 /** An answer whose headers are there. */
-interface Sent {
+interface OpenResponse {
   readonly body: Readable
   readonly decoder: Decoder | undefined
   readonly signal: AbortSignal
@@ -87,7 +87,7 @@ interface Sent {
 /** Sends a request and has its answer's body handled; a failure of either is the outcome. */
 const createSend =
   (transport: () => Transport, rules: TargetRules, stopping: AbortSignal) =>
-  async <Body>(request: OutboundRequest, handle: (sent: Sent) => Promise<Body> | Body) => {
+  async <Body>(request: OutboundRequest, handle: (sent: OpenResponse) => Promise<Body> | Body) => {
     const startedMs = performance.now()
     const deadline = createDeadline(request, stopping)
     const { signal } = deadline

@@ -43,7 +43,7 @@ export interface OutboundRequest {
   readonly signal?: AbortSignal
 }
 
-export interface Answer<Body> {
+export interface OutboundResponse<Body> {
   readonly kind: "answered"
   /** Any: a 500 is an answer. */
   readonly status: number
@@ -97,7 +97,7 @@ export interface BufferedRequest extends OutboundRequest {
   readonly overflow?: "cut" | "fail"
 }
 
-export type BufferedAnswer = Answer<Buffer> & {
+export type BufferedAnswer = OutboundResponse<Buffer> & {
   /** Whether there was more than `body`. */
   readonly truncated: boolean
 }
@@ -109,7 +109,7 @@ export interface Outbound extends AsyncDisposable {
    * The answer as soon as its headers are there. The body must be read or destroyed; what goes wrong on its way, a byte
    * over `responseBytesMax` included, destroys it with an OutboundError.
    */
-  open(request: OutboundRequest): Promise<Answer<Readable> | Failure>
+  open(request: OutboundRequest): Promise<OutboundResponse<Readable> | Failure>
   /**
    * A connection to the URL's host, for a protocol that this client does not speak: over TLS, with HTTP/2 among the
    * protocols on offer, where the URL says https. The caller closes it.

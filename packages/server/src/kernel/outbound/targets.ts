@@ -1,5 +1,5 @@
 import { isIP } from "node:net"
-import type { Verdict } from "./addresses.ts"
+import type { AddressClass } from "./addresses.ts"
 import { OutboundError, type Rule } from "./outbound.ts"
 
 const URL_CHARACTERS_MAX = 8_192
@@ -13,7 +13,7 @@ export const refusedAddress = (): OutboundError =>
   refused("address", `The URL's host is not on the public Internet. ${MENDING}`)
 
 export interface TargetOptions {
-  readonly verdictOf: (address: string) => Verdict
+  readonly verdictOf: (address: string) => AddressClass
   /** Whether the operator opened anything, so that a local name or plain http can lead somewhere. */
   readonly isAnyOpened: boolean
   /** Refuses plain http. */

@@ -1,5 +1,5 @@
 import { isIPv6 } from "node:net"
-import { type Buckets, createBuckets, type Rate, type Taken } from "../buckets.ts"
+import { type Buckets, createBuckets, type Rate, type RateLimitResult } from "../buckets.ts"
 import type { Exchange, Stage } from "../exchange.ts"
 import { type Fault, fault } from "../fault.ts"
 import { createSlidingWindows } from "../sliding-windows.ts"
@@ -34,18 +34,18 @@ export interface Limits {
   /** The 429 fault, when this address has failed too often; undefined while it may still try. */
   failedCredential(caller: Pick<Caller, "headers" | "nowMs" | "incoming">): Fault | undefined
   /** The organization's bucket as it stands. */
-  peek(organizationId: string, perSecond: number, nowMs: number): Taken
+  peek(organizationId: string, perSecond: number, nowMs: number): RateLimitResult
 }
 
 const organizationRate = (perSecond: number): Rate => ({ burst: perSecond, perSecond })
 
-const announce = (headers: Record<string, string>, taken: Taken) => {
+const announce = (headers: Record<string, string>, taken: RateLimitResult) => {
   headers["x-ratelimit-limit"] = String(taken.limit)
   headers["x-ratelimit-remaining"] = String(taken.remaining)
   headers["x-ratelimit-reset"] = String(Math.ceil(taken.fullAtMs / 1000))
 }
 
-const tooMany = (code: "rate_limited" | "auth_rate_limited", taken: Taken): Fault =>
+const tooMany = (code: "rate_limited" | "auth_rate_limited", taken: RateLimitResult): Fault =>
   fault(code, undefined, { headers: { "retry-after": String(Math.max(1, Math.ceil(taken.waitMs / 1000))) } })
 
 const bucketOf = ({ organization, principal, incoming }: Caller): [string, Rate] => {

@@ -47,7 +47,7 @@ export interface GitEvent {
 }
 
 /** What one delivery says. */
-export interface Told {
+export interface ParsedDelivery {
   /** The provider's word for the kind of event. */
   readonly providerEvent: string
   /** One for each branch and tag that a push changed. */
@@ -63,7 +63,7 @@ export interface Hooks {
   /** The id under which the provider sends a delivery again; undefined where it gives none. */
   idOf(delivery: Delivery): string | undefined
   /** Throws a PortError `refused` for a body that is not the provider's. Call it with genuine deliveries only. */
-  read(delivery: Delivery): Told
+  read(delivery: Delivery): ParsedDelivery
 }
 
 /** What opens a provider's API. */

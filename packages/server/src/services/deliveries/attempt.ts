@@ -2,7 +2,7 @@ import { newId } from "../../kernel/id.ts"
 import type { BufferedAnswer, Failure, Outbound } from "../../kernel/outbound/outbound.ts"
 import type { Attempt, AttemptErrorCode, AttemptTrigger, Endpoint, InvocationAnswer } from "./deliveries.ts"
 import { type Envelope, envelopeOf, type Message } from "./envelope.ts"
-import type { Verdict } from "./rules.ts"
+import type { AttemptResult } from "./rules.ts"
 
 /** What is kept of an answer. */
 const RESPONSE_BYTES_KEPT = 4_096
@@ -65,7 +65,7 @@ export interface AttemptRequest {
 
 export interface AttemptMade {
   readonly attempt: Attempt
-  readonly verdict: Verdict
+  readonly verdict: AttemptResult
 }
 
 const post = async (

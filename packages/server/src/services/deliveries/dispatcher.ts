@@ -19,7 +19,7 @@ import { createNotices } from "./notices.ts"
 import { createRounds } from "./rounds.ts"
 import { createSender } from "./sender.ts"
 import type { Fresh } from "./store.ts"
-import { createWriter, type Ended } from "./writer.ts"
+import { type CompletedDelivery, createWriter } from "./writer.ts"
 
 /** Outcomes that wait to be written; a kill repeats them. */
 const UNWRITTEN_MAX = 512
@@ -71,7 +71,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     if (state === "draining" && flights.count() === 0 && writer.size() === 0) idle.resolve()
   }
 
-  const written = (ended: readonly Ended[]) => {
+  const written = (ended: readonly CompletedDelivery[]) => {
     for (const { lane, owed } of ended) {
       lane.known.delete(owed.id)
       if (lane.isLoading) lane.stale.add(owed.id)

@@ -1,6 +1,7 @@
 import type { DisabledReason, Endpoint } from "./deliveries.ts"
 import type { ClaimedLane, LaneOf, LaneState, Owed, Settlement } from "./dispatch-store.ts"
 import {
+  type AttemptResult,
   CIRCUIT_FAILURES,
   failingOf,
   isGone,
@@ -9,7 +10,6 @@ import {
   probeDelayMs,
   RETRY_DELAYS_MS,
   retryDelayMs,
-  type Verdict,
 } from "./rules.ts"
 
 /** At the same time to one endpoint: few until it has answered, then one more with each success. */
@@ -156,7 +156,7 @@ export interface Circumstances {
 }
 
 /** What an attempt means for its delivery, and what it says of the endpoint. */
-export const conclude = (lane: Lane, owed: Owed, verdict: Verdict, around: Circumstances): Outcome => {
+export const conclude = (lane: Lane, owed: Owed, verdict: AttemptResult, around: Circumstances): Outcome => {
   const { nowMs, schedule = RETRY_DELAYS_MS, delayFactor, random } = around
   const { id, attemptCount, attemptsFrom, attemptsMax } = owed
   lane.lastDeliveryMs = nowMs

@@ -2,20 +2,20 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
 import {
+  type AttemptResult,
   failingOf,
   probeDelayMs,
   RETRY_DELAYS_MS,
   retryAfterMs,
   retryDelayMs,
-  type Verdict,
 } from "./rules.ts"
 
 const DAY = 86_400_000
 const NOW = Date.parse("2026-11-20T18:00:00Z")
-const failed: Verdict = { statusCode: 500, errorCode: "http_status", retryAfter: undefined }
+const failed: AttemptResult = { statusCode: 500, errorCode: "http_status", retryAfter: undefined }
 const middle = () => 0.5
 
-const delay = (verdict: Verdict, retry: number, random = middle) =>
+const delay = (verdict: AttemptResult, retry: number, random = middle) =>
   retryDelayMs({ verdict, retry, schedule: RETRY_DELAYS_MS, nowMs: NOW, random })
 
 test("the delays are those of the specification's example, and the last one repeats", () => {

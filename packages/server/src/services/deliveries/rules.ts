@@ -31,20 +31,20 @@ const DISABLE_AFTER_MS = 5 * DAY
 const FORGIVEN_AFTER_MS = 2 * DISABLE_AFTER_MS
 
 /** What came of an attempt. */
-export interface Verdict {
+export interface AttemptResult {
   readonly statusCode: number | null
   readonly errorCode: AttemptErrorCode | null
   /** The value of the Retry-After header. */
   readonly retryAfter: string | undefined
 }
 
-export const isSuccess = ({ statusCode, errorCode }: Verdict): boolean =>
+export const isSuccess = ({ statusCode, errorCode }: AttemptResult): boolean =>
   errorCode === null && statusCode !== null && statusCode >= 200 && statusCode < 300
 
-export const isGone = ({ statusCode }: Verdict): boolean => statusCode === 410
+export const isGone = ({ statusCode }: AttemptResult): boolean => statusCode === 410
 
 /** It says itself that it has too much to do, or shows it. */
-export const isOverloaded = ({ statusCode, errorCode }: Verdict): boolean =>
+export const isOverloaded = ({ statusCode, errorCode }: AttemptResult): boolean =>
   errorCode === "timeout" || statusCode === 429 || statusCode === 502 || statusCode === 504
 
 /** RFC 9110, 10.2.3: seconds, or a date. Undefined where it says neither. */
@@ -59,7 +59,7 @@ const scheduled = (schedule: readonly number[], retry: number): number =>
   schedule[Math.min(retry, schedule.length) - 1] ?? 0
 
 export interface DelayQuestion {
-  readonly verdict: Verdict
+  readonly verdict: AttemptResult
   /** 1 before the first retry. */
   readonly retry: number
   readonly schedule: readonly number[]
@@ -88,7 +88,7 @@ export interface Failing {
 }
 
 /** Since when an endpoint fails that has failed now, and whether that is too long. */
-export const failingOf = (sinceMs: number | null, nowMs: number, verdict: Verdict): Failing => {
+export const failingOf = (sinceMs: number | null, nowMs: number, verdict: AttemptResult): Failing => {
   if (isGone(verdict)) return { sinceMs: sinceMs ?? nowMs, disable: "gone" }
   if (sinceMs === null || nowMs - sinceMs > FORGIVEN_AFTER_MS) return { sinceMs: nowMs, disable: undefined }
   return { sinceMs, disable: nowMs - sinceMs >= DISABLE_AFTER_MS ? "failing" : undefined }

@@ -9,7 +9,7 @@ import { type Lane, stateOf } from "./lane.ts"
 const STATEMENT_MAX = 500
 
 /** What became of a delivery, and is to be written. */
-export interface Ended {
+export interface CompletedDelivery {
   readonly lane: Lane
   readonly owed: Owed
   readonly settlement: Settlement
@@ -17,7 +17,7 @@ export interface Ended {
   readonly afterwards: (() => void) | undefined
 }
 
-export type Writer = BatchWriter<Ended>
+export type Writer = BatchWriter<CompletedDelivery>
 
 interface WriterNeeds {
   readonly store: DispatchStore
@@ -26,12 +26,12 @@ interface WriterNeeds {
   readonly meters: BackgroundMeters
   /** Ordered deliveries are not loaded while others of them are settled. */
   readonly orderMutex: Mutex
-  readonly written: (ended: readonly Ended[]) => void
+  readonly written: (ended: readonly CompletedDelivery[]) => void
 }
 
 /** Writes outcomes. What failed was written or not: what was is not owed as it was, and then nothing is written twice. */
 export const createWriter = ({ store, clock, log, meters, orderMutex, written }: WriterNeeds): Writer => {
-  const count = (ended: readonly Ended[], at: Date) => {
+  const count = (ended: readonly CompletedDelivery[], at: Date) => {
     for (const { lane, owed, settlement } of ended) {
       const projectId = owed.message?.projectId ?? null
       if (settlement.attempt)
@@ -42,7 +42,7 @@ export const createWriter = ({ store, clock, log, meters, orderMutex, written }:
     }
   }
 
-  const settle = async (ended: readonly Ended[]) => {
+  const settle = async (ended: readonly CompletedDelivery[]) => {
     const now = new Date(clock.now())
     const lanes = [...new Set(ended.map(({ lane }) => lane))]
     const settled = await store.settle(

@@ -5,7 +5,7 @@ import { openArchive } from "./archive.ts"
 import { ImageError } from "./image-error.ts"
 import { configOf, type Descriptor, type ImageConfig, parseJson } from "./manifest.ts"
 import type { Reference } from "./reference.ts"
-import type { Found, Registry } from "./registry.ts"
+import type { Registry, ResolvedImage } from "./registry.ts"
 import type { ImageStore } from "./store.ts"
 import type { UnpackLimits } from "./unpack.ts"
 import { unpackInThread } from "./unpacking.ts"
@@ -61,7 +61,7 @@ export const createPuller = (needs: {
     return layers.map(fileOf)
   }
 
-  const bring = (reference: Reference, { digest, manifest }: Found) =>
+  const bring = (reference: Reference, { digest, manifest }: ResolvedImage) =>
     store.add(digest, folder =>
       store.temporary(async blobs => {
         const sum = manifest.layers.reduce((total, { size }) => total + size, 0)

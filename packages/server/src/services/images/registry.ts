@@ -4,12 +4,17 @@
  */
 import { createHash } from "node:crypto"
 import { open } from "node:fs/promises"
-import { type Answer, type Failure, type Outbound, OutboundError } from "../../kernel/outbound/outbound.ts"
+import {
+  type Failure,
+  type Outbound,
+  OutboundError,
+  type OutboundResponse,
+} from "../../kernel/outbound/outbound.ts"
 import { ImageError } from "./image-error.ts"
 import { chosenOf, type Descriptor, type Manifest, manifestOf, manifestTypes, parseJson } from "./manifest.ts"
 import { type Reference, registryUrl } from "./reference.ts"
 
-export interface Found {
+export interface ResolvedImage {
   /** Of the manifest that is for this machine. */
   readonly digest: string
   readonly manifest: Manifest
@@ -17,7 +22,7 @@ export interface Found {
 
 export interface Registry {
   /** What the reference names now. */
-  find(reference: Reference, signal: AbortSignal): Promise<Found>
+  find(reference: Reference, signal: AbortSignal): Promise<ResolvedImage>
   /** A small part, whole. */
   read(reference: Reference, part: Descriptor, signal: AbortSignal): Promise<Buffer>
   /** A part into a file, which is complete and what the digest says, or the call rejects. */
@@ -120,7 +125,7 @@ export const createRegistry = (outbound: Outbound, now: () => number): Registry 
   const tokens = createTokens(outbound, now)
 
   /** The answer to a call with a token where one is asked for. */
-  const call = async <Sent extends Answer<unknown>>(
+  const call = async <Sent extends OutboundResponse<unknown>>(
     reference: Reference,
     signal: AbortSignal,
     send: (headers: Record<string, string>) => Promise<Sent | Failure>,

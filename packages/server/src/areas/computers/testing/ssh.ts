@@ -16,7 +16,7 @@ export const keyPair = (type: "ed25519" | "ecdsa" | "rsa" = "ed25519") => {
   return { privateKey: made.private, publicKey: made.public }
 }
 
-export interface Answer {
+export interface CommandResult {
   readonly stdout: string
   readonly stderr: string
   readonly code: number | null
@@ -38,7 +38,7 @@ export const sshClient = async (t: Ends, config: ConnectConfig): Promise<Client>
 }
 
 /** Everything a channel says, until it is closed. */
-export const answerOf = async (channel: ClientChannel): Promise<Answer> => {
+export const answerOf = async (channel: ClientChannel): Promise<CommandResult> => {
   const texts = { stdout: "", stderr: "" }
   channel.setEncoding("utf8").on("data", (text: string) => {
     texts.stdout += text

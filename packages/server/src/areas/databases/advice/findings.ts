@@ -61,7 +61,7 @@ export const LIMITS: Limits = {
 }
 
 /** What a check says of one row; the rest of the finding is the check's own. */
-export interface Found {
+export interface FindingRow {
   /** Tells this finding from the check's others, the same in every report. */
   readonly key: string
   readonly detail: string
@@ -82,7 +82,7 @@ interface CheckHead {
 export interface Check extends CheckHead {
   readonly sql: (version: PgVersion) => string
   readonly parameters: (limits: Limits) => readonly number[]
-  readonly found: (row: never) => Found
+  readonly found: (row: never) => FindingRow
 }
 
 /** A check is its words, a SELECT that gives one row for each finding, and how a row reads. */
@@ -91,7 +91,7 @@ export const check = <Row>(
     readonly sql: string | ((version: PgVersion) => string)
     /** Values of $1, $2, …. */
     readonly parameters?: (limits: Limits) => readonly number[]
-    readonly found: (row: Row) => Found
+    readonly found: (row: Row) => FindingRow
   },
 ): Check => {
   const { sql, parameters = () => [] } = spec
@@ -100,7 +100,7 @@ export const check = <Row>(
 
 export const toFinding = (
   head: CheckHead,
-  { key, detail, remediation, metadata, level }: Found,
+  { key, detail, remediation, metadata, level }: FindingRow,
 ): Finding => ({
   name: head.name,
   title: head.title,

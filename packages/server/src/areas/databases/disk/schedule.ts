@@ -7,7 +7,7 @@ const LOG_BYTES_MAX = 16 * 1024 ** 2
 /** A volume in use is measured this often at the least; what is not logged (temporary files) shows then. */
 const MEASURED_EVERY_MS = 15_000
 
-interface Seen {
+interface LastMeasurement {
   readonly lsn: Lsn | null
   readonly atMs: number
 }
@@ -24,7 +24,7 @@ const grown = (from: Lsn | null, to: Lsn | null): number =>
 /** Says which awake volumes have to be measured: in memory, without asking any of them. */
 export const createSchedule = (needs: { engine: EnginePort; compute: Compute; clock: Clock }) => {
   const { engine, compute, clock } = needs
-  const seen = new Map<string, Seen>()
+  const seen = new Map<string, LastMeasurement>()
 
   const isDue = (id: string, lsn: Lsn | null): boolean => {
     const before = seen.get(id)

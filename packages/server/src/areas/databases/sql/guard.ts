@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache"
 import { invalidSql, type ReadOnly } from "../../../core/postgres/failures.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { Frees } from "./frees.ts"
-import type { Verdict } from "./read-only.ts"
+import type { ReadOnlyCheck } from "./read-only.ts"
 
 export interface GuardQuestion {
   readonly id: number
@@ -12,7 +12,7 @@ export interface GuardQuestion {
 }
 
 type GuardOutcome =
-  | { readonly verdict: Verdict; readonly risk: string | undefined; readonly frees: Frees | undefined }
+  | { readonly verdict: ReadOnlyCheck; readonly risk: string | undefined; readonly frees: Frees | undefined }
   /** `position` counts characters from 1; 0 when it is not known. */
   | { readonly syntaxError: { readonly message: string; readonly position: number } }
   | { readonly unjudged: string }
@@ -40,7 +40,7 @@ const WAITING_MAX = 1_000
 const TIMEOUT_MS = 5_000
 const WORKER = new URL("./guard-worker.ts", import.meta.url)
 
-interface Waiting {
+interface PendingCheck {
   readonly resolve: (outcome: GuardOutcome) => void
   readonly timer: NodeJS.Timeout
 }
@@ -49,7 +49,7 @@ interface Waiting {
 const createParser = () => {
   let worker: Worker | undefined
   let count = 0
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, PendingCheck>()
 
   const settle = (id: number, outcome: GuardOutcome) => {
     const entry = waiting.get(id)

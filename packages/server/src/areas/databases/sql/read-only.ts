@@ -2,13 +2,13 @@
 import { isDenied } from "./denied-functions.ts"
 import { findInTree, isTree, lastName, type Tree } from "./syntax-tree.ts"
 
-export type Verdict =
+export type ReadOnlyCheck =
   | { readonly allowed: true }
   /** `reason` completes "only SELECT, SHOW and EXPLAIN are allowed": what is not. */
   | { readonly allowed: false; readonly reason: string }
 
-const ALLOWED: Verdict = { allowed: true }
-const refuse = (reason: string): Verdict => ({ allowed: false, reason })
+const ALLOWED: ReadOnlyCheck = { allowed: true }
+const refuse = (reason: string): ReadOnlyCheck => ({ allowed: false, reason })
 
 /** Parts of a SELECT that are more than reading, whatever stands in them. */
 const REFUSED_PARTS: ReadonlyMap<string, string> = new Map([
@@ -30,12 +30,12 @@ const judgePart = (key: string, value: unknown): string | undefined => {
   return undefined
 }
 
-const judgeTree = (root: Tree): Verdict => {
+const judgeTree = (root: Tree): ReadOnlyCheck => {
   const reason = findInTree(root, judgePart)
   return reason === undefined ? ALLOWED : refuse(reason)
 }
 
-const judgeStatement = (statement: unknown): Verdict => {
+const judgeStatement = (statement: unknown): ReadOnlyCheck => {
   if (!isTree(statement)) return refuse("this is no statement")
   const [kind = "", ...others] = Object.keys(statement)
   const content = statement[kind]
@@ -53,7 +53,7 @@ const judgeStatement = (statement: unknown): Verdict => {
 }
 
 /** Judges the parse tree of a whole text, as `libpg-query` gives it. A text without any statement is allowed. */
-export const judge = (tree: unknown): Verdict => {
+export const judge = (tree: unknown): ReadOnlyCheck => {
   const statements = isTree(tree) && Array.isArray(tree.stmts) ? tree.stmts : []
   if (statements.length > 1) return refuse("one statement at a time")
   const [first] = statements

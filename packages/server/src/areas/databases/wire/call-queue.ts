@@ -17,7 +17,7 @@ export interface FinishedCall {
   readonly error: string | null
 }
 
-interface Asked {
+interface PendingCall {
   /** `other` is answered by a ReadyForQuery like a simple query, and reported to nobody. */
   readonly kind: "simple" | "execute" | "parse" | "sync" | "other"
   readonly sql: string
@@ -39,7 +39,7 @@ export const readTag = (tag: string): { command: string; rows: number | null } =
 }
 
 export interface CallQueue {
-  ask(kind: Asked["kind"], sql: string): void
+  ask(kind: PendingCall["kind"], sql: string): void
   /** The client ended its COPY data. */
   endCopy(): void
   parsed(): void
@@ -55,16 +55,16 @@ export interface CallQueue {
 }
 
 const createFifo = () => {
-  let queue: Asked[] = []
+  let queue: PendingCall[] = []
   let head = 0
   return {
-    get first(): Asked | undefined {
+    get first(): PendingCall | undefined {
       return queue[head]
     },
     get length() {
       return queue.length - head
     },
-    push: (asked: Asked) => void queue.push(asked),
+    push: (asked: PendingCall) => void queue.push(asked),
     /** What was read is let go of now and then, so that reading costs the same whatever waits. */
     shift() {
       head += 1
@@ -87,7 +87,7 @@ export const createCallQueue = (report: (call: FinishedCall) => void): CallQueue
   let copyEnded = false
   let overflown = false
 
-  const finish = ({ sql, atMs, tag, error }: Asked) => {
+  const finish = ({ sql, atMs, tag, error }: PendingCall) => {
     const nowMs = performance.now()
     const durationMs = nowMs - Math.max(atMs, freeSinceMs)
     freeSinceMs = nowMs

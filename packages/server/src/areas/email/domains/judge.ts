@@ -8,7 +8,7 @@ export interface Judgement {
   readonly error: string | null
 }
 
-export type Look = (name: string, type: DnsType) => Promise<DnsFinding>
+export type DnsLookup = (name: string, type: DnsType) => Promise<DnsFinding>
 
 /** Of DNS lookups that evaluating one SPF record may cost (RFC 7208, 4.6.4). */
 const SPF_LOOKUPS_MAX = 10
@@ -88,7 +88,7 @@ const lookupOf = (term: string): { followed: string | undefined } | undefined =>
 }
 
 /** Lookups that the terms cost, included records' too; counting ends one past the bound. */
-const countLookups = async (terms: readonly string[], look: Look): Promise<number> => {
+const countLookups = async (terms: readonly string[], look: DnsLookup): Promise<number> => {
   let count = 0
   const waiting = [...terms]
   for (let term = waiting.shift(); term !== undefined; term = waiting.shift()) {
@@ -105,7 +105,11 @@ const countLookups = async (terms: readonly string[], look: Look): Promise<numbe
   return count
 }
 
-const judgeSpf = async ({ value }: WantedRecord, all: readonly string[], look: Look): Promise<Judgement> => {
+const judgeSpf = async (
+  { value }: WantedRecord,
+  all: readonly string[],
+  look: DnsLookup,
+): Promise<Judgement> => {
   const found = all.filter(isSpf)
   const [record] = found
   if (record === undefined)
@@ -133,7 +137,7 @@ export const dmarcNames = (domain: string): string[] => {
 }
 
 /** A tree walk finds the organisational domain's policy without a list of public suffixes (RFC 9989). */
-const judgeDmarc = async ({ name }: WantedRecord, look: Look): Promise<Judgement> => {
+const judgeDmarc = async ({ name }: WantedRecord, look: DnsLookup): Promise<Judgement> => {
   for (const candidate of dmarcNames(name.slice("_dmarc.".length))) {
     const finding = await look(candidate, "TXT")
     if (finding.kind === "unanswered") return unanswered(finding.reason)
@@ -154,7 +158,7 @@ const unanswered = (reason: string): Judgement => ({
 })
 
 /** Looks one record up and judges it. */
-export const judge = async (wanted: WantedRecord, look: Look): Promise<Judgement> => {
+export const judge = async (wanted: WantedRecord, look: DnsLookup): Promise<Judgement> => {
   if (wanted.record === "DMARC") return judgeDmarc(wanted, look)
   const finding = await look(wanted.name, wanted.type)
   if (finding.kind === "unanswered") return unanswered(finding.reason)
@@ -177,6 +181,6 @@ export const judge = async (wanted: WantedRecord, look: Look): Promise<Judgement
 }
 
 export const lookWith =
-  (dns: DnsPort, signal: AbortSignal): Look =>
+  (dns: DnsPort, signal: AbortSignal): DnsLookup =>
   (name, type) =>
     dns.look(name, type, signal)

@@ -60,13 +60,13 @@ interface ReplyTo {
 }
 
 /** What an address is; `null` is the one for complaints. */
-type Found = Recipient | ReplyTo | null
+type ResolvedRecipient = Recipient | ReplyTo | null
 
-const isReplyTo = (found: Found): found is ReplyTo => found !== null && "replyTo" in found
-const isOfReports = (found: Found): found is Recipient | null => !isReplyTo(found)
+const isReplyTo = (found: ResolvedRecipient): found is ReplyTo => found !== null && "replyTo" in found
+const isOfReports = (found: ResolvedRecipient): found is Recipient | null => !isReplyTo(found)
 
 /** What the recipients of a mail under way were found to be. */
-type Named = Map<string, Found>
+type ResolvedRecipients = Map<string, ResolvedRecipient>
 
 const createAdmission = () => {
   const perAddress = new Map<string, number>()
@@ -92,7 +92,7 @@ const createMailTaker = ({
 }: Pick<SmtpListenerNeeds, "intake" | "replies" | "name">) => {
   const complaints = `complaints@${name}`
 
-  const find = async (address: string): Promise<Found | undefined> => {
+  const find = async (address: string): Promise<ResolvedRecipient | undefined> => {
     if (address.toLowerCase() === complaints) return null
     return (await replies.get())?.isForUs(address) ? { replyTo: address } : intake.recipientOf(address)
   }
@@ -118,7 +118,7 @@ const createMailTaker = ({
     }
   }
 
-  const take = async (content: Buffer, isFromNobody: boolean, named: readonly Found[]) => {
+  const take = async (content: Buffer, isFromNobody: boolean, named: readonly ResolvedRecipient[]) => {
     // Robots write in the name of nobody.
     if (!isFromNobody) for (const found of named.filter(isReplyTo)) await takeAnswer(content, found)
     const others = named.filter(isOfReports)
@@ -138,7 +138,7 @@ export const openSmtpListener = async ({
 }: SmtpListenerNeeds): Promise<SmtpListener> => {
   const admission = createAdmission()
   const entered = new WeakSet<SMTPServerSession>()
-  const mails = new WeakMap<SMTPServerSession, { named: Named; refused: number }>()
+  const mails = new WeakMap<SMTPServerSession, { named: ResolvedRecipients; refused: number }>()
   const { find, take } = createMailTaker({ intake, replies, name })
   const stateOf = (session: SMTPServerSession) => {
     const known = mails.get(session) ?? { named: new Map(), refused: 0 }

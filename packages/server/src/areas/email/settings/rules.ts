@@ -4,7 +4,7 @@ import type { SendingSettings } from "../delivery.ts"
 import type { SettingsRow } from "./store.ts"
 
 type Specs = typeof areas.email.specs
-type Given = Input<Specs["updateSettings"]>
+type SettingsInput = Input<Specs["updateSettings"]>
 type EmailSettings = Output<Specs["getSettings"]>
 
 const MAX_PER_SECOND = 10
@@ -21,7 +21,7 @@ export const defaultSettings = (organizationId: string): Omit<SettingsRow, "upda
   ...{ suppress_hard_bounce: true, suppress_complaint: true },
 })
 
-const relayColumns = (relay: NonNullable<Given["delivery"]>["relay"]) => ({
+const relayColumns = (relay: NonNullable<SettingsInput["delivery"]>["relay"]) => ({
   relay_host: relay?.host.toLowerCase() ?? null,
   relay_port: relay ? (relay.port ?? SUBMISSION_PORT) : null,
   relay_security: relay ? (relay.security ?? "starttls") : null,
@@ -32,7 +32,11 @@ const relayColumns = (relay: NonNullable<Given["delivery"]>["relay"]) => ({
  * The row that replaces another; its password is still to be decided. Enabling own-domain delivery ends a pause, and
  * the mails before it no longer count.
  */
-export const replacing = (before: Omit<SettingsRow, "updated_at">, given: Given, now: Date): SettingsRow => {
+export const replacing = (
+  before: Omit<SettingsRow, "updated_at">,
+  given: SettingsInput,
+  now: Date,
+): SettingsRow => {
   const { sender, delivery, tracking, suppress_on } = given
   const isEnabled = given.own_domain_delivery_enabled ?? false
   const isNew = isEnabled && !before.own_domain_delivery_enabled

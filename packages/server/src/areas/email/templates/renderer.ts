@@ -17,7 +17,7 @@ const MEMORY_MB_MAX = 256
 const TIMEOUT_MS = { render: 4_000, check: 4_000, plain: 4_000, mjml: 15_000 } as const
 const IDLE_MS = 60_000
 
-interface Waiting {
+interface QueuedTask {
   readonly tenantId: string
   readonly task: TemplateTask
   readonly settle: (answer: TemplateAnswer) => void
@@ -27,7 +27,7 @@ interface Thread {
   readonly worker: Worker
   isReady: boolean
   idleTimer: NodeJS.Timeout | undefined
-  current: Waiting | undefined
+  current: QueuedTask | undefined
   deadline: NodeJS.Timeout | undefined
 }
 
@@ -37,7 +37,7 @@ const withTexts = (task: TemplateTask): TemplateTask =>
 
 export const createRenderer = (): Renderer => {
   const threads = new Set<Thread>()
-  let waiting: Waiting[] = []
+  let waiting: QueuedTask[] = []
 
   const finish = (thread: Thread, answer: TemplateAnswer) => {
     clearTimeout(thread.deadline)
@@ -86,7 +86,7 @@ export const createRenderer = (): Renderer => {
     return thread
   }
 
-  const give = (thread: Thread, next: Waiting) => {
+  const give = (thread: Thread, next: QueuedTask) => {
     clearTimeout(thread.idleTimer)
     thread.current = next
     watch(thread)

@@ -123,7 +123,7 @@ const answer = (answered: IncomingMessage, response: ServerResponse): void => {
 const bodyHeaders = ({ headers }: IncomingMessage): string[] =>
   headers["transfer-encoding"] === undefined ? [] : ["Transfer-Encoding", "chunked"]
 
-interface Asked {
+interface PortRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly address: string
@@ -133,7 +133,7 @@ interface Asked {
 /** Has the sandbox's own host answer; false when there is none, or it was another host that asked. */
 const createGoOn =
   ({ urls, relay, elsewhere }: GateNeeds) =>
-  async (asked: Asked): Promise<boolean> => {
+  async (asked: PortRequest): Promise<boolean> => {
     const { request, response } = asked
     const of = urls.read(request.headers.host ?? "")
     if (!of || relay.callerOf(request) !== undefined) return false

@@ -13,7 +13,7 @@ const urlEncode = (value: string): string =>
     .replace(/[!'()*]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll("%2F", "/")
 
-interface Asked {
+interface ListingRequest {
   readonly prefix: string
   readonly delimiter: string | undefined
   readonly keysMax: number
@@ -21,7 +21,7 @@ interface Asked {
   readonly encodingType: string | undefined
 }
 
-const readAsked = ({ query }: S3Request): Asked => {
+const readAsked = ({ query }: S3Request): ListingRequest => {
   const encodingType = givenOf(query, "encoding-type")
   if (encodingType !== undefined && encodingType !== "url")
     throw s3Fault("InvalidArgument", "encoding-type must be url")
@@ -34,7 +34,11 @@ const readAsked = ({ query }: S3Request): Asked => {
   }
 }
 
-const list = async (request: S3Request, asked: Asked, from: Pick<Listing, "startAfter" | "cursor">) => {
+const list = async (
+  request: S3Request,
+  asked: ListingRequest,
+  from: Pick<Listing, "startAfter" | "cursor">,
+) => {
   const { store, place, bucket } = request
   if (asked.keysMax === 0) {
     await store.findBucket(place, bucket)
@@ -60,15 +64,15 @@ const facts = (object: ObjectRecord): string[] => [
   text("StorageClass", "STANDARD"),
 ]
 
-const contents = ({ objects }: ListedObjects, { encode }: Asked, ownedBy: string): string[] =>
+const contents = ({ objects }: ListedObjects, { encode }: ListingRequest, ownedBy: string): string[] =>
   objects.map(object => element("Contents", [text("Key", encode(object.key)), ...facts(object), ownedBy]))
 
-const commonPrefixes = ({ prefixes }: ListedObjects, { encode }: Asked): string[] =>
+const commonPrefixes = ({ prefixes }: ListedObjects, { encode }: ListingRequest): string[] =>
   prefixes.map(prefix => element("CommonPrefixes", [text("Prefix", encode(prefix))]))
 
 const head = (
   { bucket }: S3Request,
-  { prefix, delimiter, keysMax, encode, encodingType }: Asked,
+  { prefix, delimiter, keysMax, encode, encodingType }: ListingRequest,
 ): string[] => [
   text("Name", bucket),
   text("Prefix", encode(prefix)),

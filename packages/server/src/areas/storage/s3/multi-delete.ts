@@ -10,7 +10,7 @@ import { childrenOf, parseXml, textOf } from "./xml-body.ts"
 
 const KEYS_MAX = 1000
 
-interface Named {
+interface ObjectToDelete {
   readonly key: string
   readonly version: string | undefined
   /** Deleted only while these hold. */
@@ -28,7 +28,7 @@ const readConditions = (object: Parameters<typeof textOf>[0]): DeleteConditions 
 
 const readKeys = async (
   body: string,
-): Promise<{ readonly named: readonly Named[]; readonly isQuiet: boolean }> => {
+): Promise<{ readonly named: readonly ObjectToDelete[]; readonly isQuiet: boolean }> => {
   const root = await parseXml(body, "Delete")
   const named = childrenOf(root, "Object").map(object => {
     const key = textOf(object, "Key")
@@ -41,12 +41,16 @@ const readKeys = async (
   return { named, isQuiet: textOf(root, "Quiet")?.trim() === "true" }
 }
 
-const deleted = ({ key }: Named): string => element("Deleted", [text("Key", key)])
+const deleted = ({ key }: ObjectToDelete): string => element("Deleted", [text("Key", key)])
 
-const failed = ({ key }: Named, code: string, message: string): string =>
+const failed = ({ key }: ObjectToDelete, code: string, message: string): string =>
   element("Error", [text("Key", key), text("Code", code), text("Message", message)])
 
-const removeOne = async (request: S3Request, named: Named, conditions: DeleteConditions): Promise<string> => {
+const removeOne = async (
+  request: S3Request,
+  named: ObjectToDelete,
+  conditions: DeleteConditions,
+): Promise<string> => {
   try {
     await removeIf(request, named.key, conditions)
     return deleted(named)
@@ -59,7 +63,8 @@ const removeOne = async (request: S3Request, named: Named, conditions: DeleteCon
 export const deleteObjects: S3Handler = async request => {
   const { call, store, place, bucket } = request
   const { named, isQuiet } = await readKeys(await readBody(call))
-  const isOther = ({ version }: Named) => version !== undefined && version !== "" && version !== "null"
+  const isOther = ({ version }: ObjectToDelete) =>
+    version !== undefined && version !== "" && version !== "null"
   const present = named.filter(object => !isOther(object))
   const free = present.filter(({ conditions }) => conditions === undefined)
   await store.remove(

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from "fastify"
 const compress = promisify(gzip)
 const expand = promisify(gunzip)
 
-interface Kept {
+interface CachedDocument {
   readonly etag: string
   readonly gzipped: Buffer
 }
@@ -31,9 +31,9 @@ const hasAlready = ({ headers }: FastifyRequest, etag: string): boolean =>
   (headers["if-none-match"] ?? "").split(",").some(given => given.trim() === etag || given.trim() === "*")
 
 export const createKeptDocument = ({ type, cacheControl, load }: DocumentSource): KeptDocument => {
-  let kept: Promise<Kept> | undefined
+  let kept: Promise<CachedDocument> | undefined
 
-  const make = async (): Promise<Kept> => {
+  const make = async (): Promise<CachedDocument> => {
     const bytes = await load()
     // Weak: the same text may travel compressed or not.
     const etag = `W/"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`

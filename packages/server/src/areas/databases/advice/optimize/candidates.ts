@@ -24,7 +24,7 @@ const INCLUDED_WIDTH_MAX_BYTES = 64
 const PARTIAL_SHARE_MAX = 0.25
 const ENTRY_BYTES = 20
 
-interface Wanted {
+interface IndexablePredicate {
   readonly predicate: Predicate
   readonly column: RelationColumn
 }
@@ -58,7 +58,7 @@ const termOf = (column: RelationColumn, { descending, nullsFirst }: OrderTerm): 
 }
 
 /** `LIKE 'begin%'` reads an index in the order of bytes, which is the order of our databases only. */
-const keyOf = ({ predicate, column }: Wanted): string =>
+const keyOf = ({ predicate, column }: IndexablePredicate): string =>
   predicate.operator === "~~" ? `${column.quoted} text_pattern_ops` : column.quoted
 
 /** Whether an index begins with these columns, in whatever order. */
@@ -71,7 +71,7 @@ const isCovered = (relation: Relation, columns: readonly RelationColumn[], metho
       columns.every(({ name }) => index.columns.slice(0, columns.length).includes(name)),
   )
 
-const inverted = (relation: Relation, { predicate, column }: Wanted): Candidate | undefined => {
+const inverted = (relation: Relation, { predicate, column }: IndexablePredicate): Candidate | undefined => {
   const using = (method: string, operatorClass = "") => ({
     relation,
     definition: `USING ${method} (${column.quoted}${operatorClass})`,
@@ -86,7 +86,7 @@ const inverted = (relation: Relation, { predicate, column }: Wanted): Candidate 
   return column.category === "R" ? using("gist") : undefined
 }
 
-const expressionIndex = (relation: Relation, { predicate, column }: Wanted): Candidate => ({
+const expressionIndex = (relation: Relation, { predicate, column }: IndexablePredicate): Candidate => ({
   relation,
   definition:
     predicate.use === "pattern"
@@ -100,7 +100,7 @@ const expressionIndex = (relation: Relation, { predicate, column }: Wanted): Can
 /** Holds only the rows that one condition of the statement picks, when those are few. */
 const partial = (
   relation: Relation,
-  condition: Wanted,
+  condition: IndexablePredicate,
   others: readonly RelationColumn[],
 ): Candidate | undefined => {
   const { predicate, column } = condition
@@ -130,7 +130,7 @@ const partial = (
 
 interface TablePart {
   readonly relation: Relation
-  readonly wanted: readonly Wanted[]
+  readonly wanted: readonly IndexablePredicate[]
   readonly order: ReadonlyArray<{ readonly column: RelationColumn; readonly term: OrderTerm }>
   /** All columns that the block reads of the table; null for whole rows. */
   readonly reads: readonly RelationColumn[] | null
@@ -159,8 +159,8 @@ const partOf = (block: Block, table: TableUse, relation: Relation): TablePart =>
   }
 }
 
-const plain = (wanted: readonly Wanted[], use: Predicate["use"]): Wanted[] => {
-  const found = new Map<string, Wanted>()
+const plain = (wanted: readonly IndexablePredicate[], use: Predicate["use"]): IndexablePredicate[] => {
+  const found = new Map<string, IndexablePredicate>()
   for (const one of wanted) {
     const fits =
       one.predicate.use === use && one.predicate.expression === undefined && isComparable(one.column)
@@ -170,13 +170,13 @@ const plain = (wanted: readonly Wanted[], use: Predicate["use"]): Wanted[] => {
 }
 
 const btreesOf = ({ relation, wanted, order, reads }: TablePart): Candidate[] => {
-  const rarestFirst = (a: Wanted, b: Wanted) =>
+  const rarestFirst = (a: IndexablePredicate, b: IndexablePredicate) =>
     distinctValues(b.column, relation.rows) - distinctValues(a.column, relation.rows)
   const equal = plain(wanted, "equal").sort(rarestFirst)
   const range = plain(wanted, "range").sort(rarestFirst)
   const joins = plain(wanted, "join").sort(rarestFirst)
   const found: Candidate[] = []
-  const add = (keys: readonly Wanted[], sorted: TablePart["order"] = [], covering = false) => {
+  const add = (keys: readonly IndexablePredicate[], sorted: TablePart["order"] = [], covering = false) => {
     const rest = sorted.filter(({ column }) => !keys.some(key => key.column === column))
     const columns = [...keys.map(({ column }) => column), ...rest.map(({ column }) => column)]
     if (columns.length === 0 || columns.length > KEY_COLUMNS_MAX) return

@@ -50,7 +50,7 @@ export const sign = (p: TestPlatform, { credentials }: Access, plan: Plan): Reco
   }
 }
 
-export interface Answered {
+export interface S3Response {
   readonly status: number
   /** S3's, of a refusal. */
   readonly code: string | undefined
@@ -62,7 +62,7 @@ export const send = async (
   p: TestPlatform,
   { method = "GET", target, body }: Plan,
   headers: Record<string, string>,
-): Promise<Answered> => {
+): Promise<S3Response> => {
   const response = await p.request(target, { method, headers, ...(body !== undefined && { body }) })
   const text = await response.text()
   return { status: response.status, code: /<Code>(\w+)<\/Code>/.exec(text)?.[1], text }

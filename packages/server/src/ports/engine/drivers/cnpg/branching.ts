@@ -21,7 +21,7 @@ import {
   streamingBootstrap,
 } from "./manifests.ts"
 import type { Sessions } from "./sessions.ts"
-import { annotate, findCluster, getCluster, isUnavailable, type Site } from "./site.ts"
+import { annotate, type ClusterContext, findCluster, getCluster, isUnavailable } from "./site.ts"
 
 export interface Branching {
   branch(
@@ -67,7 +67,7 @@ const snapshotOf = (backup: BackupResource): string => {
   return data.name
 }
 
-export const createBranching = (site: Site, needs: Needs): Branching => {
+export const createBranching = (site: ClusterContext, needs: Needs): Branching => {
   const { api, manifests, clock } = site
   const { history } = needs
 

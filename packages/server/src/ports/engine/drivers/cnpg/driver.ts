@@ -47,7 +47,7 @@ import { type ObservedClusters, observeClusters } from "./observed-clusters.ts"
 import { createPower } from "./power.ts"
 import { createProvisioning } from "./provisioning.ts"
 import { createSessions } from "./sessions.ts"
-import { type Address, findCluster, type Site } from "./site.ts"
+import { type Address, type ClusterContext, findCluster } from "./site.ts"
 
 export interface CnpgOptions extends ApiOptions {
   readonly storageClass?: string | undefined
@@ -172,7 +172,7 @@ const createSubscriptions = () => {
 }
 
 const healthOf =
-  (api: Site["api"]): EnginePort["health"] =>
+  (api: ClusterContext["api"]): EnginePort["health"] =>
   async () => {
     try {
       // A selector that nothing matches: what counts is whether the answer comes.
@@ -189,7 +189,7 @@ const healthOf =
 const createSite = (
   options: CnpgOptions,
   changed: Parameters<typeof observeClusters>[1]["changed"],
-): Site => {
+): ClusterContext => {
   const { log = () => undefined, pollMs = POLL_MS } = options
   const api = createKubernetesApi(options)
   return {

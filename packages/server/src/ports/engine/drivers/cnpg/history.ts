@@ -12,8 +12,8 @@ import {
   SEALED_AT_ANNOTATION,
   SEALED_LSN_ANNOTATION,
 } from "./manifests.ts"
-import type { Power } from "./power.ts"
-import { annotate, getCluster, poll, type Site } from "./site.ts"
+import type { ClusterLifecycle } from "./power.ts"
+import { annotate, type ClusterContext, getCluster, poll } from "./site.ts"
 
 export interface History {
   window(volume: VolumeRef): Promise<RecoveryWindow>
@@ -61,7 +61,10 @@ const completedOf = ({ metadata, spec, status }: BackupResource): readonly Compl
 const outside = (what: string): PortError =>
   new PortError("refused", `the point is outside the window: ${what}`)
 
-export const createHistory = (site: Site, power: Pick<Power, "start" | "mark">): History => {
+export const createHistory = (
+  site: ClusterContext,
+  power: Pick<ClusterLifecycle, "start" | "mark">,
+): History => {
   const { api, clock, manifests } = site
 
   /** Oldest first. */

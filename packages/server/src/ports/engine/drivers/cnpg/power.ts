@@ -19,9 +19,9 @@ import {
   secretName,
   serviceHost,
 } from "./manifests.ts"
-import { annotate, getCluster, poll, type Site } from "./site.ts"
+import { annotate, type ClusterContext, getCluster, poll } from "./site.ts"
 
-export interface Power {
+export interface ClusterLifecycle {
   /** Wakes the volume and waits until its passwords are those of its Secrets. */
   start(volume: VolumeRef): Promise<void>
   stop(volume: VolumeRef): Promise<void>
@@ -54,7 +54,7 @@ const isInForce =
 
 const revisionOf = (secret: SecretResource | undefined) => secret?.metadata.resourceVersion
 
-const createAuthorities = (site: Site) => {
+const createAuthorities = (site: ClusterContext) => {
   const known = new Map<string, { ca: string; readAt: number }>()
   return async (volumeId: string): Promise<string> => {
     const cached = known.get(volumeId)
@@ -71,7 +71,10 @@ const createAuthorities = (site: Site) => {
 }
 
 /** `admits` opens a session as the owner, and fails as `unavailable` while that cannot be done. */
-export const createPower = (site: Site, admits: (volume: VolumeRef) => Promise<void>): Power => {
+export const createPower = (
+  site: ClusterContext,
+  admits: (volume: VolumeRef) => Promise<void>,
+): ClusterLifecycle => {
   const { api, observed, stateTimeoutMs } = site
   const authorityOf = createAuthorities(site)
 

@@ -15,9 +15,9 @@ import {
   VERSION_ANNOTATION,
   volumeSelector,
 } from "./manifests.ts"
-import type { Power } from "./power.ts"
+import type { ClusterLifecycle } from "./power.ts"
 import { quantityOf } from "./quantity.ts"
-import { findCluster, getCluster, poll, type Site } from "./site.ts"
+import { type ClusterContext, findCluster, getCluster, poll } from "./site.ts"
 
 export interface Provisioning {
   create(volume: VolumeRef, credentials: VolumeCredentials): Promise<void>
@@ -28,7 +28,7 @@ export interface Provisioning {
   size(volume: VolumeRef): Promise<VolumeSize>
 }
 
-export const createProvisioning = (site: Site, power: Power): Provisioning => {
+export const createProvisioning = (site: ClusterContext, power: ClusterLifecycle): Provisioning => {
   const { api, manifests, observed } = site
   const { backup, network } = manifests
 

@@ -14,7 +14,7 @@ import {
   type VolumeUse,
 } from "../../port.ts"
 import { secretName } from "./manifests.ts"
-import type { Site } from "./site.ts"
+import type { ClusterContext } from "./site.ts"
 
 export interface Sessions {
   /** Opens a session in which we act as the owner. */
@@ -42,7 +42,7 @@ const OTHER_ROLES = `
   WHERE rolcanlogin AND NOT rolsuper AND NOT rolreplication AND rolname <> ALL ($1) AND rolname !~ '^(pg|cnpg)_'`
 
 export const createSessions = (
-  site: Site,
+  site: ClusterContext,
   endpointOf: (volume: VolumeRef) => Promise<Endpoint>,
 ): Sessions => {
   const passwordOf = async (volumeId: string, role: string): Promise<string> => {

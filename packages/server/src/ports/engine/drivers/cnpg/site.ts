@@ -9,7 +9,7 @@ import { isLeaving } from "./cluster-state.ts"
 import { clusterName, type ManifestOptions, VOLUME_LABEL } from "./manifests.ts"
 import type { ObservedClusters } from "./observed-clusters.ts"
 
-export interface Site {
+export interface ClusterContext {
   readonly api: KubernetesApi
   readonly observed: ObservedClusters
   readonly manifests: ManifestOptions
@@ -34,7 +34,7 @@ export const isUnavailable = (error: unknown): boolean =>
 
 /** Asks again and again until there is an answer; that the API does not answer in between is waited out. */
 export const poll = async <Answer>(
-  { pollMs }: Pick<Site, "pollMs">,
+  { pollMs }: Pick<ClusterContext, "pollMs">,
   what: string,
   timeoutMs: number,
   look: () => Promise<Answer | undefined>,
@@ -52,7 +52,10 @@ export const poll = async <Answer>(
   }
 }
 
-export const findCluster = async (site: Site, { id }: VolumeRef): Promise<ClusterResource | undefined> => {
+export const findCluster = async (
+  site: ClusterContext,
+  { id }: VolumeRef,
+): Promise<ClusterResource | undefined> => {
   const cluster = await site.api.get("clusters", clusterName(id))
   if (!cluster) return undefined
   if (cluster.metadata.labels?.[VOLUME_LABEL] !== id)
@@ -61,7 +64,7 @@ export const findCluster = async (site: Site, { id }: VolumeRef): Promise<Cluste
   return isLeaving(cluster) ? undefined : cluster
 }
 
-export const getCluster = async (site: Site, volume: VolumeRef): Promise<ClusterResource> => {
+export const getCluster = async (site: ClusterContext, volume: VolumeRef): Promise<ClusterResource> => {
   const cluster = await findCluster(site, volume)
   if (!cluster) throw new PortError("missing", `there is no volume ${volume.id}`)
   return cluster
@@ -69,7 +72,7 @@ export const getCluster = async (site: Site, volume: VolumeRef): Promise<Cluster
 
 /** Changes annotations of a Cluster; null takes one away. */
 export const annotate = async (
-  site: Site,
+  site: ClusterContext,
   volumeId: string,
   annotations: Readonly<Record<string, string | null>>,
 ): Promise<ClusterResource> => {

@@ -20,7 +20,7 @@ const SESSIONS_MAX = 100
 /** What says that the token itself is no good; Apple tells these by its codes. */
 const GONE: ReadonlySet<string> = new Set(["BadDeviceToken", "Unregistered", "ExpiredToken"])
 
-interface Answer {
+interface ApnsResponse {
   readonly status: number
   readonly retryAfter: string | undefined
   readonly body: string
@@ -35,7 +35,7 @@ const reasonCode = (body: string): string => {
   }
 }
 
-const outcomeOf = ({ status, retryAfter, body }: Answer, nowMs: number): PushOutcome => {
+const outcomeOf = ({ status, retryAfter, body }: ApnsResponse, nowMs: number): PushOutcome => {
   if (status === 200) return { kind: "sent", status }
   const code = reasonCode(body)
   const reason = `APNs answered ${status}${code === "" ? "" : ` ${code}`}`
@@ -66,7 +66,7 @@ const exchange = (
   headers: Record<string, string>,
   body: string,
   signal: AbortSignal,
-): Promise<Answer> =>
+): Promise<ApnsResponse> =>
   new Promise((resolve, reject) => {
     const stream = session.request(headers, { signal })
     let status = 0

@@ -72,7 +72,7 @@ const engineOf = (parts: Parts, capabilities: RuntimeCapabilities, close: () => 
   }
 }
 
-interface Found {
+interface ProbeResult {
   readonly info: DaemonInfo
   /** Disks are file systems of their own. */
   readonly diskImages: boolean
@@ -83,7 +83,7 @@ interface Found {
   readonly reasons: readonly string[]
 }
 
-const capabilitiesOf = (found: Found): RuntimeCapabilities => {
+const capabilitiesOf = (found: ProbeResult): RuntimeCapabilities => {
   const { info, diskImages, hasNetwork, withoutRoots } = found
   const [memory, cpu, processes] = [info.MemoryLimit, info.CpuCfsQuota, info.PidsLimit].map(
     has => has === true,

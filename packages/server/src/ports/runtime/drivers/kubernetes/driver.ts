@@ -79,7 +79,7 @@ const sharedResources: RuntimeCapabilities["sharedResources"] = {
   files: ofTheNode,
 }
 
-interface Found extends Probed {
+interface ProbeResult extends Probed {
   readonly isolation: Isolation
   readonly hasSandboxes: boolean
   readonly hasNetwork: boolean
@@ -90,7 +90,7 @@ const capabilitiesOf = ({
   hasNetwork,
   hasSandboxes,
   withoutUsers,
-}: Found): RuntimeCapabilities => ({
+}: ProbeResult): RuntimeCapabilities => ({
   driver: "kubernetes",
   isolation,
   limits: { memory: true, cpu: true, processes: false, disk: false },

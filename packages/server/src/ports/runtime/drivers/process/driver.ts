@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url"
 import type { RuntimeCapabilities, RuntimePort } from "../../port.ts"
 import { readOnlyPrograms, withoutDiskImages } from "./host.ts"
-import { type Confinement, type Found, type LaunchedOptions, openLaunched } from "./launched.ts"
+import { type Confinement, type LaunchedOptions, openLaunched, type ProbeResult } from "./launched.ts"
 import { seccompFilter } from "./seccomp.ts"
 
 /** What namespaces and control groups of this machine's kernel give. */
@@ -12,7 +12,7 @@ export const capabilitiesOf = ({
   ownUsers,
   withoutRoots,
   withoutInstalls,
-}: Found): RuntimeCapabilities => ({
+}: ProbeResult): RuntimeCapabilities => ({
   driver: "process",
   isolation: "process",
   limits: { ...groups.limits, processes: groups.limits.processes || ownUsers, disk: images },

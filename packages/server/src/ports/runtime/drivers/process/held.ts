@@ -56,7 +56,7 @@ export const openHoldings = async (options: {
   }
 }
 
-export interface Held {
+export interface HostResources {
   readonly slot: number
   /** For the launcher. */
   readonly disk: string
@@ -105,7 +105,11 @@ const holdDisk = async ({ disks, slots, scratch }: Holdings, spec: WorkloadSpec)
   }
 }
 
-export const hold = async (holdings: Holdings, spec: WorkloadSpec, limits: GroupLimits): Promise<Held> => {
+export const hold = async (
+  holdings: Holdings,
+  spec: WorkloadSpec,
+  limits: GroupLimits,
+): Promise<HostResources> => {
   const { groups, network } = holdings
   const { slot, source, leave } = await holdDisk(holdings, spec)
   const link = await takeLink(network, spec).catch(async error => {

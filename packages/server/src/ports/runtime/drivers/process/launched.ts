@@ -15,7 +15,7 @@ import { type FoundNetwork, findNetwork, type NetworkDemand, withoutNetwork } fr
 import type { Root, RuntimeCapabilities, RuntimePort, WorkloadSpec } from "../../port.ts"
 import { createRuntime } from "../../runtime.ts"
 import type { Groups } from "./groups.ts"
-import { engineOf, type Held, type Holdings, hold, openHoldings } from "./held.ts"
+import { engineOf, type Holdings, type HostResources, hold, openHoldings } from "./held.ts"
 import type { GroupLimits } from "./hierarchies.ts"
 import {
   demandPerl,
@@ -42,7 +42,7 @@ export interface LaunchedOptions {
 }
 
 /** What the machine has for it. */
-export interface Found {
+export interface ProbeResult {
   readonly groups: Pick<Groups, "limits" | "freeze" | "reasons">
   /** Disks are file systems of their own. */
   readonly images: boolean
@@ -64,10 +64,10 @@ export interface Confinement {
   /** The launcher's, in Perl. */
   readonly program: string
   /** What it must know beside what all launchers must; `uidBase` is the machine's user who is the workload's 0. */
-  request(spec: WorkloadSpec, given: { uidBase: number; found: Found }): LaunchRequest
+  request(spec: WorkloadSpec, given: { uidBase: number; found: ProbeResult }): LaunchRequest
   /** Of the control group, which has what serves the workload too. */
   groupLimits(spec: WorkloadSpec): GroupLimits
-  capabilities(found: Found, shown: Shown): RuntimeCapabilities
+  capabilities(found: ProbeResult, shown: Shown): RuntimeCapabilities
   /** The control group holds processes that are none of the workload's: the agent counts. */
   readonly countsItself: boolean
   /** Asks a first workload for more than that it starts. Rejects where nobody could use it. */
@@ -78,7 +78,7 @@ export interface Confinement {
 const PROBE_MS_MAX = 30_000
 
 interface Parts extends Holdings {
-  readonly found: Found
+  readonly found: ProbeResult
   readonly hostSettings: HostSettings
   readonly rootAt: string
   readonly confinement: Confinement
@@ -87,7 +87,7 @@ interface Parts extends Holdings {
 const requestOf = (
   { found, rootAt, confinement }: Parts,
   spec: WorkloadSpec,
-  given: Pick<Held, "slot" | "disk" | "group" | "link"> & { readonly settings: string | undefined },
+  given: Pick<HostResources, "slot" | "disk" | "group" | "link"> & { readonly settings: string | undefined },
 ): LaunchRequest => {
   const { ownUsers } = found
   const ownBase = UID_BASE + given.slot * UIDS_EACH

@@ -4,7 +4,7 @@ import type { Booted } from "../../engine.ts"
 import { createGuestClient } from "../../guest/client.ts"
 import { words } from "../../guest/frames.ts"
 import type { Root, WorkloadSpec } from "../../port.ts"
-import { type Held, type Holdings, hold } from "../process/held.ts"
+import { type Holdings, type HostResources, hold } from "../process/held.ts"
 import { UID_BASE, UIDS_EACH } from "../process/host.ts"
 import type { LaunchRequest } from "../process/launcher.ts"
 import { seccompFilter } from "../process/seccomp.ts"
@@ -76,7 +76,7 @@ export const fixedRequest = (
 const requestOf = (
   parts: Parts,
   spec: WorkloadSpec,
-  given: Held & { readonly template: string },
+  given: HostResources & { readonly template: string },
 ): LaunchRequest => {
   const shape = shapeOf(parts, spec)
   const aside = Math.floor((shape.memoryBytes - spec.memoryBytes - GUEST_OWN_BYTES) / PAGE_ASIDE_BYTES)

@@ -27,7 +27,7 @@ interface Facet {
   readonly at: Readonly<Record<"text" | "number" | "flag", { readonly buckets: readonly Bucket[] }>>
 }
 
-interface Answer {
+interface SearchResponse {
   readonly hits: {
     readonly total: { readonly value: number }
     readonly hits: readonly {
@@ -55,17 +55,17 @@ const facetValues = ({ at }: Facet, max: number): FacetValue[] =>
     .sort((a, b) => b.count - a.count)
     .slice(0, max)
 
-type Found = Answer["hits"]["hits"][number]
+type SearchHit = SearchResponse["hits"]["hits"][number]
 
 /** Of the lightest field in which something was found: titles weigh most, and are shown anyway. */
-const snippetOf = ({ highlight = {}, _source }: Found): string => {
+const snippetOf = ({ highlight = {}, _source }: SearchHit): string => {
   const [field] = Object.keys(highlight).sort()
   const fragments = field === undefined ? undefined : highlight[field]
   return markedHtml(fragments?.join(" … ") ?? _source.body.slice(0, SNIPPET_LENGTH).toWellFormed())
 }
 
 /** Only the metadata's numbers keep their digits. */
-const toResult = (answer: Answer, { facets, facetValuesMax }: SearchQuery): SearchResult => ({
+const toResult = (answer: SearchResponse, { facets, facetValuesMax }: SearchQuery): SearchResult => ({
   hits: answer.hits.hits.map(found => {
     const { source, id, title, url, metadata } = found._source
     return {
@@ -173,7 +173,7 @@ export const openOpenSearch = async (options: OpenSearchOptions): Promise<Search
       if (terms?.length === 0) return { hits: [], total: 0, facets: query.facets.map(() => []) }
       const analyzers = terms ? await analyzersFor(owner, query.language) : []
       const find = (isFuzzy: boolean) =>
-        ask<Answer>(owner, toRequest(owner, query, terms ?? [], analyzers, isFuzzy))
+        ask<SearchResponse>(owner, toRequest(owner, query, terms ?? [], analyzers, isFuzzy))
       const found = await find(false)
       const canBeMisspelled = terms?.some(({ isExcluded, isPhrase }) => !isExcluded && !isPhrase)
       const isEnough = found.hits.total.value > 0 || !canBeMisspelled

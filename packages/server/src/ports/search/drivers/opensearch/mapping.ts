@@ -44,7 +44,7 @@ export const MAPPING = {
   },
 } as const
 
-export interface Fact {
+export interface MetadataField {
   readonly path: string
   readonly text?: string
   readonly number?: number
@@ -55,7 +55,7 @@ export interface Fact {
 const FACT_LENGTH_MAX = 8_000
 export const pathName = (path: readonly string[]): string => JSON.stringify(path)
 
-const factsOf = (value: unknown, path: readonly string[]): Fact[] => {
+const factsOf = (value: unknown, path: readonly string[]): MetadataField[] => {
   const name = pathName(path)
   if (typeof value === "string") return value.length > FACT_LENGTH_MAX ? [] : [{ path: name, text: value }]
   if (typeof value === "number") return [{ path: name, number: value }]
@@ -65,7 +65,7 @@ const factsOf = (value: unknown, path: readonly string[]): Fact[] => {
   return Object.entries(value).flatMap(([name, inner]) => factsOf(inner, [...path, name]))
 }
 
-const distinct = (facts: readonly Fact[]): Fact[] => [
+const distinct = (facts: readonly MetadataField[]): MetadataField[] => [
   ...new Map(facts.map(fact => [JSON.stringify(fact), fact])).values(),
 ]
 

@@ -5,13 +5,13 @@ import type { QueryTerm } from "../../terms.ts"
 import { distance, distanceMax } from "./spelling.ts"
 
 /** A lexeme and where it stands in a phrase. */
-type Placed = readonly [lexeme: string, position: number]
+type LexemePosition = readonly [lexeme: string, position: number]
 
 interface Reading {
   readonly n: number
   readonly kind: "given" | "completed" | "near"
   readonly said: string
-  readonly lexemes: readonly Placed[] | null
+  readonly lexemes: readonly LexemePosition[] | null
 }
 
 export interface Matching {
@@ -74,7 +74,7 @@ const READ = (typo: boolean) => `
 
 const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
-const phrase = (lexemes: readonly Placed[]): string =>
+const phrase = (lexemes: readonly LexemePosition[]): string =>
   lexemes
     .map(([lexeme, position], n) => {
       const before = lexemes[n - 1]

@@ -27,7 +27,7 @@ const LOOK_EVERY_MS = 60_000
 /** Searches that wait for the thread. At some milliseconds each, later ones would wait for seconds. */
 const WAITING_MAX = 2_000
 
-interface Waiting {
+interface PendingRequest {
   readonly resolve: (result: never) => void
   readonly reject: (error: PortError) => void
 }
@@ -37,7 +37,7 @@ const createThread = (memoryBytes: number) => {
   let closed = false
   let count = 0
   let reports: ReadonlyMap<string, CollectionReport> = new Map()
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, PendingRequest>()
 
   const settle = (message: ThreadMessage) => {
     if ("report" in message) {

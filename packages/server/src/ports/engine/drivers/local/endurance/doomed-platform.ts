@@ -10,7 +10,7 @@ import { openBank, randomFrom, startTransfers } from "./bank.ts"
 export type Deed = "create" | "branch" | "restore" | "rest" | "image" | "destroy"
 
 /** What it tells: a deed before and after, and transfers as they are acknowledged. */
-export type Told =
+export type PlatformReport =
   | { readonly kind: "begun" | "done"; readonly deed: Deed; readonly id: string }
   | { readonly kind: "failed"; readonly deed: Deed; readonly id: string; readonly reason: string }
   | { readonly kind: "acknowledged"; readonly ids: readonly number[] }
@@ -25,7 +25,7 @@ const REPORT_EVERY_MS = 10
 const VOLUMES_MAX = 4
 
 const run = async ([dataDir = "", templatesDir = "", seedText, bankId = "", firstId]: readonly string[]) => {
-  const tell = (told: Told) => void process.send?.(told)
+  const tell = (told: PlatformReport) => void process.send?.(told)
   const seed = Number(seedText)
   const random = randomFrom(seed)
   const engine = await openLocalEngine({

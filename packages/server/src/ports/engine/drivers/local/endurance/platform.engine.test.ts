@@ -14,7 +14,7 @@ import { openLocalEngine } from "../driver.ts"
 import { newEngineDir, sharedTemplates } from "../testing/engine.ts"
 import { findGaps, readArchive } from "../wal/archive.ts"
 import { assertHolds, auditBank, chooseSeed, randomFrom } from "./bank.ts"
-import { type Deed, subjectOf, type Told } from "./doomed-platform.ts"
+import { type Deed, type PlatformReport, subjectOf } from "./doomed-platform.ts"
 import { processesIn } from "./scene.ts"
 
 const ROUNDS = 4
@@ -32,7 +32,7 @@ interface Known {
 }
 
 const listen = (child: ChildProcess, known: Known) =>
-  child.on("message", (told: Told) => {
+  child.on("message", (told: PlatformReport) => {
     if (told.kind === "acknowledged") {
       known.acknowledged.push(...told.ids)
       return

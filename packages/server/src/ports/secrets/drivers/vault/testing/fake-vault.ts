@@ -24,21 +24,27 @@ export interface FakeVault {
 
 const KEY_PATH = /^\/v1\/teams\/cloud\/transit\/(encrypt|decrypt)\/(.+)$/
 
-interface Answer {
+interface VaultResponse {
   readonly status: number
   readonly body: object
 }
 
-const failed = (status: number, ...errors: string[]): Answer => ({ status, body: { errors } })
-const ok = (fields: object): Answer => ({ status: 200, body: { request_id: "r", warnings: null, ...fields } })
+const failed = (status: number, ...errors: string[]): VaultResponse => ({ status, body: { errors } })
+const ok = (fields: object): VaultResponse => ({
+  status: 200,
+  body: { request_id: "r", warnings: null, ...fields },
+})
 
-interface Sent {
+interface VaultRequest {
   readonly plaintext?: string
   readonly ciphertext?: string
   readonly associated_data?: string
 }
 
-const encrypt = (keys: readonly Buffer[], { plaintext = "", associated_data = "" }: Sent): Answer => {
+const encrypt = (
+  keys: readonly Buffer[],
+  { plaintext = "", associated_data = "" }: VaultRequest,
+): VaultResponse => {
   const nonce = randomBytes(12)
   const cipher = createCipheriv("aes-256-gcm", keys.at(-1) ?? "", nonce)
   cipher.setAAD(Buffer.from(associated_data, "base64"))
@@ -47,7 +53,10 @@ const encrypt = (keys: readonly Buffer[], { plaintext = "", associated_data = ""
   return ok({ data: { ciphertext, key_version: keys.length } })
 }
 
-const decrypt = (keys: readonly Buffer[], { ciphertext = "", associated_data = "" }: Sent): Answer => {
+const decrypt = (
+  keys: readonly Buffer[],
+  { ciphertext = "", associated_data = "" }: VaultRequest,
+): VaultResponse => {
   const [, version, text = ""] = /^vault:v(\d+):(.+)$/.exec(ciphertext) ?? []
   const key = keys[Number(version) - 1]
   if (!key) return failed(400, "invalid ciphertext: no prefix")
@@ -62,7 +71,7 @@ const decrypt = (keys: readonly Buffer[], { ciphertext = "", associated_data = "
   }
 }
 
-const bodyOf = async (request: IncomingMessage): Promise<Sent> => {
+const bodyOf = async (request: IncomingMessage): Promise<VaultRequest> => {
   let text = ""
   for await (const part of request) text += part
   return JSON.parse(text)
@@ -78,7 +87,7 @@ export const startFakeVault = async (
   const tokens = new Map([["root", 0]])
   const state = { namespace: undefined, condition: "well" } as Pick<FakeVault, "namespace" | "condition">
 
-  const answer = async (request: IncomingMessage): Promise<Answer> => {
+  const answer = async (request: IncomingMessage): Promise<VaultResponse> => {
     const sent = await bodyOf(request)
     const { url: path = "", headers } = request
     asked.push(path)
