@@ -1,6 +1,7 @@
 /** The areas, in the order of the specification. */
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
+import { ai } from "./ai.ts"
 import { approvals } from "./approvals.ts"
 import { computers } from "./computers.ts"
 import { cron } from "./cron.ts"
@@ -29,6 +30,16 @@ import { webhooks } from "./webhooks.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
+export {
+  AI_AUDIO_BYTES_MAX,
+  AI_DEFAULT_MODEL,
+  AI_EMBEDDING_DIMENSIONS_DEFAULT,
+  AI_KINDS,
+  AI_UPSTREAMS_MAX,
+  type AiKind,
+  AiModelRecord,
+  upstreamFields as aiUpstreamFields,
+} from "./ai-fields.ts"
 export { PendingApproval } from "./approvals.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
@@ -226,6 +237,7 @@ export const areas = {
   schema,
   encryption,
   email,
+  ai,
   storage,
   s3,
   kv,

@@ -1,4 +1,5 @@
 /** The areas, a line each; their order means nothing. */
+export { ai } from "./areas/ai/module.ts"
 export { computers } from "./areas/computers/module.ts"
 export { cron } from "./areas/cron/module.ts"
 export { databases } from "./areas/databases/module.ts"

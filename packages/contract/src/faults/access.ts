@@ -102,8 +102,7 @@ export const paymentFaults = {
   ai_budget_exhausted: {
     status: 402,
     text: "the AI budget is used up",
-    help: "No credit is left for AI requests. Add credit, enable overage, or wait for the next billing period.",
-    planned: true,
+    help: "What AI requests of this month cost, and what those under way can cost, reaches the organization's limit. Raise it with `PUT /v1/ai/budget`, ask for fewer tokens, or wait for the first of the month (UTC).",
   },
   credits_exhausted: {
     status: 402,

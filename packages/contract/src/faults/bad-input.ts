@@ -174,6 +174,11 @@ export const badInputFaults = {
     text: "the payload of the function is too large[: at most {bytes} bytes are allowed]",
     help: "Put large data into a bucket and send the function its key.",
   },
+  ai_request_refused: {
+    status: 400,
+    text: "the AI provider refused the request[: {reason}]",
+    help: "The provider found something wrong with the request itself, so no other was tried. Its own words are in the text.",
+  },
   invalid_provider: {
     status: 400,
     text: "the provider is not supported[: {provider}]",

@@ -152,6 +152,16 @@ export const notFoundFaults = {
     text: "subscription not found[: {id}]",
     help: "The project has no subscription with this id.",
   },
+  model_not_found: {
+    status: 404,
+    text: "no such model[: {model}]",
+    help: "No upstream that you can use serves it for this kind of request, or your plan does not include it. `GET /v1/ai/models` lists what you can call.",
+  },
+  ai_upstream_not_found: {
+    status: 404,
+    text: "upstream not found[: {id}]",
+    help: "The organization has no upstream with this id. `GET /v1/ai/upstreams` lists them.",
+  },
   webhook_not_found: {
     status: 404,
     text: "webhook not found[: {id}]",

@@ -147,7 +147,6 @@ export const limitFaults = {
     status: 429,
     text: "the AI requests of the plan for today are used up[: {limit} a day]",
     help: "The count starts again at 00:00 UTC. Plans from Starter on have no daily limit.",
-    planned: true,
   },
   mfa_attempts_exceeded: {
     status: 429,

@@ -59,9 +59,8 @@ export const serverSideFaults = {
   all_providers_exhausted: {
     status: 503,
     text: "no AI provider could serve the request[: {reason}]",
-    help: "Every provider configured for this model failed or is temporarily excluded after failures. Try again after the `Retry-After` time, or choose another model.",
+    help: "Every provider configured for this model failed or is temporarily excluded after failures, or none is configured. Try again after the `Retry-After` time, choose another model, or have the operator set `SVC_AI_URL` or `SVC_AI_UPSTREAMS`.",
     retryable: true,
-    planned: true,
   },
   no_host_capacity: {
     status: 503,

@@ -25,7 +25,7 @@ import { createMaking } from "./making.ts"
 import type { Needs } from "./needs.ts"
 import { databaseAccess, type Targets, tableReader } from "./offers.ts"
 import { createPayloads } from "./payloads.ts"
-import { postgresSettings, upstreamSettings } from "./postgres-settings.ts"
+import { chatModelSettings, postgresSettings } from "./postgres-settings.ts"
 import { createProvision } from "./provision.ts"
 import { createScheduledStatements } from "./scheduled-statements.ts"
 import { createSessionPools, type SessionPools } from "./sessions-pool.ts"
@@ -62,7 +62,7 @@ const openStatements = (
   opened: AsyncDisposableStack,
 ) => {
   const { database, clock, log, engine, scheduleTargets, settings } = services
-  const ai = upstreamSettings(services)
+  const ai = chatModelSettings(services)
   const { db } = database
   const queryLog = opened.use(createQueryLog({ db, clock, log }))
   const guard = opened.use(createGuard())

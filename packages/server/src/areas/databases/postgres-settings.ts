@@ -1,3 +1,4 @@
+import { operatorUpstreams } from "../../core/ai/settings.ts"
 import type { Needs } from "./needs.ts"
 
 /** How tenant databases are reached and kept. */
@@ -39,6 +40,11 @@ export const postgresSettings = ({
   diskBytesMax: settings.databaseDiskMb === undefined ? undefined : settings.databaseDiskMb * 2 ** 20,
 })
 
-/** A server that speaks OpenAI's chat completions; undefined where none is configured. */
-export const upstreamSettings = ({ settings: { aiUrl, aiKey, aiModel } }: Pick<Needs, "settings">) =>
-  aiUrl === undefined ? undefined : { baseUrl: aiUrl, key: aiKey, model: aiModel }
+/** The installation's first chat model; undefined where it has none. */
+export const chatModelSettings = ({ settings }: Pick<Needs, "settings">) => {
+  for (const { baseUrl, key, models } of operatorUpstreams(settings)) {
+    const chat = models.find(({ kinds }) => kinds.includes("chat"))
+    if (chat) return { baseUrl, key, model: chat.id }
+  }
+  return undefined
+}

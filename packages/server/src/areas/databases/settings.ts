@@ -1,5 +1,6 @@
+import { upstreamSettings } from "../../core/ai/settings.ts"
 import type { Settings } from "../../kernel/setting.ts"
-import { integer, optional, optionalInteger, port, url, word } from "../../kernel/setting-parsers.ts"
+import { integer, optional, optionalInteger, port, word } from "../../kernel/setting-parsers.ts"
 
 export const settings = {
   postgresPort: {
@@ -52,23 +53,5 @@ export const settings = {
       "Largest disk space in MiB of a tenant database with its branches, if the plan allows more or is unlimited; all databases of a project, and the history of a database, get twice as much.",
     parse: optionalInteger(48, 1_073_741_824),
   },
-  aiUrl: {
-    variable: "SVC_AI_URL",
-    default: "none",
-    description: "Address of a server with OpenAI's chat completions API, including the version (`…/v1`).",
-    parse: url("http:", "https:"),
-  },
-  aiKey: {
-    variable: "SVC_AI_KEY",
-    default: "none",
-    description: "API key of that server.",
-    secret: true,
-    parse: optional,
-  },
-  aiModel: {
-    variable: "SVC_AI_MODEL",
-    default: "gpt-4o-mini",
-    description: "Model of that server to use.",
-    parse: (text = "gpt-4o-mini") => text,
-  },
+  ...upstreamSettings,
 } as const satisfies Settings

@@ -1,0 +1,66 @@
+import { operatorUpstreams } from "../../core/ai/settings.ts"
+import { createCatalog } from "./catalog.ts"
+import { createChat } from "./chat.ts"
+import { createEmbeddings } from "./embeddings.ts"
+import { createGateway } from "./gateway.ts"
+import { aiHandlers } from "./handlers.ts"
+import { createHealth } from "./health.ts"
+import { createLedger } from "./ledger.ts"
+import { createMedia } from "./media.ts"
+import type { Needs } from "./needs.ts"
+import { createRouting } from "./routing.ts"
+import { createUpstreamClient } from "./upstream-client.ts"
+
+const EXPIRE_EVERY_MS = 60_000
+
+export const start = async ({
+  settings,
+  box,
+  changes,
+  clock,
+  database,
+  jobs,
+  log,
+  meters,
+  outbound,
+}: Needs) => {
+  await using opened = new AsyncDisposableStack()
+  const { db } = database
+  const ledger = opened.use(createLedger({ db, clock, log }))
+  // What streams cost is known when they end, and must be stored before the database closes.
+  opened.defer(() => ledger.settled())
+  const client = opened.use(createUpstreamClient({ outbound, clock }))
+  const catalog = createCatalog({ db, changes, box, installation: operatorUpstreams(settings) })
+  const health = createHealth(clock.now)
+  const routing = createRouting({ health, now: clock.now })
+  const { aiUnknownPrice: unknownPriceMicros } = settings
+  const gateway = createGateway({
+    catalog,
+    health,
+    routing,
+    ledger,
+    client,
+    clock,
+    meters,
+    unknownPriceMicros,
+  })
+  const chat = opened.use(createChat({ gateway, client, health, clock }))
+  const embed = createEmbeddings({ gateway, catalog, ledger, client, clock })
+  const media = createMedia({ gateway, client, clock })
+  jobs.schedule({ name: "ai.expire", every: EXPIRE_EVERY_MS, run: async () => void (await ledger.expire()) })
+  const { urlProblem } = outbound
+  const operations = aiHandlers({
+    box,
+    changes,
+    catalog,
+    client,
+    health,
+    clock,
+    urlProblem,
+    chat,
+    embed,
+    media,
+  })
+  const closing = opened.move()
+  return { operations, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+}

@@ -1,0 +1,70 @@
+/** `GET /v1/ai/models`: what the caller can use. */
+import { AI_KINDS, type AiKind, type PlanName, planNames } from "@svc/contract"
+import { type Candidate, callable, type Upstream } from "./catalog.ts"
+import { EMBEDDED_EMBEDDING } from "./embeddings.ts"
+import type { Health } from "./health.ts"
+
+const FREE_PLAN = planNames[0]
+
+/** Dollars for one token, as OpenRouter writes them. */
+const perToken = (microsPerMillion: number | undefined): string =>
+  (microsPerMillion === undefined ? 0 : microsPerMillion / 1e12).toFixed(12).replace(/\.?0+$/, "")
+
+const pricing = ({ model: { prices } }: Candidate) => {
+  if (!prices) return null
+  return {
+    prompt: perToken(prices.input_micros_per_mtok),
+    completion: perToken(prices.output_micros_per_mtok ?? prices.input_micros_per_mtok),
+    ...(prices.image_micros !== undefined && { image: String(prices.image_micros / 1e6) }),
+  }
+}
+
+const embedded = (created: number) => ({
+  id: EMBEDDED_EMBEDDING,
+  object: "model" as const,
+  created,
+  owned_by: "svc",
+  capabilities: ["embedding" as const],
+  context_length: null,
+  max_output_tokens: null,
+  pricing: { prompt: "0", completion: "0" },
+  min_plan: FREE_PLAN,
+  available: true,
+  method: "embedded" as const,
+  upstreams: [],
+})
+
+/** The same id at several upstreams is one model. */
+const grouped = (candidates: readonly Candidate[]): Candidate[][] => [
+  ...Map.groupBy(candidates, ({ model }) => model.id).values(),
+]
+
+export const listModels = (upstreams: readonly Upstream[], plan: PlanName, health: Health, nowMs: number) => {
+  const created = Math.floor(nowMs / 1000)
+  const all = new Set(
+    AI_KINDS.flatMap((kind: AiKind) => callable(upstreams, kind, plan).map(found => found.model)),
+  )
+  const candidates = upstreams.flatMap(upstream =>
+    upstream.models.filter(model => all.has(model)).map(model => ({ upstream, model })),
+  )
+  const data = grouped(candidates).flatMap(same => {
+    const [first] = same
+    if (!first) return []
+    const { model, upstream } = first
+    return {
+      id: model.id,
+      object: "model" as const,
+      created,
+      owned_by: upstream.name,
+      capabilities: [...new Set(same.flatMap(({ model: { kinds } }) => kinds))],
+      context_length: model.context_length ?? null,
+      max_output_tokens: model.max_output_tokens ?? null,
+      pricing: pricing(first),
+      min_plan: model.min_plan ?? FREE_PLAN,
+      available: same.some(candidate => health.standing(candidate) !== "cooling"),
+      method: "upstream" as const,
+      upstreams: same.map(({ upstream: { name } }) => name),
+    }
+  })
+  return { object: "list", data: [...data, embedded(created)] }
+}

@@ -1,0 +1,8 @@
+import { box, meters } from "../../core/tokens.ts"
+import type { AreaGiven } from "../../kernel/area.ts"
+import { changes, clock, database, jobs, log, outbound } from "../../kernel/tokens.ts"
+import type { settings } from "./settings.ts"
+
+/** What the platform hands to this area, and nothing else. */
+export const needs = { box, changes, clock, database, jobs, log, meters, outbound }
+export type Needs = AreaGiven<typeof needs, typeof settings>
