@@ -15,7 +15,7 @@ const URL_FAULTS = ["invalid_parameter", "name_taken"] as const
 
 const upstreamOperations = {
   upstreams: {
-    beyond: true,
+    extension: true,
     id: "listAiUpstreams",
     http: "GET /v1/ai/upstreams",
     summary: "List the organization's own model servers",
@@ -26,7 +26,7 @@ const upstreamOperations = {
     replies: { 200: Page(AiUpstreamPayload) },
   },
   createUpstream: {
-    beyond: true,
+    extension: true,
     id: "createAiUpstream",
     http: "POST /v1/ai/upstreams",
     summary: "Add a model server of your own, with your own key",
@@ -47,7 +47,7 @@ const upstreamOperations = {
     },
   },
   getUpstream: {
-    beyond: true,
+    extension: true,
     id: "getAiUpstream",
     http: "GET /v1/ai/upstreams/{id}",
     summary: "Show a model server",
@@ -59,7 +59,7 @@ const upstreamOperations = {
     faults: ["ai_upstream_not_found"],
   },
   updateUpstream: {
-    beyond: true,
+    extension: true,
     id: "updateAiUpstream",
     http: "PATCH /v1/ai/upstreams/{id}",
     summary: "Change a model server",
@@ -75,7 +75,7 @@ const upstreamOperations = {
     example: { enabled: false },
   },
   deleteUpstream: {
-    beyond: true,
+    extension: true,
     id: "deleteAiUpstream",
     http: "DELETE /v1/ai/upstreams/{id}",
     summary: "Remove a model server",
@@ -87,7 +87,7 @@ const upstreamOperations = {
     faults: ["ai_upstream_not_found"],
   },
   testUpstream: {
-    beyond: true,
+    extension: true,
     id: "testAiUpstream",
     http: "POST /v1/ai/upstreams/{id}/test",
     summary: "Ask a model server for its models",
@@ -138,7 +138,7 @@ export const ai = area(
     },
     ...upstreamOperations,
     budget: {
-      beyond: true,
+      extension: true,
       id: "getAiBudget",
       http: "GET /v1/ai/budget",
       summary: "Show what AI requests of this month cost, and their limit",
@@ -148,7 +148,7 @@ export const ai = area(
       replies: { 200: AiBudget },
     },
     setBudget: {
-      beyond: true,
+      extension: true,
       id: "setAiBudget",
       http: "PUT /v1/ai/budget",
       summary: "Limit what AI requests may cost in a month",

@@ -1,10 +1,9 @@
 /** The installation's model servers: declared once, for the AI gateway and for questions to databases. */
 import { readFileSync } from "node:fs"
 import { aiUpstreamFields, T } from "@svc/contract"
-import { Ajv } from "ajv"
 import type { Settings, ValuesOf } from "../../kernel/setting.ts"
 import { optional, url } from "../../kernel/setting-parsers.ts"
-import { close } from "../../kernel/validation.ts"
+import { fileProblem } from "../../kernel/validation.ts"
 import { type GivenUpstream, type OperatorUpstream, toBaseUrl, toModel } from "./upstream-record.ts"
 
 const FileRecords = T.Array(T.Object(aiUpstreamFields), { maxItems: 200 })
@@ -16,11 +15,8 @@ const readRecords = (path: string): readonly GivenUpstream[] => {
   } catch (error) {
     throw new RangeError(`must name a file of JSON: ${(error as Error).message}`)
   }
-  const ajv = new Ajv({ useDefaults: true, strict: false })
-  if (!ajv.validate(close(FileRecords) as object, records))
-    throw new RangeError(
-      `must name a list of upstreams: ${ajv.errorsText(undefined, { dataVar: "upstream" })}`,
-    )
+  const problem = fileProblem(FileRecords, records)
+  if (problem !== undefined) throw new RangeError(`must name a list of upstreams: ${problem}`)
   return records as GivenUpstream[]
 }
 
