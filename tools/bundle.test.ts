@@ -128,6 +128,28 @@ test("an installation without the bundler runs its sources", async t => {
   assert.deepEqual(JSON.parse(await start(root)), all("sources"))
 })
 
+test("a resource of a loop that fails once does not fail in the rounds after it", async t => {
+  const root = repository(t)
+  write(
+    root,
+    "doctor.ts",
+    `const rounds: string[] = []
+for (const round of ["first", "second"]) {
+  try {
+    await using resource = { [Symbol.asyncDispose]: async () => {} }
+    if (round === "first" && resource) throw new Error("it fails")
+    rounds.push(round)
+  } catch {
+    rounds.push("failed")
+  }
+}
+process.stdout.write(rounds.join(" "))
+`,
+  )
+  await makeBundle(root)
+  assert.equal(await start(root, "doctor"), "failed second")
+})
+
 test("half a bundle is not run", async t => {
   const root = repository(t)
   await makeBundle(root)

@@ -118,6 +118,8 @@ const bundle = async (root: string) => {
     format: "esm",
     platform: "node",
     target: "node24",
+    // Node 24 has `using`. esbuild would rewrite it, and in a loop a failed round would then fail all that follow.
+    supported: { using: true },
     minifySyntax: true,
     minifyWhitespace: true,
     sourcemap: "linked",
