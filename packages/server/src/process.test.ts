@@ -80,13 +80,26 @@ test("a terminal shows the first person's key and password", async t => {
   await svc.stop()
 })
 
-test("npm start hands the signal that ends it on to the server", async t => {
-  const root = fileURLToPath(new URL("../../..", import.meta.url))
-  const svc = spawnSvc(t, { command: ["npm", "start", "--prefix", root] })
-  const { port } = new URL(await svc.ready)
-  await svc.stop()
-  assert.equal(await refusesConnections(Number(port)), true)
-  assert.equal(existsSync(join(svc.dataDir, "svc.lock")), false)
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"] as const) {
+  test(`npm start that ends by ${signal} takes the server and its database with it`, async t => {
+    const root = fileURLToPath(new URL("../../..", import.meta.url))
+    const svc = spawnSvc(t, { command: ["npm", "start", "--prefix", root] })
+    const { port } = new URL(await svc.ready)
+    svc.signal(signal)
+    // The server has npm's output too, so this waits for both.
+    await svc.exited
+    assert.equal(await refusesConnections(Number(port)), true)
+    assert.equal(existsSync(join(svc.dataDir, "svc.lock")), false)
+    assert.equal(existsSync(join(svc.dataDir, "postgres", "postmaster.pid")), false)
+  })
+}
+
+test("a terminal that is closed ends the server in order", async t => {
+  const svc = spawnSvc(t)
+  await svc.ready
+  svc.signal("SIGHUP")
+  assert.deepEqual(await svc.exited, { code: 0, signal: null })
+  assert.equal(existsSync(join(svc.dataDir, "postgres", "postmaster.pid")), false)
 })
 
 test("the base URL is the address taken, or the one that was set, wherever it is told", async t => {

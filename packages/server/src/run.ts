@@ -41,7 +41,23 @@ const fail = (error: unknown) => {
   process.exitCode = 1
 }
 
-/** Runs the platform until SIGTERM or SIGINT; a second signal ends it without waiting. */
+const PARENT_LOOK_MS = 1_000
+
+/**
+ * npm passes SIGTERM and SIGINT on; when it is killed, or its terminal is closed, it ends without a word to the program that
+ * it started. Then this process has another parent. One system call a second.
+ */
+const watchParent = (ended: () => void): void => {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    ended()
+  }, PARENT_LOOK_MS)
+  timer.unref()
+}
+
+/** Runs the platform until SIGTERM, SIGINT or SIGHUP, or the end of the npm that started it; a second signal ends it without waiting. */
 export const run = async (env: Readonly<Record<string, string | undefined>>): Promise<void> => {
   let platform: Platform | undefined
   let stopping = false
@@ -59,6 +75,12 @@ export const run = async (env: Readonly<Record<string, string | undefined>>): Pr
   }
   process.on("SIGTERM", stop)
   process.on("SIGINT", stop)
+  process.on("SIGHUP", stop)
+  if (env.npm_lifecycle_event !== undefined) {
+    watchParent(() => {
+      if (!stopping) void stop()
+    })
+  }
 
   try {
     platform = await starting
