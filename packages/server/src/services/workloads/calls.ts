@@ -1,39 +1,22 @@
 /** What callers do with workloads as a whole: make records, find, start, stop and delete. */
 
-import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
-import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import { type Fault, fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
-import type { RuntimePort } from "../../ports/runtime/port.ts"
-import type { Hosts } from "../hosts/hosts.ts"
 import { type Env, sealEnv } from "./env.ts"
-import type { Fleet } from "./fleet.ts"
-import type { Lifecycle } from "./lifecycle.ts"
+import type { WorkloadParts } from "./lifecycle.ts"
 import { checkHost, findLive } from "./lookup.ts"
+import type { WorkloadNeeds } from "./needs.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
 import { deletedTopic } from "./reconcile.ts"
-import type { Records } from "./records.ts"
 import { workloadStore } from "./store.ts"
 import type { Live } from "./workload.ts"
-
-export interface WorkloadCallNeeds<Row extends WorkloadRow, Item extends CommandWorkload> {
-  readonly runtime: RuntimePort
-  readonly hosts: Hosts
-  readonly box: SecretBox
-  readonly platformEvents: PlatformEvents
-  readonly changes: Changes
-  readonly fleet: Fleet<Item>
-  readonly records: Records<Row, Item>
-  readonly lifecycle: Lifecycle<Row, Item>
-}
 
 const targetOf = (type: string, { id, name }: WorkloadRow) => ({ type, id, ...(name !== null && { name }) })
 
 export const createWorkloadCalls = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
-  needs: WorkloadCallNeeds<Row, Item>,
+  needs: WorkloadNeeds & WorkloadParts<Row, Item>,
 ) => {
   const { runtime, hosts, box, platformEvents, changes, fleet, records, lifecycle } = needs
   const { resource, states, faults } = policy

@@ -1,34 +1,21 @@
 /** How workloads begin and end by themselves: what runs, and what is on record of it. */
 
-import type { SecretBox } from "../../core/secrets/secret-box.ts"
-import type { Database } from "../../kernel/db/database.ts"
 import { Fault, fault, isFault } from "../../kernel/fault.ts"
-import type { Logger } from "../../kernel/log.ts"
-import type { RuntimePort } from "../../ports/runtime/port.ts"
-import { HOST, type Image, type Images } from "../images/images.ts"
+import { HOST, type Image } from "../images/images.ts"
 import { type Env, openEnv } from "./env.ts"
 import type { Fleet } from "./fleet.ts"
+import type { WorkloadNeeds } from "./needs.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
 import type { Records } from "./records.ts"
 import { startFault } from "./served.ts"
 import { workloadStore } from "./store.ts"
 import { type EndReason, isNoFailure, type Live, type Started, UnwantedError } from "./workload.ts"
 
-export interface LifecycleNeeds<Row extends WorkloadRow, Item extends CommandWorkload> {
-  readonly database: Database
-  readonly runtime: RuntimePort
-  readonly images: Images
-  readonly log: Logger
-  readonly box: SecretBox
-  readonly fleet: Fleet<Item>
-  readonly records: Records<Row, Item>
-}
-
 export const isPersistent = ({ spec }: CommandWorkload): boolean => spec.disk.kind === "persistent"
 
 export const createLifecycle = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
-  needs: LifecycleNeeds<Row, Item>,
+  needs: WorkloadNeeds & { readonly fleet: Fleet<Item>; readonly records: Records<Row, Item> },
 ) => {
   const { database, runtime, images, log, box, fleet, records } = needs
   const { resource, faults } = policy
@@ -117,3 +104,10 @@ export const createLifecycle = <Row extends WorkloadRow, Item extends CommandWor
 export type Lifecycle<Row extends WorkloadRow, Item extends CommandWorkload> = ReturnType<
   typeof createLifecycle<Row, Item>
 >
+
+/** What the workloads of a kind are made of. */
+export interface WorkloadParts<Row extends WorkloadRow, Item extends CommandWorkload> {
+  readonly fleet: Fleet<Item>
+  readonly records: Records<Row, Item>
+  readonly lifecycle: Lifecycle<Row, Item>
+}

@@ -1,31 +1,10 @@
 /** Brings what runs on this host in line with the rows: after a start of the process, and when hosts were lost. */
 
-import type { BackgroundMeters } from "../../core/meters/meters.ts"
-import type { Clock } from "../../kernel/clock.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
-import type { Database } from "../../kernel/db/database.ts"
-import type { Logger } from "../../kernel/log.ts"
-import type { Hosts } from "../hosts/hosts.ts"
-import type { Images } from "../images/images.ts"
-import type { Fleet } from "./fleet.ts"
-import type { Lifecycle } from "./lifecycle.ts"
+import type { WorkloadParts } from "./lifecycle.ts"
+import type { WorkloadNeeds } from "./needs.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
-import type { Records } from "./records.ts"
 import { hostedWorkloads } from "./store.ts"
 import { meterDisks } from "./usage.ts"
-
-export interface ReconcileNeeds<Row extends WorkloadRow, Item extends CommandWorkload> {
-  readonly database: Database
-  readonly changes: Changes
-  readonly clock: Clock
-  readonly log: Logger
-  readonly hosts: Hosts
-  readonly images: Images
-  readonly meters: BackgroundMeters
-  readonly fleet: Fleet<Item>
-  readonly records: Records<Row, Item>
-  readonly lifecycle: Lifecycle<Row, Item>
-}
 
 const LOSS_EVERY_MS = 5_000
 
@@ -34,7 +13,7 @@ export const deletedTopic = (resource: string): string => `${resource}_deleted`
 
 export const createReconciler = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
-  { database, hosts, fleet, records, lifecycle }: ReconcileNeeds<Row, Item>,
+  { database, hosts, fleet, records, lifecycle }: WorkloadNeeds & WorkloadParts<Row, Item>,
 ) => {
   const hosted = hostedWorkloads<Row>(database.db, policy)
 
@@ -88,7 +67,7 @@ interface Reconciler {
 /** What happens to workloads beside calls. */
 export const watchWorkloads = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
-  needs: ReconcileNeeds<Row, Item> & Reconciler,
+  needs: WorkloadNeeds & WorkloadParts<Row, Item> & Reconciler,
 ): Disposable => {
   const { database, changes, clock, log, hosts, images, meters, fleet, records } = needs
   const { resource } = policy

@@ -1,23 +1,16 @@
 /** What is on record of how workloads begin and end. */
 
-import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
-import type { Clock } from "../../kernel/clock.ts"
-import type { Database, Db } from "../../kernel/db/database.ts"
+import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
+import type { WorkloadNeeds } from "./needs.ts"
 import type { CommandWorkload, StopReason, WorkloadPolicy, WorkloadRow } from "./policy.ts"
 import { reasonOf } from "./served.ts"
 import { hostedWorkloads, workloadStore } from "./store.ts"
 import type { Live } from "./workload.ts"
 
-export interface RecordNeeds {
-  readonly database: Database
-  readonly platformEvents: PlatformEvents
-  readonly clock: Clock
-}
-
 export const createRecords = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
-  { database, platformEvents, clock }: RecordNeeds,
+  { database, platformEvents, clock }: WorkloadNeeds,
 ) => {
   const now = () => new Date(clock.now())
   const ended = (own: Partial<Row>, stopped_at = now()): Partial<Row> => ({

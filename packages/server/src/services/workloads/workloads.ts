@@ -1,39 +1,16 @@
 /** The workloads of one kind: records, placement, life, commands, files and terminals, by the kind's policy. */
 
-import type { BackgroundMeters } from "../../core/meters/meters.ts"
-import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
-import type { SecretBox } from "../../core/secrets/secret-box.ts"
-import type { StandingNeeds } from "../../core/standing.ts"
-import type { Clock } from "../../kernel/clock.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
-import type { Database, Db } from "../../kernel/db/database.ts"
-import type { Logger } from "../../kernel/log.ts"
-import type { RuntimePort } from "../../ports/runtime/port.ts"
-import type { Hosts } from "../hosts/hosts.ts"
-import type { Images } from "../images/images.ts"
+import type { Db } from "../../kernel/db/database.ts"
 import { createWorkloadCalls } from "./calls.ts"
 import { createFleet, type Fleet } from "./fleet.ts"
 import { createLifecycle, type Lifecycle } from "./lifecycle.ts"
+import type { WorkloadNeeds } from "./needs.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
 import { createReconciler, watchWorkloads } from "./reconcile.ts"
 import { createRecords } from "./records.ts"
 import { workloadStore } from "./store.ts"
 import { createTerminals } from "./terminals.ts"
 import { createWorkloadUse } from "./use.ts"
-
-export interface WorkloadNeeds extends Pick<StandingNeeds, "keys"> {
-  readonly database: Database
-  readonly changes: Changes
-  readonly clock: Clock
-  readonly log: Logger
-  readonly box: SecretBox
-  readonly meters: BackgroundMeters
-  readonly platformEvents: PlatformEvents
-  readonly runtime: RuntimePort
-  readonly hosts: Hosts
-  readonly images: Images
-  readonly stopping: AbortSignal
-}
 
 export interface Workloads<Row extends WorkloadRow, Item extends CommandWorkload>
   extends Pick<Lifecycle<Row, Item>, "launchSoon" | "adopt">,
