@@ -4,6 +4,7 @@ import { test } from "node:test"
 import { isFault } from "../../../../kernel/fault.ts"
 import { pgVersions } from "../../../../ports/engine/port.ts"
 import { PortError } from "../../../../ports/port-error.ts"
+import { until } from "../../../../testing/process.ts"
 import { startShop } from "../testing/statements.ts"
 import type { Optimization } from "./optimize.ts"
 
@@ -272,4 +273,23 @@ test("rewrites are proposed for what an index cannot mend", async t => {
   ]) {
     assert.deepEqual(await of(quiet), [], quiet)
   }
+})
+
+test("an autovacuum of the table keeps no index from being proposed", async t => {
+  const { cluster, pool, optimize } = await startShop(t, 18)
+  const admin = cluster.pool("svc_admin", { max: 1 })
+  await admin.query("ALTER SYSTEM SET autovacuum_naptime = 1")
+  await admin.query("SELECT pg_reload_conf()")
+  await pool.query(`ALTER TABLE customers SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1,
+    autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1)`)
+  await pool.query("UPDATE customers SET deleted_at = NULL WHERE id < 100")
+  await until("the table is being vacuumed", async () => {
+    const { rows } = await admin.query(
+      "SELECT 1 FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' AND query LIKE '%customers%'",
+    )
+    return rows.length > 0
+  })
+  const sql = "SELECT id FROM customers WHERE name LIKE '%c4ca4238a0b923820dcc509a6f75849b%'"
+  const found = await optimize({ sql, params: [] })
+  assert.equal(indexesIn(found).length, 1, JSON.stringify(found))
 })

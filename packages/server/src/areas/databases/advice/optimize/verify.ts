@@ -23,6 +23,8 @@ const RUNS = 3
 /** A statement that takes longer than this is slow enough without being run again. */
 const RUN_AGAIN_BELOW_MS = 1_000
 const STATEMENT_TIMEOUT_MAX_MS = 5_000
+/** PostgreSQL ends an autovacuum that stands in the way of an index, but only after its `deadlock_timeout` of a second. */
+const LOCK_TIMEOUT_MS = 3_000
 const COST_SHARE_MAX = 0.9
 const TIME_SHARE_MAX = 0.9
 const INDEXES_OF_STATEMENT_MAX = 3
@@ -183,7 +185,9 @@ export const verify = async (
 ): Promise<Verified | undefined> => {
   const { client, statement, values, deadline } = trial
   const errors: string[] = []
-  await client.query("BEGIN; SET LOCAL standard_conforming_strings = on; SET LOCAL lock_timeout = 1000")
+  await client.query(
+    `BEGIN; SET LOCAL standard_conforming_strings = on; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`,
+  )
   try {
     const before = await measure(client, statement, values, deadline)
     const indexes = await choose(trial, candidates, costOf(before), errors)

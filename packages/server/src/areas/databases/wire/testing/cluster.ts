@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import pg from "pg"
+import { createSemaphore } from "../../../../kernel/concurrency/semaphore.ts"
 import { type Account, chooseAccount, spawnAs } from "../../../../kernel/db/embedded/account.ts"
 import { locateBinaries, prepareBinaries, programOf } from "../../../../kernel/db/embedded/binaries.ts"
 import { makePrivateDir } from "../../../../kernel/db/embedded/placement.ts"
@@ -79,7 +80,7 @@ export const startCluster = async (version: PgVersion, tcp?: TcpOptions): Promis
   const small = ["shared_buffers=16MB", "max_connections=60", "max_wal_size=256MB"]
   const server = await startServer({ binaries, cluster, settings: [...settings, ...small], account, log })
 
-  const ask = async (sql: string, database = "app") => {
+  const askAlone = async (sql: string, database: string) => {
     const client = new pg.Client({
       host: socketDir,
       port: tcp?.port ?? 5432,
@@ -94,6 +95,9 @@ export const startCluster = async (version: PgVersion, tcp?: TcpOptions): Promis
       await client.end()
     }
   }
+  // Far fewer than the server has connections: a hundred clients that log in at once ask for a hundred verifiers.
+  const places = createSemaphore(8)
+  const ask = (sql: string, database = "app") => places.run(() => askAlone(sql, database))
   await ask(`CREATE ROLE owner LOGIN PASSWORD '${PASSWORD}'`, "postgres")
   await ask("CREATE DATABASE app OWNER owner", "postgres")
   await ask(`CREATE ROLE ${GUEST} LOGIN`, "postgres")
