@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { judge } from "@svc/server/src/areas/databases/sql/read-only.ts"
+import { judge } from "@svc/server/src/areas/sql/read-only.ts"
 import fc from "fast-check"
 import { loadModule, parseSync } from "libpg-query"
 import type { Catalog, Category, Column } from "./catalog.ts"

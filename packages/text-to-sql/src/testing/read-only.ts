@@ -1,4 +1,4 @@
-import { createGuard } from "@svc/server/src/areas/databases/sql/guard.ts"
+import { createGuard } from "@svc/server/src/areas/sql/guard.ts"
 import { isFault } from "@svc/server/src/kernel/fault.ts"
 import type { CheckReadOnly } from "../validate.ts"
 

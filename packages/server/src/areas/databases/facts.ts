@@ -1,6 +1,6 @@
 import type { Target } from "../../core/postgres/target.ts"
 import type { Db } from "../../kernel/db/database.ts"
-import type { Facts } from "./advice/scaling.ts"
+import type { Facts } from "../advice/scaling.ts"
 import type { Directory } from "./directory.ts"
 import { USABLE_CONNECTIONS } from "./limits.ts"
 

@@ -3,7 +3,7 @@ import { toIso } from "../../kernel/to-iso.ts"
 import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
 import type { DiskLimits } from "./disk/limits.ts"
 import type { BranchRecord, DatabaseRecord } from "./store.ts"
-import { POOLER_SUFFIX } from "./wire/route.ts"
+import { POOLER_SUFFIX } from "../sql/wire/route.ts"
 
 type Specs = typeof areas.databases.specs
 export type DatabasePayload = Output<Specs["get"]>
