@@ -11,7 +11,7 @@ import { join } from "node:path"
 
 const PYTHON_PACKAGES = ["psycopg[binary]==3.2.10", "SQLAlchemy==2.0.44", "asyncpg==0.30.0"]
 const PGX = "github.com/jackc/pgx/v5@v5.7.6"
-const TESTS = "packages/server/src/areas/databases/wire/clients.test.ts"
+const TESTS = "packages/server/src/areas/sql/wire/clients.test.ts"
 
 const GO_PROGRAM = `package main
 

@@ -1,4 +1,5 @@
 /** The areas, a line each; their order means nothing. */
+export { advice } from "./areas/advice/module.ts"
 export { ai } from "./areas/ai/module.ts"
 export { computers } from "./areas/computers/module.ts"
 export { cron } from "./areas/cron/module.ts"
@@ -13,6 +14,7 @@ export { notifications } from "./areas/notifications/module.ts"
 export { sandboxes } from "./areas/sandboxes/module.ts"
 export { schema } from "./areas/schema/module.ts"
 export { search } from "./areas/search/module.ts"
+export { sql } from "./areas/sql/module.ts"
 export { storage } from "./areas/storage/module.ts"
 export { support } from "./areas/support/module.ts"
 export { vectors } from "./areas/vectors/module.ts"

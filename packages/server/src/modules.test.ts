@@ -6,8 +6,6 @@ import { modules } from "./modules.ts"
 import { platform } from "./testing/platform.ts"
 import { until } from "./testing/process.ts"
 
-/** It has a port of its own, which must listen before anybody comes. */
-const AT_START = ["databases"]
 const MINUTE_MS = 60_000
 
 const everyMinute = {
@@ -16,14 +14,14 @@ const everyMinute = {
   target: { type: "http", url: "https://example.com/" },
 } as const
 
-test("a start loads no area but the one with a port of its own, and a call loads the one that it is for", async t => {
+test("a start loads no area, and a call loads the one that it is for", async t => {
   const p = await platform(t)
-  assert.deepEqual(p.loadedAreas(), AT_START)
+  assert.deepEqual(p.loadedAreas(), [])
 
   const acme = await p.client("acme", "kv:read", "kv:write")
   await acme.kv.set({ key: "a", value: 1 })
 
-  assert.deepEqual(p.loadedAreas(), [...AT_START, "kv"])
+  assert.deepEqual(p.loadedAreas(), ["kv"])
 })
 
 test("what areas share is opened with the first of them that needs it", async t => {
@@ -44,7 +42,7 @@ test("an area that is not loaded tells its state", async t => {
   const states = new Map(services.map(({ name, status }) => [name, status]))
 
   for (const { name } of modules) assert.equal(states.get(name), "available", name)
-  assert.deepEqual(p.loadedAreas(), AT_START)
+  assert.deepEqual(p.loadedAreas(), [])
 })
 
 test("work that goes on by itself loads its area at the next start, and within a minute in a process beside", async t => {

@@ -136,7 +136,7 @@ const defer = ({ module, load, isLoaded }: Holder, needs: ModulesNeeds): void =>
 
 const openPort = async (
   name: string,
-  { speaks, setting, address }: PortListener<never>,
+  { speaks, setting, pausesSockets, address }: PortListener<never>,
   holder: Holder,
   log: Logger,
 ): Promise<TcpListener | undefined> => {
@@ -147,7 +147,7 @@ const openPort = async (
     return holder.running()?.serves?.[name]
   }
   try {
-    return await openTcpListener({ host: at.host, port: at.port, server, log })
+    return await openTcpListener({ host: at.host, port: at.port, pausesSockets, server, log })
   } catch (error) {
     if (errorCode(error) !== "EADDRINUSE") throw error
     throw new StartupError(

@@ -51,6 +51,8 @@ export interface PortListener<AtStart> {
   readonly speaks: string
   /** The variable that chooses the port. */
   readonly setting: string
+  /** Whether who serves hands its sockets to another process. */
+  readonly pausesSockets?: boolean
   /** Where it listens; port 0 is any that is free. Undefined where it does not. */
   address(given: AtStart): { readonly host: string; readonly port: number } | undefined
 }

@@ -9,6 +9,8 @@ export interface TcpListenerOptions {
   readonly host: string
   /** 0: any that is free. */
   readonly port: number
+  /** Sockets are handed on before anything is read from them, as another process needs them that takes them over. */
+  readonly pausesSockets?: boolean | undefined
   /** Who serves, found when the first comes. */
   readonly server: () => Promise<Accept | undefined>
   readonly log: Logger
@@ -26,6 +28,7 @@ const WAITING_MAX = 100
 export const openTcpListener = async ({
   host,
   port,
+  pausesSockets = false,
   server,
   log,
 }: TcpListenerOptions): Promise<TcpListener> => {
@@ -44,7 +47,7 @@ export const openTcpListener = async ({
     if (accept === undefined) socket.destroy()
     else if (!socket.destroyed) accept(socket)
   }
-  const tcp = createServer({ noDelay: true }, socket => {
+  const tcp = createServer({ noDelay: true, pauseOnConnect: pausesSockets }, socket => {
     socket.on("error", () => undefined)
     if (accept) accept(socket)
     else if (waiting.size >= WAITING_MAX) socket.destroy()

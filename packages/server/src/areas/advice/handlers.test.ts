@@ -7,6 +7,7 @@ import type { Call } from "../../kernel/call.ts"
 import { openDatabase } from "../../kernel/db/database.ts"
 import { isFault } from "../../kernel/fault.ts"
 import { pgVersions } from "../../ports/engine/port.ts"
+import { createStatementLog } from "../sql/statement-histories.ts"
 import { adviceHandlers } from "./handlers.ts"
 import { createQueryLog } from "./testing/query-log.ts"
 import { startShop, TARGET } from "./testing/statements.ts"
@@ -28,16 +29,19 @@ for (const version of pgVersions) {
         use: (_, role, work) =>
           withClient(cluster.pool(role, { max: 1 }), client => work({ client, wakeMs: 0 })),
       },
-      withThrowawayBranch: (_, work) => withClient(pool, client => work({ client, wakeMs: 0 })),
-      facts: async () => ({
-        tier: "shared",
-        suspendTimeoutSeconds: 300,
-        historyRetentionSeconds: 86_400,
-        wakes: { count: 1, hoursAwake: 1 },
-        physicalBytes: 0,
-        historyBytes: 0,
-        connectionsMax: 95,
-      }),
+      histories: createStatementLog(database.db).histories,
+      insight: {
+        withTemporaryBranch: (_, work) => withClient(pool, client => work({ client, wakeMs: 0 })),
+        factsOf: async () => ({
+          tier: "shared",
+          suspendTimeoutSeconds: 300,
+          historyRetentionSeconds: 86_400,
+          wakes: { count: 1, hoursAwake: 1 },
+          physicalBytes: 0,
+          historyBytes: 0,
+          connectionsMax: 95,
+        }),
+      },
       naturalLanguageToSql: () => assert.fail("not asked"),
     })
     const call = { db: database.db, now: new Date(), signal: new AbortController().signal } as Call

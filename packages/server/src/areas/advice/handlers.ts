@@ -3,21 +3,21 @@ import type { Sessions } from "../../core/postgres/sessions.ts"
 import type { Target } from "../../core/postgres/target.ts"
 import { fault } from "../../kernel/fault.ts"
 import { type Handlers, implement } from "../../kernel/implement.ts"
-import type { Targets } from "../databases/offers.ts"
+import type { BranchInsight, Targets } from "../databases/offers.ts"
+import type { StatementLog } from "../sql/offers.ts"
 import { ordered, runChecks, summaryOf } from "./anomalies.ts"
 import { type Inspection, inspect } from "./inspect.ts"
-import { createOptimizer, type WithThrowawayBranch } from "./optimize/optimize.ts"
+import { createOptimizer } from "./optimize/optimize.ts"
 import { CALLS_MIN, regressions } from "./regressions.ts"
-import { type Facts, readUsage, suggestScaling } from "./scaling.ts"
-import { adviceStore } from "../sql/statement-histories.ts"
+import { readUsage, suggestScaling } from "./scaling.ts"
 
 type Operations = typeof areas.advice.specs
 
 export interface AdviceNeeds {
   readonly targets: Targets
   readonly sessions: Sessions
-  readonly withThrowawayBranch: WithThrowawayBranch
-  readonly facts: (target: Target) => Promise<Facts>
+  readonly insight: BranchInsight
+  readonly histories: StatementLog["histories"]
   readonly naturalLanguageToSql: Handlers<Operations>["naturalLanguageToSql"]
 }
 
@@ -35,7 +35,8 @@ const refusal = (error: unknown): unknown => {
 }
 
 export const adviceHandlers = implement(areas.advice, (needs: AdviceNeeds) => {
-  const { targets, sessions, facts, withThrowawayBranch } = needs
+  const { targets, sessions, insight, histories } = needs
+  const { withTemporaryBranch } = insight
 
   /** As owner, who may watch the whole server; the inspection itself can write nothing. */
   const inspected = async <Result>(
@@ -58,7 +59,7 @@ export const adviceHandlers = implement(areas.advice, (needs: AdviceNeeds) => {
   const optimizer = (readOnly: boolean) =>
     createOptimizer({
       // A copy takes room and a server of its own: more than a read-only key may cause.
-      withThrowawayBranch: readOnly ? () => Promise.reject(fault("key_read_only")) : withThrowawayBranch,
+      withTemporaryBranch: readOnly ? () => Promise.reject(fault("key_read_only")) : withTemporaryBranch,
       withSession: (target, work, signal) =>
         sessions.use(target, "owner", ({ client }) => work(client), signal ? { signal } : undefined),
     })
@@ -70,9 +71,9 @@ export const adviceHandlers = implement(areas.advice, (needs: AdviceNeeds) => {
       const to = call.now
       const from = new Date(to.getTime() - hours * HOUR_MS)
       const window = { from, to, baselineFrom: new Date(from.getTime() - BASELINE_MS) }
-      const histories = await adviceStore(call.db).histories(target, window, CALLS_MIN)
+      const logged = await histories(target, window, CALLS_MIN)
       const { findings, skipped } = await inspected(target, call.signal, inspection => runChecks(inspection))
-      const all = ordered([...findings, ...regressions(histories)])
+      const all = ordered([...findings, ...regressions(logged)])
       return {
         generated_at: to.toISOString(),
         window: {
@@ -102,7 +103,7 @@ export const adviceHandlers = implement(areas.advice, (needs: AdviceNeeds) => {
 
     async scaling(named, call) {
       const target = await targets.of(call, named)
-      const known = await facts(target)
+      const known = await insight.factsOf(target)
       const usage = await inspected(target, call.signal, readUsage)
       return { generated_at: call.now.toISOString(), suggestions: suggestScaling(known, usage) }
     },

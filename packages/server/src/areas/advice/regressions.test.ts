@@ -3,8 +3,9 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
 import { openDatabase } from "../../kernel/db/database.ts"
+import type { StatementHistory } from "../sql/offers.ts"
+import { createStatementLog } from "../sql/statement-histories.ts"
 import { CALLS_MIN, regressions, zOf } from "./regressions.ts"
-import { adviceStore, type StatementHistory } from "../sql/statement-histories.ts"
 import { startInstance } from "./testing/instance.ts"
 import { createQueryLog } from "./testing/query-log.ts"
 import { TARGET } from "./testing/statements.ts"
@@ -92,7 +93,11 @@ test("the log is compared by statement, in its own window, tenant and branch", a
   const to = new Date("2026-11-20T12:00:00Z")
   const from = new Date("2026-11-19T12:00:00Z")
   const baselineFrom = new Date("2026-11-12T12:00:00Z")
-  const histories = await adviceStore(database.db).histories(TARGET, { baselineFrom, from, to }, CALLS_MIN)
+  const histories = await createStatementLog(database.db).histories(
+    TARGET,
+    { baselineFrom, from, to },
+    CALLS_MIN,
+  )
 
   assert.deepEqual(histories.map(({ query_id }) => query_id).sort(), ["failing", "slow", "steady"])
   assert.deepEqual(

@@ -1,5 +1,5 @@
+import type { StatementHistory } from "../sql/offers.ts"
 import { type Finding, inPercent, toFinding } from "./findings.ts"
-import type { StatementHistory } from "../sql/statement-histories.ts"
 
 export const CALLS_MIN = { window: 20, baseline: 50 } as const
 

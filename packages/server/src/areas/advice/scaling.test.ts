@@ -2,14 +2,15 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { pgVersions } from "../../ports/engine/port.ts"
+import type { BranchFacts } from "../databases/offers.ts"
 import { inspect } from "./inspect.ts"
-import { busyShare, type Facts, readUsage, suggestScaling, type Usage } from "./scaling.ts"
+import { busyShare, readUsage, suggestScaling, type Usage } from "./scaling.ts"
 import { startInstance } from "./testing/instance.ts"
 
 const MIB = 1024 * 1024
 const GIB = 1024 * MIB
 
-const FACTS: Facts = {
+const FACTS: BranchFacts = {
   tier: "shared",
   suspendTimeoutSeconds: 300,
   historyRetentionSeconds: 86_400,
@@ -31,7 +32,7 @@ const USAGE: Usage = {
   deadRowBytes: MIB,
 }
 
-const suggested = (facts: Partial<Facts>, usage: Partial<Usage> = {}) =>
+const suggested = (facts: Partial<BranchFacts>, usage: Partial<Usage> = {}) =>
   suggestScaling({ ...FACTS, ...facts }, { ...USAGE, ...usage }).map(
     ({ resource, current, recommended }) => [resource, current, recommended] as const,
   )

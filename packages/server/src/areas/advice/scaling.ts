@@ -1,23 +1,10 @@
 import type { areas, Output } from "@svc/contract"
-import type { Tier } from "../../ports/engine/port.ts"
+import type { BranchFacts } from "../databases/offers.ts"
 import { inBytes, inPercent } from "./findings.ts"
 import type { Inspection } from "./inspect.ts"
 
 export type Scaling = Output<(typeof areas)["advice"]["specs"]["scaling"]>
 export type ScalingSuggestion = Scaling["suggestions"][number]
-
-/** What the platform knows of a branch, and its server does not. */
-export interface Facts {
-  readonly tier: Tier
-  /** 0: never asleep. */
-  readonly suspendTimeoutSeconds: number
-  readonly historyRetentionSeconds: number
-  /** Of the last seven days. */
-  readonly wakes: { readonly count: number; readonly hoursAwake: number }
-  readonly physicalBytes: number
-  readonly historyBytes: number
-  readonly connectionsMax: number
-}
 
 /** What the server knows of its use. */
 export interface Usage {
@@ -106,7 +93,7 @@ const WAL_BYTES_AN_HOUR = GIB
 const TIMEOUT_STEPS = [300, 900, 1800, 3600] as const
 
 /** How much of its awake time the server runs statements; null before there is enough to tell. */
-export const busyShare = (facts: Facts, { execution }: Usage): number | null => {
+export const busyShare = (facts: BranchFacts, { execution }: Usage): number | null => {
   const hours = execution.seconds / HOUR_SECONDS
   const awakeShare = Math.min(
     1,
@@ -116,7 +103,7 @@ export const busyShare = (facts: Facts, { execution }: Usage): number | null => 
   return awakeHours < AWAKE_HOURS_MIN ? null : execution.totalMs / (awakeHours * HOUR_SECONDS * 1000)
 }
 
-type Rule = (facts: Facts, usage: Usage) => ScalingSuggestion | undefined
+type Rule = (facts: BranchFacts, usage: Usage) => ScalingSuggestion | undefined
 
 const connections: Rule = ({ connectionsMax: limit }, { connections: { used, idle } }) =>
   used < limit * CONNECTIONS_SHARE
@@ -252,5 +239,5 @@ const wal: Rule = ({ wakes }, { wal, databaseBytes }) => {
 const rules: readonly Rule[] = [connections, memory, tier, suspendTimeout, storage, history, wal]
 
 /** Nothing where nothing calls for a change. */
-export const suggestScaling = (facts: Facts, usage: Usage): ScalingSuggestion[] =>
+export const suggestScaling = (facts: BranchFacts, usage: Usage): ScalingSuggestion[] =>
   rules.flatMap(rule => rule(facts, usage) ?? [])

@@ -1,12 +1,8 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { Endpoint, EnginePort, VolumeState } from "../../ports/engine/port.ts"
+import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import type { ReadyBranch } from "./directory.ts"
-
-/** A branch's server, held awake until disposed. */
-export interface Lease extends Disposable {
-  readonly endpoint: Endpoint
-}
+import type { Lease } from "./offers.ts"
 
 /** What was asked of a branch's server, for bills and advice. */
 export interface ComputeEvents {

@@ -4,6 +4,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import type { PgVersion, Tier, VolumeCredentials } from "../../ports/engine/port.ts"
+import type { BranchQuery } from "./offers.ts"
 
 /** A branch that can be used, with what it takes to use it. Frozen: it lives in a cache. */
 export interface ReadyBranch extends Target {
@@ -12,13 +13,6 @@ export interface ReadyBranch extends Target {
   readonly suspendTimeoutSeconds: number
   readonly historyRetentionSeconds: number
   readonly credentials: VolumeCredentials
-}
-
-export interface BranchQuery {
-  readonly organizationId: string
-  readonly projectId: string
-  readonly databaseId?: string | undefined
-  readonly branchId?: string | undefined
 }
 
 export interface Directory {

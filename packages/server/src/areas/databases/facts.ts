@@ -1,8 +1,10 @@
 import type { Target } from "../../core/postgres/target.ts"
 import type { Db } from "../../kernel/db/database.ts"
-import type { Facts } from "../advice/scaling.ts"
 import type { Directory } from "./directory.ts"
-import { USABLE_CONNECTIONS } from "./limits.ts"
+import type { BranchFacts } from "./offers.ts"
+
+/** Connections that a server takes from others than its superuser. */
+const USABLE_CONNECTIONS = 95
 
 const WEEK_MS = 7 * 86_400_000
 const MS_PER_HOUR = 3_600_000
@@ -10,7 +12,7 @@ const MS_PER_HOUR = 3_600_000
 /** What the platform knows of a branch and its server does not. */
 export const createFacts =
   (needs: { db: Db; directory: Directory; now: () => number }) =>
-  async (target: Target): Promise<Facts> => {
+  async (target: Target): Promise<BranchFacts> => {
     const { db, directory } = needs
     const branch = await directory.find(target)
     const now = needs.now()

@@ -1,7 +1,8 @@
-import { box, deriveSecret, meters, platformEvents, scheduleTargets } from "../../core/tokens.ts"
+import { box, deriveSecret, meters, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
 import { changes, clock, database, installation, log, metrics } from "../../kernel/tokens.ts"
 import { engine } from "../../ports/engine/port.ts"
+import { postgresClients } from "../sql/offers.ts"
 import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
@@ -15,8 +16,8 @@ export const needs = {
   meters,
   metrics,
   platformEvents,
-  scheduleTargets,
   installation,
   deriveSecret,
+  postgresClients,
 }
-export type Needs = AreaGiven<typeof needs, typeof settings>
+export type Needs = AreaGiven<typeof needs, typeof settings, "postgres">

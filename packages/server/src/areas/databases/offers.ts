@@ -1,8 +1,10 @@
 /** What other areas may ask of this one: types and tokens alone. */
-import type { Sessions } from "../../core/postgres/sessions.ts"
+import type { ClientPortSettings } from "../../core/postgres/client-port.ts"
+import type { Session, Sessions } from "../../core/postgres/sessions.ts"
 import type { Target, TargetInput } from "../../core/postgres/target.ts"
 import type { Call } from "../../kernel/call.ts"
 import { offerToken } from "../../kernel/token.ts"
+import type { Endpoint, Tier } from "../../ports/engine/port.ts"
 
 export interface Targets {
   /** Throws `database_not_found`, `branch_not_found` or `database_not_provisioned`; another tenant's answers like none. */
@@ -52,3 +54,73 @@ export interface TableReader {
 }
 
 export const tableReader = offerToken<TableReader>("tables")
+
+export interface BranchQuery {
+  readonly organizationId: string
+  readonly projectId: string
+  readonly databaseId?: string | undefined
+  readonly branchId?: string | undefined
+}
+
+/** A branch's server, kept running until disposed. */
+export interface Lease extends Disposable {
+  readonly endpoint: Endpoint
+}
+
+/** `objects` runs no code of the tenant's; `rows` may, by triggers and by the expressions of indexes. */
+export type Frees = "objects" | "rows"
+
+export type BranchListener = (branch: Target) => void | Promise<void>
+
+/** Servers of branches, for those who speak PostgreSQL's protocol with them. */
+export interface BranchServers {
+  /** The port to which their clients come. */
+  readonly clientPort: ClientPortSettings
+  /** Without a database: the project's default one. Without a branch: the database's default one. */
+  find(query: BranchQuery): Promise<Target | undefined>
+  /** By the id alone, where the password is the proof. Not cached. */
+  findById(branchId: string): Promise<Target | undefined>
+  /** Resumes the branch's server where it is suspended. Throws `service_unavailable` (503) when it cannot be started. */
+  acquire(branch: Target, signal?: AbortSignal): Promise<Lease>
+  /** Connections of PostgreSQL's protocol that keep a server running, or merely exist. */
+  reportConnection(branchId: string, connectionId: string, state: "open" | "busy" | "closed"): void
+  /** What the branch's server stores of a role's password; undefined where that is not to be read. */
+  readonly verifierOf: ((branch: Target, role: string) => Promise<string | undefined>) | undefined
+  /** Sessions for one statement that makes a full database smaller, which throw `invalid_sql` when only `DROP` is left. */
+  sessionsToFree(frees: Frees): Sessions
+  /** Calls the listener before a branch's server is suspended, and waits for it; and after the server ended by itself. */
+  onEnded(listener: BranchListener): Disposable
+}
+
+export const branchServers = offerToken<BranchServers>("branchServers")
+
+/** What the platform knows of a branch and its server does not. */
+export interface BranchFacts {
+  readonly tier: Tier
+  /** 0: never asleep. */
+  readonly suspendTimeoutSeconds: number
+  readonly historyRetentionSeconds: number
+  /** Of the last seven days. */
+  readonly wakes: { readonly count: number; readonly hoursAwake: number }
+  readonly physicalBytes: number
+  readonly historyBytes: number
+  readonly connectionsMax: number
+}
+
+/**
+ * Makes a branch of the target, lends a session of its owner, and drops the branch when `work` has ended. Rejects with a
+ * `PortError` or a fault, before `work` has begun, when there can be none.
+ */
+export type WithTemporaryBranch = <Result>(
+  target: Target,
+  work: (session: Session) => Promise<Result>,
+  options?: { readonly signal?: AbortSignal },
+) => Promise<Result>
+
+/** What advice is based on beside the database itself. */
+export interface BranchInsight {
+  factsOf(target: Target): Promise<BranchFacts>
+  readonly withTemporaryBranch: WithTemporaryBranch
+}
+
+export const branchInsight = offerToken<BranchInsight>("branchInsight")

@@ -1,9 +1,9 @@
 import type { areas, Output } from "@svc/contract"
+import { POOLER_SUFFIX } from "../../core/postgres/client-port.ts"
 import { toIso } from "../../kernel/to-iso.ts"
 import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
 import type { DiskLimits } from "./disk/limits.ts"
 import type { BranchRecord, DatabaseRecord } from "./store.ts"
-import { POOLER_SUFFIX } from "../sql/wire/route.ts"
 
 type Specs = typeof areas.databases.specs
 export type DatabasePayload = Output<Specs["get"]>

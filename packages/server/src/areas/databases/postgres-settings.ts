@@ -1,21 +1,8 @@
-import { operatorUpstreams } from "../../core/ai/settings.ts"
+import type { ClientPortSettings } from "../../core/postgres/client-port.ts"
 import type { Needs } from "./needs.ts"
 
 /** How tenant databases are reached and kept. */
-export interface PostgresSettings {
-  readonly bindHost: string
-  /** 0: any that is free. */
-  readonly bindPort: number
-  /** In connection strings. */
-  readonly host: string
-  readonly requireTls: "remote" | "always" | "never"
-  /** PEM files of the operator's. */
-  readonly certFile: string | undefined
-  readonly keyFile: string | undefined
-  /** Where a self-made certificate is kept. */
-  readonly certificateDir: string
-  /** From which the key is made that signs them: 32 bytes, the same for all processes of an installation. */
-  readonly authoritySecret: Buffer
+export interface PostgresSettings extends ClientPortSettings {
   readonly graceSeconds: number
   /** Most disk of one database, whatever plans say. */
   readonly diskBytesMax: number | undefined
@@ -27,8 +14,6 @@ export const postgresSettings = ({
   installation,
   deriveSecret,
 }: Pick<Needs, "settings" | "installation" | "deriveSecret">): PostgresSettings => ({
-  bindHost: installation.host,
-  bindPort: settings.postgresPort ?? installation.portAfter(1),
   // A web address has brackets around an IPv6 address, which are no part of it.
   host: settings.postgresHost ?? new URL(installation.baseUrl).hostname.replace(/^\[(.*)\]$/, "$1"),
   requireTls: settings.postgresTls,
@@ -39,12 +24,3 @@ export const postgresSettings = ({
   graceSeconds: settings.databaseGraceSeconds,
   diskBytesMax: settings.databaseDiskMb === undefined ? undefined : settings.databaseDiskMb * 2 ** 20,
 })
-
-/** The installation's first chat model; undefined where it has none. */
-export const chatModelSettings = ({ settings }: Pick<Needs, "settings">) => {
-  for (const { baseUrl, key, models } of operatorUpstreams(settings)) {
-    const chat = models.find(({ kinds }) => kinds.includes("chat"))
-    if (chat) return { baseUrl, key, model: chat.id }
-  }
-  return undefined
-}

@@ -1,4 +1,3 @@
-import { upstreamSettings } from "../../core/ai/settings.ts"
 import type { Settings } from "../../kernel/setting.ts"
 import { integer, optional, optionalInteger, port, word } from "../../kernel/setting-parsers.ts"
 
@@ -39,13 +38,6 @@ export const settings = {
     description: "Seconds for which a deleted tenant database can be restored.",
     parse: integer(0, 365 * 86_400, 7 * 86_400),
   },
-  textToSqlMs: {
-    variable: "SVC_TEXT_TO_SQL_MS",
-    default: "200",
-    description:
-      "Longest time, in milliseconds, to turn a question into a statement without a language model; questions that take longer are rejected.",
-    parse: integer(10, 60_000, 200),
-  },
   databaseDiskMb: {
     variable: "SVC_DATABASE_DISK_MB",
     default: "the limit of the organization's plan",
@@ -53,5 +45,4 @@ export const settings = {
       "Largest disk space in MiB of a tenant database with its branches, if the plan allows more or is unlimited; all databases of a project, and the history of a database, get twice as much.",
     parse: optionalInteger(48, 1_073_741_824),
   },
-  ...upstreamSettings,
 } as const satisfies Settings

@@ -1,5 +1,5 @@
 import pg from "pg"
-import { type Session, sessionConfig } from "../../core/postgres/sessions.ts"
+import { sessionConfig } from "../../core/postgres/sessions.ts"
 import type { Target } from "../../core/postgres/target.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
@@ -8,15 +8,9 @@ import type { Logger } from "../../kernel/log.ts"
 import { DATABASE_NAME, type Endpoint, type EnginePort, type PgVersion } from "../../ports/engine/port.ts"
 import { PortError } from "../../ports/port-error.ts"
 import { volumeRow } from "./making.ts"
+import type { WithTemporaryBranch } from "./offers.ts"
 import { newCredentials } from "./passwords.ts"
 import { databaseStore } from "./store.ts"
-
-/** A copy of a branch for trying something out, of which nothing stays. */
-export type WithThrowawayBranch = <Result>(
-  target: Target,
-  work: (session: Session) => Promise<Result>,
-  options?: { readonly signal?: AbortSignal },
-) => Promise<Result>
 
 /** Where copies take time and room by size, a larger database is not copied for advice. */
 const COPIED_BYTES_MAX = 1024 ** 3
@@ -36,12 +30,12 @@ const connect = async (
   return Object.assign(client, { release: () => undefined }) as unknown as pg.PoolClient
 }
 
-export const createThrowaway = (needs: {
+export const createTemporaryBranches = (needs: {
   db: Db
   engine: EnginePort
   clock: Clock
   log: Logger
-}): WithThrowawayBranch => {
+}): WithTemporaryBranch => {
   const { engine, clock, log } = needs
   const store = databaseStore(needs.db)
 

@@ -1,8 +1,6 @@
 /** Which statements make a database smaller: what may still be said in one that is read-only for its size. */
+import type { Frees } from "../databases/offers.ts"
 import { findInTree, isTree } from "./syntax-tree.ts"
-
-/** `objects` runs no code of the tenant's; `rows` may, by triggers and by the expressions of indexes. */
-export type Frees = "objects" | "rows"
 
 const KINDS: ReadonlyMap<string, Frees> = new Map([
   ["DropStmt", "objects"],

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads"
 import { LRUCache } from "lru-cache"
 import { invalidSql, type ReadOnly } from "../../core/postgres/failures.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { Frees } from "./frees.ts"
+import type { Frees } from "../databases/offers.ts"
 import type { ReadOnlyCheck } from "./read-only.ts"
 
 export interface GuardQuestion {

@@ -6,8 +6,7 @@ import type { AccountCall, Call } from "../../kernel/call.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
 import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import { OWNER_ROLE, READER_ROLE } from "../../ports/engine/port.ts"
-import type { Freeing } from "../databases/disk/freeing.ts"
-import type { Targets } from "../databases/offers.ts"
+import type { BranchServers, Targets } from "../databases/offers.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "./executor.ts"
 import { createJournal, type Journal } from "./journal.ts"
 import type { LoginSessions } from "./login-sessions.ts"
@@ -22,7 +21,7 @@ import { runTransaction, type TransactionOptions } from "./transaction.ts"
 
 export interface SqlHandlerNeeds extends ExecutorNeeds {
   readonly targets: Targets
-  readonly freeing: Freeing
+  readonly servers: Pick<BranchServers, "sessionsToFree">
   readonly queryLog: QueryLog
   readonly logins: LoginSessions
   /** Opens a connection to the port of PostgreSQL's protocol, as of a client at that address. */
@@ -92,7 +91,7 @@ const workOf = async (
 const sessionsOf = async ({ needs, target, execution }: Work, { sql }: Statement) => {
   if (!target.isFull || execution.readOnly) return needs.sessions
   const frees = await needs.guard.frees(sql)
-  return frees ? needs.freeing.sessionsFor(frees) : needs.sessions
+  return frees ? needs.servers.sessionsToFree(frees) : needs.sessions
 }
 
 const READ_ONLY_TRANSACTION = "25006"

@@ -15,9 +15,7 @@ import type { OrganizationFacts } from "../../kernel/call.ts"
 import { type Fault, fault, isFault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { asOptions, type Endpoint } from "../../ports/engine/port.ts"
-import { callEngine } from "../databases/call-engine.ts"
-import type { Compute } from "../databases/compute.ts"
-import type { Directory, ReadyBranch } from "../databases/directory.ts"
+import type { BranchServers } from "../databases/offers.ts"
 import { WireRefusal, wrongPassword } from "./wire/error-response.ts"
 import { route } from "./wire/route.ts"
 
@@ -34,7 +32,7 @@ const TOO_MANY_CONNECTIONS = "53300"
 
 export interface Login {
   readonly connectionString: string
-  readonly branch: ReadyBranch
+  readonly branch: Target
   readonly target: Target
   readonly user: string
   readonly database: string
@@ -48,7 +46,7 @@ export interface LoginSessions extends AsyncDisposable {
   find(connectionString: string): Promise<Login>
   of(login: Login): Sessions
   /** Lets go of every connection to the branch. */
-  close(branch: Pick<ReadyBranch, "volume">): Promise<void>
+  close(branch: Pick<Target, "volume">): Promise<void>
 }
 
 const refused = (message: string, sqlstate: string, internal?: unknown): Fault =>
@@ -111,13 +109,13 @@ const connect = async (pool: pg.Pool): Promise<pg.PoolClient> => {
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("base64")
 
-const createBranchFinder = (directory: Directory) => {
-  /** Where branches belong, which never changes: whether they are there still, the directory's cache says. */
+const createBranchFinder = (servers: BranchServers) => {
+  /** Where branches belong, which never changes: whether they are there still, `find` knows. */
   const places = new Map<string, Target>()
-  return async (branchId: string): Promise<ReadyBranch | undefined> => {
+  return async (branchId: string): Promise<Target | undefined> => {
     const place = places.get(branchId)
-    if (place) return directory.find(place)
-    const found = await directory.findById(branchId)
+    if (place) return servers.find(place)
+    const found = await servers.findById(branchId)
     if (found && places.size < PLACES_MAX) {
       const { organizationId, projectId, databaseId, volume } = found
       places.set(branchId, { organizationId, projectId, databaseId, branchId, volume })
@@ -127,14 +125,13 @@ const createBranchFinder = (directory: Directory) => {
 }
 
 export const createLoginSessions = (needs: {
-  readonly directory: Directory
-  readonly compute: Compute
+  readonly servers: BranchServers
   readonly log: Logger
   readonly tenants: Tenants
 }): LoginSessions => {
-  const { compute, log, tenants } = needs
+  const { servers, log, tenants } = needs
   const pools = new Map<string, pg.Pool>()
-  const branchOf = createBranchFinder(needs.directory)
+  const branchOf = createBranchFinder(servers)
   /** Digests of connection strings to their projects; bounded as pools are, which take longer to be opened. */
   const proven = createBoundedCache<string>(POOLS_MAX * 10)
 
@@ -184,7 +181,7 @@ export const createLoginSessions = (needs: {
 
     of: login => ({
       async use(_target, _role, work, { signal, cleaned = false } = {}) {
-        using lease = await callEngine(() => compute.acquire(login.branch, signal))
+        using lease = await servers.acquire(login.branch, signal)
         const client = await connect(poolOf(login, lease.endpoint)).catch(error => {
           // What was refused keeps no place from others.
           if (isFault(error, "invalid_sql")) forget(login)

@@ -1,7 +1,7 @@
 import type { CronTargetOf } from "@svc/contract"
 import type { ScheduledOutcome, ScheduleOwner, ScheduleTarget } from "../../core/schedule-targets.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
-import type { Directory } from "../databases/directory.ts"
+import type { BranchServers } from "../databases/offers.ts"
 import { type ExecutorNeeds, execute } from "./executor.ts"
 
 /** Rows that are read of what a statement returns: its owner asked for an effect. */
@@ -10,12 +10,12 @@ const RESULT_BYTES_MAX = 65_536
 
 /** Statements that schedules run, as the role that owns the database. */
 export const createScheduledStatements = (
-  needs: ExecutorNeeds & { readonly directory: Directory },
+  needs: ExecutorNeeds & { readonly servers: Pick<BranchServers, "find"> },
 ): ScheduleTarget<"sql"> => {
   const find = async ({ organizationId, projectId }: ScheduleOwner, { database_id }: CronTargetOf<"sql">) => {
     if (projectId === null) throw fault("project_required")
     const databaseId = database_id ?? undefined
-    const target = await needs.directory.find({ organizationId, projectId, databaseId })
+    const target = await needs.servers.find({ organizationId, projectId, databaseId })
     if (!target) throw fault("database_not_found")
     return target
   }

@@ -1,36 +1,12 @@
 import { sql } from "kysely"
-import type { Target } from "../../core/postgres/target.ts"
 import type { Db } from "../../kernel/db/database.ts"
-
-/** What the log says of one statement, in the window and before it. */
-export interface StatementHistory {
-  readonly query_id: string
-  readonly sql: string
-  readonly calls: number
-  readonly errors: number
-  readonly p95_ms: number | null
-  readonly last_sqlstate: string | null
-  readonly baseline_calls: number
-  readonly baseline_errors: number
-  readonly baseline_p95_ms: number | null
-}
-
-export interface HistoryWindow {
-  readonly baselineFrom: Date
-  readonly from: Date
-  readonly to: Date
-}
+import type { StatementHistory, StatementLog } from "./offers.ts"
 
 /** The busiest statements are compared; those beyond have too few calls to tell anything. */
 const STATEMENTS_MAX = 500
 
-/** Reads databases.query_log, which the sql area writes. */
-export const adviceStore = (db: Db) => ({
-  async histories(
-    target: Pick<Target, "organizationId" | "databaseId" | "branchId">,
-    { baselineFrom, from, to }: HistoryWindow,
-    callsMin: { readonly window: number; readonly baseline: number },
-  ): Promise<StatementHistory[]> {
+export const createStatementLog = (db: Db): StatementLog => ({
+  async histories(target, { baselineFrom, from, to }, callsMin) {
     const { rows } = await sql<StatementHistory>`
       SELECT query_id, min(sql) AS sql,
         (count(*) FILTER (WHERE started_at >= ${from}))::integer AS calls,

@@ -1,81 +1,58 @@
-import { readFile } from "node:fs/promises"
+/** Clients of PostgreSQL's protocol on their way to the servers of branches. */
 import { join } from "node:path"
+import { certificateOf } from "../../core/postgres/client-port.ts"
+import type { Target } from "../../core/postgres/target.ts"
+import { isFault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
-import { errorCode, StartupError } from "../../kernel/startup-error.ts"
-import { DATABASE_NAME, type Endpoint, type EnginePort } from "../../ports/engine/port.ts"
-import type { Compute } from "../databases/compute.ts"
-import type { Directory, ReadyBranch } from "../databases/directory.ts"
-import { WIRE_CONNECTIONS_MAX } from "../databases/limits.ts"
-import type { PostgresSettings } from "../databases/postgres-settings.ts"
-import { ownCertificate } from "../../core/postgres/certificate.ts"
+import { DATABASE_NAME, type Endpoint } from "../../ports/engine/port.ts"
+import type { BranchServers } from "../databases/offers.ts"
 import { SQLSTATE, WireRefusal, wrongPassword } from "./wire/error-response.ts"
-import { isLoopbackHost } from "./wire/greeting.ts"
-import type { WireCall, WireCertificate, WireTarget } from "./wire/messages.ts"
-import { openWire, type Wire } from "./wire/wire.ts"
+import type { WireCall, WireTarget } from "./wire/messages.ts"
+import { createWire, type Wire } from "./wire/wire.ts"
 
-export interface DoorNeeds {
-  readonly settings: PostgresSettings
-  readonly engine: EnginePort
-  readonly directory: Directory
-  readonly compute: Compute
+export interface WireAccessNeeds {
+  readonly servers: BranchServers
   readonly log: Logger
-  readonly calls: (calls: readonly WireCall[], branchOf: (id: string) => ReadyBranch | undefined) => void
+  readonly calls: (calls: readonly WireCall[], branchOf: (id: string) => Target | undefined) => void
 }
 
-const targetOf = ({ host, port, wakeMs, tls }: Endpoint): WireTarget => {
-  const common = { wakeMs, connectionsMax: WIRE_CONNECTIONS_MAX }
+/** Of the connections that a server takes, those that HTTP and the platform itself do not need. */
+const CONNECTIONS_MAX = 75
+
+const wireTargetOf = ({ host, port, wakeMs, tls }: Endpoint): WireTarget => {
+  const common = { wakeMs, connectionsMax: CONNECTIONS_MAX }
   if (host.startsWith("/")) return { ...common, socketPath: join(host, `.s.PGSQL.${port}`) }
   return { ...common, host, port, ...(tls && { tls }) }
 }
 
-const ownOf = ({ certFile, keyFile, host, certificateDir, authoritySecret }: PostgresSettings) =>
-  certFile === undefined || keyFile === undefined
-    ? ownCertificate({ folder: certificateDir, host, authoritySecret })
-    : undefined
-
-const certificateOf = async (settings: PostgresSettings): Promise<WireCertificate> => {
-  const { certFile = "", keyFile = "" } = settings
-  const own = await ownOf(settings)
-  if (own) return { cert: own.cert, key: own.key }
-  return { cert: await readFile(certFile, "utf8"), key: await readFile(keyFile, "utf8") }
-}
-
-/** Whether who comes to the host of connection strings is turned away without TLS. */
-export const isTlsRequired = ({ host, requireTls }: PostgresSettings): boolean =>
-  requireTls === "always" || (requireTls === "remote" && !isLoopbackHost(host))
-
-/** What clients trust to check the port's certificate; null where that is the operator's own. */
-export const authorityOf = async (settings: PostgresSettings): Promise<string | null> =>
-  (await ownOf(settings))?.ca ?? null
-
 /** Branches that had a connection lately, for what comes in about them later. */
 const KNOWN_MAX = 1_000
 
-/** The PostgreSQL port in front of all tenant databases. */
-export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
-  const { settings, engine, directory, compute, log } = needs
-  const known = new Map<string, ReadyBranch>()
+const causeOf = (error: unknown): unknown => (isFault(error) ? (error.details.internal ?? error) : error)
 
-  const remember = (branch: ReadyBranch) => {
+export const openWireAccess = ({ servers, log, calls }: WireAccessNeeds): Wire => {
+  const known = new Map<string, Target>()
+
+  const remember = (branch: Target) => {
     known.delete(branch.branchId)
     known.set(branch.branchId, branch)
     const [oldest] = known.keys()
     if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest)
   }
 
-  /** Works on a branch's server while it is held awake. */
+  /** Works on a branch's server while it is kept running. */
   const withServer = async <Result>(
     { branchId, user }: { branchId: string; user: string },
-    work: (branch: ReadyBranch, endpoint: Endpoint) => Result | Promise<Result>,
+    work: (branch: Target, endpoint: Endpoint) => Result | Promise<Result>,
   ): Promise<Result> => {
-    const branch = await directory.findById(branchId)
+    const branch = await servers.findById(branchId)
     if (!branch) throw wrongPassword(user)
     remember(branch)
     try {
-      using lease = await compute.acquire(branch)
+      using lease = await servers.acquire(branch)
       return await work(branch, lease.endpoint)
     } catch (error) {
-      log.warn({ err: error, branch: branch.branchId }, "resuming a suspended database failed")
+      log.warn({ err: causeOf(error), branch: branch.branchId }, "resuming a suspended database failed")
       throw new WireRefusal({
         sqlstate: SQLSTATE.cannotConnectNow,
         message: `the database "${DATABASE_NAME}" cannot be started now`,
@@ -84,32 +61,19 @@ export const openDoor = async (needs: DoorNeeds): Promise<Wire> => {
     }
   }
 
-  try {
-    return await openWire({
-      host: settings.bindHost,
-      port: settings.bindPort,
-      requireTls: settings.requireTls,
-      tls: () => certificateOf(settings),
-      log,
-      open: request => withServer(request, (_branch, endpoint) => targetOf(endpoint)),
-      verifier: engine.capabilities.verifiers
-        ? request => withServer(request, ({ volume }) => engine.verifierOf(volume, request.user))
-        : undefined,
-      activity(events) {
-        for (const { branchId, connectionId, kind } of events) {
-          const state =
-            kind === "busy" || kind === "listening" ? "busy" : kind === "closed" ? "closed" : "open"
-          compute.wire(branchId, connectionId, state)
-        }
-      },
-      calls: calls => needs.calls(calls, id => known.get(id)),
-    })
-  } catch (error) {
-    if (errorCode(error) !== "EADDRINUSE") throw error
-    throw new StartupError(
-      `Svc cannot listen on ${settings.bindHost}:${settings.bindPort} for PostgreSQL's protocol: something else does.`,
-      "Stop what listens there, or choose another port through SVC_POSTGRES_PORT.",
-      { cause: error },
-    )
-  }
+  const { verifierOf } = servers
+  return createWire({
+    requireTls: servers.clientPort.requireTls,
+    tls: () => certificateOf(servers.clientPort),
+    log,
+    open: request => withServer(request, (_branch, endpoint) => wireTargetOf(endpoint)),
+    verifier: verifierOf && (request => withServer(request, branch => verifierOf(branch, request.user))),
+    activity(events) {
+      for (const { branchId, connectionId, kind } of events) {
+        const state = kind === "busy" || kind === "listening" ? "busy" : kind === "closed" ? "closed" : "open"
+        servers.reportConnection(branchId, connectionId, state)
+      }
+    },
+    calls: seen => calls(seen, id => known.get(id)),
+  })
 }

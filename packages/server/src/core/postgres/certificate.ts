@@ -14,9 +14,14 @@ import {
 } from "node:crypto"
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { WireCertificate } from "../../areas/sql/wire/messages.ts"
 
-export interface OwnCertificate extends WireCertificate {
+/** PEM. */
+export interface Certificate {
+  readonly key: string
+  readonly cert: string
+}
+
+export interface OwnCertificate extends Certificate {
   /** The authority's certificate, PEM. */
   readonly ca: string
 }
@@ -87,7 +92,7 @@ const make = async (
   host: string,
   authority: { readonly key: KeyObject; readonly cert: string },
   nowMs: number,
-): Promise<WireCertificate> => {
+): Promise<Certificate> => {
   const x509 = await import("@peculiar/x509")
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"])
   const signer = await pair(authority.key)
@@ -161,7 +166,7 @@ const authorityOf = async (folder: string, key: KeyObject, nowMs: number): Promi
 
 /** The kept certificate, if the authority signed it for that host and it holds for a while. */
 const keptIn = (folder: string, host: string, ca: string, nowMs: number) =>
-  readable(async (): Promise<WireCertificate | undefined> => {
+  readable(async (): Promise<Certificate | undefined> => {
     const [key, cert] = await Promise.all([
       readFile(join(folder, KEY_FILE), "utf8"),
       readFile(join(folder, CERTIFICATE_FILE), "utf8"),

@@ -7,6 +7,8 @@ import { createUpstream, type Translation } from "@svc/text-to-sql"
 import { isFault } from "../../../kernel/fault.ts"
 import { startCluster } from "../../../testing/cluster.ts"
 import { createGuard, type Guard } from "../../sql/guard.ts"
+import { createTypeCatalog } from "../../sql/pg-types.ts"
+import { createStatementReader } from "../../sql/statement-reader.ts"
 import { createQuestions } from "./questions.ts"
 
 const SETUP = `
@@ -53,13 +55,14 @@ test("translation", async t => {
   })
   const guard: Guard = createGuard()
   t.after(() => guard[Symbol.asyncDispose]())
+  const statements = createStatementReader({ guard, types: createTypeCatalog() })
 
   const ask = async (
     question: string,
     options: { upstream?: ReturnType<typeof createUpstream>; execute?: boolean; tables?: string[] } = {},
   ): Promise<Translation> => {
     const { upstream, ...rest } = options
-    return await createQuestions({ guard, upstream, limitMs: 60_000 }).translate({
+    return await createQuestions({ statements, upstream, limitMs: 60_000 }).translate({
       question,
       now: new Date("2024-06-15T12:00:00Z"),
       volumeId: "v",
@@ -149,7 +152,7 @@ test("translation", async t => {
   })
 
   await t.test("what takes longer than the limit is refused", async () => {
-    const questions = createQuestions({ guard, limitMs: 1 })
+    const questions = createQuestions({ statements, limitMs: 1 })
     const client = await reader.connect()
     try {
       await assert.rejects(
@@ -251,7 +254,7 @@ test("translation", async t => {
       const before = await single.query(
         "SELECT current_setting('search_path') AS path, current_setting('statement_timeout') AS timeout",
       )
-      await createQuestions({ guard, limitMs: 60_000 }).translate({
+      await createQuestions({ statements, limitMs: 60_000 }).translate({
         question: "show all customers",
         execute: true,
         now: new Date("2024-06-15T12:00:00Z"),

@@ -8,8 +8,7 @@ import {
   TranslationError,
 } from "@svc/text-to-sql"
 import { type Fault, fault, isFault } from "../../../kernel/fault.ts"
-import type { Guard } from "../../sql/guard.ts"
-import { converterOf, createTypeCatalog } from "../../sql/pg-types.ts"
+import type { StatementReader } from "../../sql/offers.ts"
 
 export interface Question extends Omit<TranslateRequest, "resultTypes"> {
   /** Runs the statement too. */
@@ -45,16 +44,15 @@ const faultOf = ({ code, message, cause }: TranslationError): Fault => {
 }
 
 export const createQuestions = (needs: {
-  readonly guard: Guard
+  readonly statements: StatementReader
   readonly upstream?: LanguageModel | undefined
   readonly limitMs?: number
 }): Questions => {
-  const { guard, ...translating } = needs
-  const types = createTypeCatalog()
+  const { statements, ...translating } = needs
 
   const checkReadOnly = async (sql: string): Promise<string | undefined> => {
     try {
-      await guard.check(sql, "request")
+      await statements.checkReadOnly(sql)
     } catch (error) {
       if (isFault(error, "invalid_sql")) return error.message
       throw error
@@ -63,18 +61,10 @@ export const createQuestions = (needs: {
   }
   const translator = createTranslator({ ...translating, checkReadOnly })
 
-  const resultTypesOf = (volumeId: string): TranslateRequest["resultTypes"] => ({
-    async read(client, oids) {
-      await types.load(volumeId, client, oids)
-      const known = types.of(volumeId)
-      return oid => ({ name: known.get(oid).name, toJson: converterOf(known, oid) })
-    },
-  })
-
   return {
     async translate({ execute, volumeId, ...request }) {
       try {
-        const resultTypes = execute ? resultTypesOf(volumeId) : undefined
+        const resultTypes = execute ? statements.resultTypesOf(volumeId) : undefined
         return await translator.translate({ ...request, resultTypes })
       } catch (error) {
         throw error instanceof TranslationError ? faultOf(error) : error

@@ -145,7 +145,7 @@ test("nothing is proposed where nothing helps", async t => {
 
 test("without a branch a likely index is still named, and said not to be measured", async t => {
   const { optimize } = await startShop(t, 17, {
-    withThrowawayBranch: () => Promise.reject(new PortError("unavailable", "the disk at /srv is full")),
+    withTemporaryBranch: () => Promise.reject(new PortError("unavailable", "the disk at /srv is full")),
   })
   const found = await optimize({ sql: "SELECT id FROM orders WHERE customer_id = 77" })
   const [index] = indexesIn(found)

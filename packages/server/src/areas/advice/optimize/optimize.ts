@@ -2,10 +2,10 @@ import { type areas, OPTIMIZE_SECONDS_MAX, type Output } from "@svc/contract"
 import type pg from "pg"
 import { isServersFault } from "../../../core/postgres/failures.ts"
 import { isServerError } from "../../../core/postgres/pipeline.ts"
-import type { Session } from "../../../core/postgres/sessions.ts"
 import type { Target } from "../../../core/postgres/target.ts"
 import { fault, isFault } from "../../../kernel/fault.ts"
 import { PortError } from "../../../ports/port-error.ts"
+import type { WithTemporaryBranch } from "../../databases/offers.ts"
 import { rowsAsJson, withSavepoint } from "../inspect.ts"
 import { type Candidate, candidatesOf } from "./candidates.ts"
 import { explain, type PlanNode, planNodes, type Values } from "./explain.ts"
@@ -19,16 +19,6 @@ import { type Verified, verify } from "./verify.ts"
 export type Optimization = Output<(typeof areas)["advice"]["specs"]["optimize"]>
 type Suggestion = Optimization["suggestions"][number]
 type Skipped = Optimization["skipped"][number]
-
-/**
- * Makes a branch of the target, lends a session of its owner, and drops the branch when `work` has ended. Rejects with a
- * `PortError` or a fault, before `work` has begun, when there can be none.
- */
-export type WithThrowawayBranch = <Result>(
-  target: Target,
-  work: (session: Session) => Promise<Result>,
-  options?: { readonly signal?: AbortSignal },
-) => Promise<Result>
 
 export interface Request {
   readonly sql?: string
@@ -241,7 +231,7 @@ const reasonOf = (error: unknown): string => {
 }
 
 export const createOptimizer = (needs: {
-  readonly withThrowawayBranch: WithThrowawayBranch
+  readonly withTemporaryBranch: WithTemporaryBranch
   /** Lends the target's own session, of its owner. */
   readonly withSession: <Result>(
     target: Target,
@@ -269,7 +259,7 @@ export const createOptimizer = (needs: {
       return answer([], { used: false, reason: "there was no candidate to test" })
     let begun = false
     try {
-      const found = await needs.withThrowawayBranch(
+      const found = await needs.withTemporaryBranch(
         target,
         ({ client }) => {
           begun = true

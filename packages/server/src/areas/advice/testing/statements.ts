@@ -3,7 +3,8 @@ import type { TestContext } from "node:test"
 import type pg from "pg"
 import type { Target } from "../../../core/postgres/target.ts"
 import type { PgVersion } from "../../../ports/engine/port.ts"
-import { createOptimizer, type Request, type WithThrowawayBranch } from "../optimize/optimize.ts"
+import type { WithTemporaryBranch } from "../../databases/offers.ts"
+import { createOptimizer, type Request } from "../optimize/optimize.ts"
 import { startInstance } from "./instance.ts"
 
 export const SHOP = `
@@ -34,7 +35,7 @@ export const TARGET: Target = {
 export const startShop = async (
   t: TestContext,
   version: PgVersion,
-  options: { readonly setup?: string; readonly withThrowawayBranch?: WithThrowawayBranch } = {},
+  options: { readonly setup?: string; readonly withTemporaryBranch?: WithTemporaryBranch } = {},
 ) => {
   const cluster = await startInstance(t, version)
   // Sessions that are opened after the setup have what it set for the role.
@@ -58,9 +59,9 @@ export const startShop = async (
       throw error
     }
   }
-  const onItself: WithThrowawayBranch = (_, work) => withClient(pool, client => work({ client, wakeMs: 0 }))
+  const onItself: WithTemporaryBranch = (_, work) => withClient(pool, client => work({ client, wakeMs: 0 }))
   const optimize = createOptimizer({
-    withThrowawayBranch: options.withThrowawayBranch ?? onItself,
+    withTemporaryBranch: options.withTemporaryBranch ?? onItself,
     withSession: (_, work) => withClient(pool, work),
   })
   return {

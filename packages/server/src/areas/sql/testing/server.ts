@@ -48,7 +48,7 @@ export const serveSql = async (
   }
   const operations = sqlHandlers({
     ...{ ...rig, targets, queryLog, logins, tunnel: notHere },
-    freeing: { sessionsFor: notHere },
+    servers: { sessionsToFree: notHere },
   })
   const server = createServer(async (request, response) => {
     const leaving = new AbortController()

@@ -1,8 +1,8 @@
 /** A client's first packets: encryption, and what it wants. */
 import type { Socket } from "node:net"
 import { type SecureContext, TLSSocket } from "node:tls"
+import { isLoopback, type RequireTls } from "../../../core/postgres/client-port.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
-import type { RequireTls } from "./messages.ts"
 import { readBytes } from "./reading.ts"
 import { parseStartup, type StartupParameters, startupLength } from "./startup-packet.ts"
 
@@ -34,13 +34,6 @@ export interface Greeter {
   readonly identity: () => Promise<TlsIdentity>
   readonly requireTls: RequireTls
 }
-
-/** True for addresses that only this machine has. */
-export const isLoopback = (address: string): boolean => /^(?:::ffff:)?127\.|^::1$/.test(address)
-
-/** True for host names that lead to such an address. */
-export const isLoopbackHost = (host: string): boolean =>
-  /^(?:.+\.)?localhost$/i.test(host) || isLoopback(host)
 
 interface Channel {
   readonly stream: Socket

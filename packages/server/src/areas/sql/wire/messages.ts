@@ -1,4 +1,5 @@
 /** What the platform's process and the proxy's process tell each other. */
+import type { RequireTls } from "../../../core/postgres/client-port.ts"
 import type { FinishedCall } from "./call-queue.ts"
 import type { VerifierRequest } from "./verifiers.ts"
 
@@ -39,15 +40,6 @@ export interface WireCall extends FinishedCall {
   readonly applicationName: string
   readonly clientAddress: string
 }
-
-/** PEM. */
-export interface WireCertificate {
-  readonly key: string
-  readonly cert: string
-}
-
-/** From where a connection must use TLS: from other machines, always, or never. */
-export type RequireTls = "remote" | "always" | "never"
 
 export interface WireLimits {
   /** Connections altogether. */

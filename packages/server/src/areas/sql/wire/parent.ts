@@ -1,12 +1,14 @@
 /** The proxy's side of the channel to the platform's process. */
+
 import type { Socket } from "node:net"
+import type { Certificate } from "../../../core/postgres/certificate.ts"
 import { WireRefusal } from "./error-response.ts"
-import type { FromProxy, ToProxy, WireCertificate, WireOpenRequest, WireTarget } from "./messages.ts"
+import type { FromProxy, ToProxy, WireOpenRequest, WireTarget } from "./messages.ts"
 import type { VerifierRequest } from "./verifiers.ts"
 
 export interface Parent {
   open(request: WireOpenRequest): Promise<WireTarget>
-  certificate(): Promise<WireCertificate>
+  certificate(): Promise<Certificate>
   verifier(request: VerifierRequest): Promise<string | undefined>
   /** Resolves when the message is on its way. */
   tell(message: FromProxy): Promise<void>
@@ -67,7 +69,7 @@ export const createParent = (heard: ParentEvents): Parent => {
 
   return {
     open: async request => (await ask(id => ({ kind: "open", id, request }))) as WireTarget,
-    certificate: async () => (await ask(id => ({ kind: "certificate", id }))) as WireCertificate,
+    certificate: async () => (await ask(id => ({ kind: "certificate", id }))) as Certificate,
     verifier: async request => (await ask(id => ({ kind: "verifier", id, request }))) as string | undefined,
     tell,
   }

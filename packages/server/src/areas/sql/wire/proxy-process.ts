@@ -1,7 +1,9 @@
 /** The proxy's process as the platform's sees it. */
+
 import { type ChildProcess, fork } from "node:child_process"
 import type { Socket } from "node:net"
 import { fileURLToPath } from "node:url"
+import type { Certificate } from "../../../core/postgres/certificate.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
 import type {
@@ -10,14 +12,13 @@ import type {
   ToProxy,
   WireActivity,
   WireCall,
-  WireCertificate,
   WireOpenRequest,
   WireTarget,
 } from "./messages.ts"
 import type { VerifierRequest } from "./verifiers.ts"
 
 export interface ProxyNeeds extends ProxySettings {
-  readonly tls: () => Promise<WireCertificate>
+  readonly tls: () => Promise<Certificate>
   readonly log: Logger
   readonly open: (request: WireOpenRequest) => Promise<WireTarget>
   readonly verifier: (request: VerifierRequest) => Promise<string | undefined>

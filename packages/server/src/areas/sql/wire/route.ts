@@ -1,4 +1,5 @@
 /** Which branch a connection is for, and what its server is to see of the startup packet. */
+import { POOLER_SUFFIX } from "../../../core/postgres/client-port.ts"
 import { isUuid } from "../../../kernel/id.ts"
 import { DATABASE_NAME, PLATFORM_ROLE_PREFIX } from "../../../ports/engine/port.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
@@ -15,9 +16,6 @@ export interface Route {
   /** The parameters to send on: without what named the branch. */
   readonly parameters: StartupParameters
 }
-
-/** Stands behind a branch's id for its pooled connections. */
-export const POOLER_SUFFIX = "-pooler"
 
 /** A branch as clients name it: its id, lower case, and maybe the suffix. */
 type BranchName = string

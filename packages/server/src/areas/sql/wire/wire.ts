@@ -1,32 +1,23 @@
 /**
- * One TCP port for all tenant databases, in PostgreSQL's protocol. This process listens and says where branches are;
- * the bytes go through another one, which is there only while there are connections.
+ * All tenant databases behind one TCP port, in PostgreSQL's protocol. This process takes connections and says where
+ * branches are; the bytes go through another one, which is there only while there are connections.
  */
-import { once } from "node:events"
-import { createServer, type Server, type Socket } from "node:net"
+
+import type { Socket } from "node:net"
+import type { Certificate } from "../../../core/postgres/certificate.ts"
+import type { RequireTls } from "../../../core/postgres/client-port.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import { errorResponse, SQLSTATE, WireRefusal } from "./error-response.ts"
 import { type Inside, openInside } from "./inside.ts"
-import type {
-  RequireTls,
-  WireActivity,
-  WireCall,
-  WireCertificate,
-  WireLimits,
-  WireOpenRequest,
-  WireTarget,
-} from "./messages.ts"
+import type { WireActivity, WireCall, WireLimits, WireOpenRequest, WireTarget } from "./messages.ts"
 import { type ProxyProcess, startProxy } from "./proxy-process.ts"
 import type { VerifierRequest } from "./verifiers.ts"
 
 export interface WireNeeds {
-  readonly host: string
-  /** 0: any that is free. */
-  readonly port: number
   readonly requireTls: RequireTls
   /** Asked when the first client wants TLS, and again every hour while there are connections. */
-  readonly tls: () => Promise<WireCertificate>
+  readonly tls: () => Promise<Certificate>
   readonly log: Logger
   /**
    * Wakes a branch and says where it is. Rejects with a `WireRefusal`: 28P01 when there is no such branch (the client
@@ -45,7 +36,8 @@ export interface WireNeeds {
 }
 
 export interface Wire extends AsyncDisposable {
-  readonly port: number
+  /** Serves a client; nothing may have been read from the socket. */
+  accept(socket: Socket): void
   /** Opens a connection as of a client at that address, who need not encrypt it. */
   tunnel(address: string): Promise<Socket>
   /** Ends all connections of a branch; their clients get 57P01. */
@@ -72,13 +64,13 @@ const tooMany = errorResponse(
   new WireRefusal({ sqlstate: SQLSTATE.tooManyConnections, message: "sorry, too many clients already" }),
 )
 
-/** Listens at once; rejects when the port cannot be had. */
-export const openWire = async (needs: WireNeeds): Promise<Wire> => {
+export const createWire = (needs: WireNeeds): Wire => {
   const limits = { ...DEFAULT_LIMITS, ...needs.limits }
   const idleTimeoutMs = needs.idleTimeoutMs ?? IDLE_TIMEOUT_MS
   let proxy: ProxyProcess | undefined
   let idle: NodeJS.Timeout | undefined
   let inside: Promise<Inside> | undefined
+  let isClosed = false
 
   const watchIdle = () => {
     clearTimeout(idle)
@@ -103,6 +95,7 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
 
   const accept = (socket: Socket, tunneled?: string) => {
     socket.on("error", () => undefined)
+    if (isClosed) return void socket.destroy()
     if ((proxy?.connections ?? 0) >= limits.connectionsMax) {
       socket.end(tooMany)
       socket.destroySoon()
@@ -112,14 +105,8 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
     ensureProxy().hand(newId(), socket, tunneled)
   }
 
-  const server = createServer({ pauseOnConnect: true }, socket => accept(socket))
-  const port = await listen(server, needs)
-  server.on("error", error =>
-    needs.log.warn({ err: error }, "accepting a connection on the database port failed"),
-  )
-
   return {
-    port,
+    accept: socket => accept(socket),
     async tunnel(address) {
       inside ??= openInside(accept)
       return (await inside).connect(address)
@@ -133,17 +120,9 @@ export const openWire = async (needs: WireNeeds): Promise<Wire> => {
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(idle)
-      // The port is free at once; the server itself counts connections that are another process's by now.
-      server.close()
+      isClosed = true
       ;(await inside)?.[Symbol.dispose]()
       await proxy?.stop()
     },
   }
-}
-
-const listen = async (server: Server, { host, port }: WireNeeds): Promise<number> => {
-  server.listen({ host, port })
-  await once(server, "listening")
-  const address = server.address()
-  return typeof address === "object" && address ? address.port : port
 }

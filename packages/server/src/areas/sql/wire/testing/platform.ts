@@ -5,13 +5,14 @@ import { join } from "node:path"
 import type { TestContext } from "node:test"
 import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
+import { ownCertificate } from "../../../../core/postgres/certificate.ts"
 import { atEnd } from "../../../../kernel/db/embedded/testing/directories.ts"
 import { createLog } from "../../../../kernel/log.ts"
-import { ownCertificate } from "../../../../core/postgres/certificate.ts"
+import { openTcpListener } from "../../../../kernel/tcp-listener.ts"
 import { SQLSTATE, WireRefusal } from "../error-response.ts"
 import type { WireActivity, WireCall, WireTarget } from "../messages.ts"
 import type { VerifierRequest } from "../verifiers.ts"
-import { openWire, type Wire, type WireNeeds } from "../wire.ts"
+import { createWire, type Wire, type WireNeeds } from "../wire.ts"
 import { PASSWORD, type TestCluster } from "./cluster.ts"
 
 /** Waits until a fact holds, for at most a minute. */
@@ -24,7 +25,7 @@ export const until = async (what: string, holds: () => unknown): Promise<void> =
 }
 
 export interface TestWire {
-  readonly wire: Wire
+  readonly wire: Wire & { readonly port: number }
   readonly calls: WireCall[]
   readonly activity: WireActivity[]
   /** The URL that leads to a branch by the name of the user. */
@@ -54,6 +55,11 @@ const certificate = () => {
   return ownCertificate({ folder: certificates, host: "localhost", authoritySecret: AUTHORITY_SECRET })
 }
 
+const closing = (listener: AsyncDisposable, close: () => PromiseLike<void>) => async () => {
+  await listener[Symbol.asyncDispose]()
+  await close()
+}
+
 /** A wire that knows the clusters, on a port of its own; closed with the test. */
 export const startWire = async (
   t: TestContext,
@@ -62,12 +68,11 @@ export const startWire = async (
 ): Promise<TestWire> => {
   const calls: WireCall[] = []
   const activity: WireActivity[] = []
-  const wire = await openWire({
-    host: "127.0.0.1",
-    port: 0,
+  const log = createLog("silent")
+  const served = createWire({
     requireTls: "remote",
     tls: certificate,
-    log: createLog("silent"),
+    log,
     async open({ branchId, user }): Promise<WireTarget> {
       const found = clusters.find(cluster => cluster.branchId === branchId)
       if (found) return { socketPath: found.socketPath, wakeMs: 0, connectionsMax: 50 }
@@ -76,6 +81,17 @@ export const startWire = async (
     activity: events => void activity.push(...events),
     calls: seen => void calls.push(...seen),
     ...needs,
+  })
+  const listener = await openTcpListener({
+    host: "127.0.0.1",
+    port: 0,
+    pausesSockets: true,
+    server: async () => served.accept,
+    log,
+  })
+  const wire = Object.assign(served, {
+    port: listener.port,
+    [Symbol.asyncDispose]: closing(listener, served[Symbol.asyncDispose]),
   })
   const clients: pg.Client[] = []
   atEnd(t, async () => {

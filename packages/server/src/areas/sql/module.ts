@@ -1,0 +1,20 @@
+import { areas } from "@svc/contract"
+import { engineState } from "../../core/postgres/state.ts"
+import { defineModule } from "../../kernel/area.ts"
+import { needs } from "./needs.ts"
+import { postgresClients, statements } from "./offers.ts"
+
+export const sql = defineModule({
+  name: "sql",
+  title: "SQL",
+  contract: [areas.sql],
+  needs,
+  wakes: {
+    // Old entries are deleted by time.
+    rowsIn: ["databases.query_log"],
+    scheduleTargets: ["sql"],
+  },
+  provides: [postgresClients, statements],
+  state: ({ engine }) => engineState(engine),
+  load: () => import("./area.ts"),
+})
