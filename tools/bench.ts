@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what the pipeline costs, as ratios against a bare server in the same run. Never a test. It takes less
  * with smaller `BENCH_SECONDS`, `BENCH_DENSITY`, `BENCH_STREAMS`, `BENCH_CRON_SCHEDULES` and `BENCH_SEARCH_DOCUMENTS`;
- * no part takes longer than `BENCH_PART_SECONDS`. What could not be measured is told, and the rest is measured.
+ * no part takes longer than `BENCH_PART_SECONDS`. `npm run bench -- memory` measures start and idle memory alone. What could not be measured is told, and the rest is measured.
  */
 import { execFile, spawn } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
@@ -106,6 +106,13 @@ const throughput = async (apiKey: string): Promise<Row[]> => {
     process.exitCode = 1
   }
   return rows
+}
+
+if (process.argv[2] === "memory") {
+  const { measureWeight } = await import("./bench/weight.ts")
+  const over = await measureWeight()
+  for (const excess of over) process.stderr.write(`over budget: ${excess}\n`)
+  process.exit(over.length > 0 && process.argv.includes("--check") ? 1 : 0)
 }
 
 const chosen = process.argv.slice(2)

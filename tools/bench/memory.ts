@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 const parentOf = (pid: number): number =>
   Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
 
-const family = (root: number): number[] => {
+export const family = (root: number): number[] => {
   const pids = readdirSync("/proc").flatMap(name => (/^\d+$/.test(name) ? [Number(name)] : []))
   const members = [root]
   for (const member of members) {
