@@ -1,4 +1,5 @@
 /** What is measured on the running platform, by the names that `npm run bench -- NAME…` chooses from; all unless told. */
+import { aiFigures } from "./ai.ts"
 import { cronFigures } from "./cron.ts"
 import { databaseFigures } from "./databases.ts"
 import { emailFigures } from "./email.ts"
@@ -26,4 +27,5 @@ export const parts: Readonly<Record<string, Part>> = {
   sandboxes: sandboxFigures,
   events: eventFigures,
   email: emailFigures,
+  ai: aiFigures,
 }
