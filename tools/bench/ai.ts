@@ -4,7 +4,7 @@
  * `BENCH_AI_UPSTREAM_PORT`.
  */
 import { spawn } from "node:child_process"
-import { rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
@@ -35,6 +35,13 @@ const post = ({ url, headers }: Way, body: object): Promise<Response> =>
     headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify({ model: "bench", messages: MESSAGES, ...body }),
   })
+
+/** Microseconds of processor time that a process has used: what counts where a machine does much else. */
+const processorUs = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? []
+  // Fields 14 and 15, in hundredths of a second.
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
 
 const throughput = async (way: Way): Promise<Figures> => {
   const figures: Record<string, number> = {}
@@ -94,6 +101,23 @@ const streams = async (way: Way): Promise<Figures> => {
   }
 }
 
+/** What a request, and a word of a stream, costs the platform's own process. */
+const processor = async (way: Way, pid: number): Promise<Figures> => {
+  const target = {
+    url: `${way.url}/chat/completions`,
+    headers: way.headers,
+    body: { model: "bench", messages: MESSAGES, max_tokens: 100 },
+  }
+  const before = processorUs(pid)
+  const { requestsPerSecond } = await load(target, 32, SECONDS)
+  const between = processorUs(pid)
+  await streams(way)
+  return {
+    ai_gateway_processor_us_per_request: Math.round((between - before) / (requestsPerSecond * SECONDS)),
+    ai_gateway_processor_us_per_word: Number(((processorUs(pid) - between) / (STREAMS * WORDS)).toFixed(1)),
+  }
+}
+
 const peer = (): Way | undefined => {
   const { BENCH_AI_PEER: url, BENCH_AI_PEER_HEADERS: headers = "{}" } = process.env
   return url === undefined ? undefined : { name: "ai_peer", url, headers: JSON.parse(headers) }
@@ -135,6 +159,7 @@ export const aiFigures: Part = async tell => {
       await attempt(tell, `${way.name}_first_words`, () => firstWords(way))
       await attempt(tell, `${way.name}_streams`, () => streams(way))
     }
+    await attempt(tell, "ai_gateway_processor", () => processor(ways[1] as Way, pid))
     tell({ ai_gateway_rss_mb: Math.round(await residentMegabytes(pid)) })
   } finally {
     await stop(started.process)
