@@ -279,3 +279,22 @@ export const AiBudget = T.Object({
   reserved_micros: T.Integer({ description: "Held for requests under way: at most what they can cost" }),
   resets_at: T.String({ format: "date-time", description: "The first of the next month (UTC)" }),
 })
+
+const TierPrice = (of: string) =>
+  Nullable(T.Integer(), {
+    description: `Price of a million tokens of the ${of} in millionths of a US dollar; null where it is not known`,
+  })
+
+export const AiModelTier = T.Object({
+  tier: OneOf(planNames, { description: "Plan that the models are part of, as of every larger one" }),
+  title: T.String({ description: "Name of the plan" }),
+  models: T.Array(
+    T.Object({
+      id: T.String(),
+      capabilities: T.Array(OneOf(AI_KINDS), { description: "What the model does" }),
+      input_micros_per_mtok: TierPrice("request"),
+      output_micros_per_mtok: TierPrice("answer"),
+    }),
+    { description: "Models that this plan has and no smaller one" },
+  ),
+})

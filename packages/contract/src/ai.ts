@@ -1,6 +1,7 @@
 import {
   AiBudget,
   AiModelPayload,
+  AiModelTier,
   AiUpstreamPayload,
   MonthlyLimit,
   upstreamChanges,
@@ -135,6 +136,18 @@ export const ai = area(
           data: T.Array(AiModelPayload, { description: "Those of upstreams first" }),
         }),
       },
+    },
+    modelTiers: {
+      id: "listModelTiers",
+      http: "GET /v1/billing/model-tiers",
+      summary: "List the models of each plan, with their prices",
+      description:
+        "Models of the installation's upstreams, for everybody to see; an organization's own are its own matter.",
+      scope: "public",
+      effect: "read",
+      project: "none",
+      belongs: "installation",
+      replies: { 200: T.Object({ tiers: T.Array(AiModelTier, { description: "The smallest plan first" }) }) },
     },
     ...upstreamOperations,
     budget: {

@@ -101,6 +101,7 @@ export const routes = {
     speak: { method: "POST", path: "/v1/ai/audio/speech", body: "json", reply: "bytes", effect: "read", envelope: "bare", project: true },
     transcribe: { method: "POST", path: "/v1/ai/audio/transcriptions", body: "multipart", effect: "read", envelope: "bare", project: true },
     models: { method: "GET", path: "/v1/ai/models", effect: "read", envelope: "bare", project: true },
+    modelTiers: { method: "GET", path: "/v1/billing/model-tiers", effect: "read" },
     upstreams: { method: "GET", path: "/v1/ai/upstreams", query: ["limit","offset"], effect: "read", list: true, project: true },
     createUpstream: { method: "POST", path: "/v1/ai/upstreams", body: "json", effect: "write", keyed: true, project: true },
     getUpstream: { method: "GET", path: "/v1/ai/upstreams/{id}", params: ["id"], effect: "read", project: true },

@@ -65,6 +65,8 @@ export const named = (candidates: readonly Candidate[], name: string | undefined
 }
 
 export interface Catalog {
+  /** The operator's, sorted by rank. */
+  readonly installation: readonly Upstream[]
   /** Sorted by rank. */
   upstreamsOf(organizationId: string): Promise<readonly Upstream[]> | readonly Upstream[]
   /** With its key opened. */
@@ -78,7 +80,7 @@ export const createCatalog = (needs: {
   readonly installation: readonly OperatorUpstream[]
 }): Catalog => {
   const { db, changes, box } = needs
-  const installation = needs.installation.map(toOperator)
+  const installation = needs.installation.map(toOperator).sort((a, b) => a.rank - b.rank)
 
   const open = async (row: UpstreamRow): Promise<Upstream> => ({
     key: row.id,
@@ -115,6 +117,7 @@ export const createCatalog = (needs: {
   })
 
   return {
+    installation,
     open,
     upstreamsOf(organizationId) {
       const found = cache.find(organizationId)

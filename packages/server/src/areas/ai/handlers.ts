@@ -7,7 +7,7 @@ import type { Chat } from "./chat.ts"
 import type { createEmbeddings } from "./embeddings.ts"
 import type { Health } from "./health.ts"
 import type { createMedia } from "./media.ts"
-import { listModels } from "./model-list.ts"
+import { listModels, modelTiers } from "./model-list.ts"
 import { accountStore } from "./store.ts"
 import { type UpstreamHandlerNeeds, upstreamHandlers } from "./upstream-handlers.ts"
 
@@ -64,6 +64,8 @@ export const aiHandlers = implement(areas.ai, (needs: AiHandlerNeeds) => {
       const upstreams = await catalog.upstreamsOf(organization.id)
       return listModels(upstreams, organization.plan, health, clock.now())
     },
+
+    modelTiers: () => ({ tiers: modelTiers(catalog.installation) }),
 
     budget: (_input, call) => budgetOf(call),
 

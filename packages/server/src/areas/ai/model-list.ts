@@ -1,5 +1,5 @@
 /** `GET /v1/ai/models`: what the caller can use. */
-import { AI_KINDS, type AiKind, type PlanName, planNames } from "@svc/contract"
+import { AI_KINDS, type AiKind, type PlanName, planNames, plans } from "@svc/contract"
 import { type Candidate, callable, type Upstream } from "./catalog.ts"
 import { EMBEDDED_EMBEDDING } from "./embeddings.ts"
 import type { Health } from "./health.ts"
@@ -67,4 +67,23 @@ export const listModels = (upstreams: readonly Upstream[], plan: PlanName, healt
     }
   })
   return { object: "list", data: [...data, embedded(created)] }
+}
+
+/** The models that each plan adds to those of the smaller ones. */
+export const modelTiers = (upstreams: readonly Upstream[]) => {
+  const models = grouped(
+    upstreams.flatMap(upstream => upstream.models.map(model => ({ upstream, model }))),
+  ).flatMap(([first]) => (first ? [first.model] : []))
+  return planNames.map(tier => ({
+    tier,
+    title: plans[tier].title,
+    models: models
+      .filter(({ min_plan = FREE_PLAN }) => min_plan === tier)
+      .map(({ id, kinds, prices }) => ({
+        id,
+        capabilities: [...kinds],
+        input_micros_per_mtok: prices?.input_micros_per_mtok ?? null,
+        output_micros_per_mtok: prices?.output_micros_per_mtok ?? prices?.input_micros_per_mtok ?? null,
+      })),
+  }))
 }

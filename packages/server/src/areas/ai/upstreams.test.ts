@@ -114,3 +114,23 @@ test("the list of models has what the plan may call, with prices, and what is bu
   const wide = await world.p.tenant("rich", "pro").then(() => world.p.client("rich", ...everyScope))
   assert.ok((await wide.ai.models({})).data.some(({ id }) => id === "big"))
 })
+
+test("anybody can see which models each plan has, and what they cost", async t => {
+  const models = [CHAT_MODEL, { id: "big", kinds: ["chat"], min_plan: "pro" }]
+  const { p } = await aiWorld(t, { second: { models } })
+  const response = await p.request("/v1/billing/model-tiers")
+  assert.equal(response.status, 200)
+  const { data } = (await response.json()) as {
+    data: { tiers: { tier: string; models: { id: string; input_micros_per_mtok: number | null }[] }[] }
+  }
+  const modelsOf = (tier: string) => data.tiers.find(found => found.tier === tier)?.models
+  assert.deepEqual(
+    modelsOf("free")?.map(({ id }) => id),
+    ["gpt-test", "embed-test", "image-test", "tts-test", "whisper-test"],
+  )
+  assert.equal(modelsOf("free")?.[0]?.input_micros_per_mtok, 1_000_000)
+  assert.deepEqual(
+    modelsOf("pro")?.map(model => [model.id, model.input_micros_per_mtok]),
+    [["big", null]],
+  )
+})
