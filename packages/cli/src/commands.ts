@@ -77,11 +77,15 @@ export const positionalsOf = (operation: Operation): readonly Field[] => {
   return first && first.place !== "query" && first.schema.type === "string" ? [first] : []
 }
 
-/** The nearest of some words, if it is near enough to be what was meant. */
+/** The nearest of some words, if it is near enough to be what was meant. Of two as near, the one that begins as was typed. */
 export const nearest = (word: string, words: readonly string[]): string | undefined => {
   const [best] = words
-    .map(candidate => ({ candidate, distance: editDistance(word, candidate) }))
-    .sort((a, b) => a.distance - b.distance)
+    .map(candidate => ({
+      candidate,
+      distance: editDistance(word, candidate),
+      begins: candidate.startsWith(word) ? 0 : 1,
+    }))
+    .sort((a, b) => a.distance - b.distance || a.begins - b.begins)
   return best && best.distance <= Math.max(1, word.length / 3) ? best.candidate : undefined
 }
 
