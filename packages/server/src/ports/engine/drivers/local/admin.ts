@@ -61,9 +61,11 @@ const GONE: ReadonlySet<unknown> = new Set([
   "EPIPE",
 ])
 
+/** What the client says of a session that ended while a statement ran, or between two of them. */
+const ENDED = /^(Connection terminated|Client has encountered a connection error|Client was closed)/
+
 const isGone = (error: unknown): boolean =>
-  error instanceof Error &&
-  (GONE.has((error as { code?: unknown }).code) || error.message.startsWith("Connection terminated"))
+  error instanceof Error && (GONE.has((error as { code?: unknown }).code) || ENDED.test(error.message))
 
 /** A server that was stopped or removed while it was asked is unavailable; the next try finds it asleep, or not at all. */
 export const whileUp = async <Result>(work: () => Promise<Result>): Promise<Result> => {
