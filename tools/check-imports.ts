@@ -23,7 +23,12 @@ const s = (path: string) => new RegExp(`^packages/server/src/${path}`)
 
 /** First match wins. */
 const places: readonly Place[] = [
-  { name: "test", files: /\.test\.ts$|\/testing\/|\/conformance[/.]/, may: [any], packages: [any] },
+  {
+    name: "test",
+    files: /\.test\.ts$|\/(?:testing|endurance)\/|\/conformance[/.]/,
+    may: [any],
+    packages: [any],
+  },
   { name: "tools", files: /^tools\//, may: [any], packages: [any] },
   { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
   { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },

@@ -2,11 +2,11 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { allOperations } from "@svc/contract"
 import type { OperationName } from "@svc/sdk"
-import { until } from "../../packages/server/src/areas/email/testing/until.ts"
 import { createPasswords } from "../../packages/server/src/core/accounts/passwords.ts"
 import { signupStore } from "../../packages/server/src/core/accounts/signup-store.ts"
 import { newToken, tokenHash } from "../../packages/server/src/core/accounts/token.ts"
 import { newId } from "../../packages/server/src/kernel/id.ts"
+import { eventually } from "../../packages/server/src/testing/eventually.ts"
 import { PASSWORD, uniqueName } from "../../packages/server/src/testing/platform.ts"
 import type { Sample, SampleWorld } from "../../packages/server/src/testing/sample-world.ts"
 import { samples } from "../../packages/server/src/testing/samples.ts"
@@ -127,7 +127,7 @@ const mailToken =
     const { id } = await key.email.sendTransactional({
       ...{ template: name, data: {}, to, track_opens: true, track_clicks: true },
     })
-    const found = await until(async () => {
+    const found = await eventually("it comes about", async () => {
       const { data } = await key.email.listInbox({})
       return data.find(({ email_id }) => email_id === id)
     })

@@ -1,11 +1,13 @@
 /** A success that was told outlives every process that could have forgotten it. */
+
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
 import { createSvc, type Svc } from "@svc/sdk"
 import type { FirstRun } from "./core/first-run.ts"
-import { killPostgres, readFirstRun, type SvcProcess, spawnSvc, until } from "./testing/process.ts"
+import { eventually } from "./testing/eventually.ts"
+import { killPostgres, readFirstRun, type SvcProcess, spawnSvc } from "./testing/process.ts"
 
 const WRITERS = 8
 /** Told successes after which a round ends. */
@@ -114,7 +116,7 @@ test("a first start that is killed at any moment leaves what the next one comple
   let svc = spawnSvc(t)
   const steps = ["postgres", "master.key", "first-run.json"]
   for (const step of steps) {
-    await until(`${step} is there`, () => exists(join(svc.dataDir, step)))
+    await eventually(`${step} is there`, () => exists(join(svc.dataDir, step)))
     svc.signal("SIGKILL")
     killPostgres(svc.dataDir)
     await svc.exited
@@ -146,9 +148,9 @@ test("a database that dies is started again by itself: 503 until then, and nothi
   for (const name of ["first", "second"]) {
     assert.equal(await readiness(), 200)
     killPostgres(svc.dataDir)
-    await until("the platform says that it is not ready", async () => (await readiness()) === 503)
+    await eventually("the platform says that it is not ready", async () => (await readiness()) === 503)
     assert.equal((await fetch(`${baseUrl}/health`)).status, 200)
-    await until("the platform is ready again", async () => (await readiness()) === 200)
+    await eventually("the platform is ready again", async () => (await readiness()) === 200)
     assert.equal((await person.projects.get({ id: before.id })).name, "before")
     assert.equal((await person.projects.create({ name })).name, name)
     assert.equal((await kv.set({ key: name, value: 1 })).ok, true)

@@ -1,10 +1,11 @@
 /** Areas are loaded when something needs them, and their order means nothing. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { masterKey } from "./kernel/tokens.ts"
 import { modules } from "./modules.ts"
+import { eventually } from "./testing/eventually.ts"
 import { platform } from "./testing/platform.ts"
-import { until } from "./testing/process.ts"
 
 const MINUTE_MS = 60_000
 
@@ -53,7 +54,7 @@ test("work that goes on by itself loads its area at the next start, and within a
   assert.ok(!beside.loadedAreas().includes("cron"))
 
   await beside.clock.advance(MINUTE_MS)
-  await until("the area is loaded", async () => beside.loadedAreas().includes("cron"))
+  await eventually("the area is loaded", async () => beside.loadedAreas().includes("cron"))
 
   const next = await platform(t, { databaseUrl: first.config.databaseUrl ?? "" })
   assert.ok(next.loadedAreas().includes("cron"))
@@ -72,7 +73,7 @@ for (const [how, order] of [
     const { id } = await acme.search.upsertSource({ name: "pages", type: "storage", config })
     const { run_id } = await acme.search.runSource({ id })
     const isRead = async () => (await acme.search.getRun({ id: run_id })).status === "succeeded"
-    await until("the source is read", isRead)
+    await eventually("the source is read", isRead)
     const { services } = await acme.identity.services({})
     assert.ok(services.every(({ status }) => status === "available"))
   })

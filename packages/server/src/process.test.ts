@@ -1,4 +1,5 @@
 /** What an operator sees of `main.ts`: its first start and later ones, its refusals, how it ends. */
+
 import assert from "node:assert/strict"
 import { once } from "node:events"
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
@@ -9,6 +10,7 @@ import { fileURLToPath } from "node:url"
 import { createSvc } from "@svc/sdk"
 import pg from "pg"
 import { cloneDatabase, databaseUrl } from "./testing/database.ts"
+import { eventually } from "./testing/eventually.ts"
 import { freePort } from "./testing/ports.ts"
 import {
   dataFolder,
@@ -18,7 +20,6 @@ import {
   readFirstRun,
   type SpawnOptions,
   spawnSvc,
-  until,
 } from "./testing/process.ts"
 
 /** The server as `npm start` runs it without a bundle. */
@@ -253,7 +254,7 @@ test("asked to end, it finishes what is under way, takes nothing new and is gone
   await once(idle, "connect")
 
   svc.signal("SIGTERM")
-  await until("new connections are refused", () => refusesConnections(Number(port)))
+  await eventually("new connections are refused", () => refusesConnections(Number(port)))
   slow.write(body)
   const [reply] = await once(slow, "data")
   assert.match(String(reply), /^HTTP\/1\.1 200 [\s\S]*"ok":true/)
@@ -300,7 +301,7 @@ const refusesConnections = async (port: number): Promise<boolean> => {
 
 test("asked to end while it starts, it ends in order and the next start finds everything", async t => {
   const svc = spawnSvc(t)
-  await until("the start is under way", () => existsSync(join(svc.dataDir, "svc.lock")))
+  await eventually("the start is under way", () => existsSync(join(svc.dataDir, "svc.lock")))
   assert.deepEqual(await svc.stop(), { code: 0, signal: null })
   assert.equal(existsSync(join(svc.dataDir, "postgres", "postmaster.pid")), false)
 

@@ -4,8 +4,8 @@ import { chmod, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { test } from "node:test"
 import { keyPair } from "../../../server/src/areas/computers/testing/ssh.ts"
+import { eventually } from "../../../server/src/testing/eventually.ts"
 import { everyScope, platform } from "../../../server/src/testing/platform.ts"
-import { until } from "../../../server/src/testing/process.ts"
 import { openFolder, openShell, runProgram } from "../testing/command.ts"
 
 test("ssh is started with the computer's address and name, and gives its exit code back", async t => {
@@ -45,7 +45,7 @@ test("the host key of ssh is known without a question, and another one is refuse
   const shell = await openShell(t, p.url, secret)
   const svc = p.as(secret)
   const made = await svc.computers.create({ name: "web1", memory_mb: 256, ssh_keys: [publicKey] })
-  await until("it runs", async () => (await svc.computers.get({ id: made.id })).status === "RUNNING")
+  await eventually("it runs", async () => (await svc.computers.get({ id: made.id })).status === "RUNNING")
   const options = ["-i", identity, "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes"]
   const ran = await shell.run(["computers", "ssh", "web1", "--", ...options, "echo there; exit 3"])
   assert.deepEqual([ran.code, ran.out], [3, "there\n"], ran.err)

@@ -14,7 +14,6 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import type { FirstRun } from "../core/first-run.ts"
 import { postgresProcessesOf } from "../kernel/db/embedded/processes.ts"
@@ -175,20 +174,3 @@ export const spawnSvc = (t: TestContext, { env = {}, uid, ...options }: SpawnOpt
 
 export const readFirstRun = (dataDir: string): FirstRun =>
   JSON.parse(readFileSync(join(dataDir, "first-run.json"), "utf8"))
-
-const UNTIL_MS_MAX = 180_000
-const LOOK_EVERY_MS_MAX = 50
-
-/** Looks for what cannot be waited for otherwise, for so long as a machine that is very busy may need. */
-export const until = async <Found>(
-  what: string,
-  look: () => Found | Promise<Found>,
-): Promise<Exclude<Found, false | null | undefined>> => {
-  const deadline = Date.now() + UNTIL_MS_MAX
-  for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 1.2, LOOK_EVERY_MS_MAX)) {
-    const found = await look()
-    if (found) return found as Exclude<Found, false | null | undefined>
-    if (Date.now() > deadline) throw new Error(`never came true: ${what}`)
-    await delay(pauseMs)
-  }
-}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { aiWorld, eventsOf, MESSAGES, textOf } from "./testing/world.ts"
 
 const TEXT = "The quick brown fox jumps over the lazy dog."
@@ -166,7 +166,7 @@ test("nothing is sent before the first words, and comments keep the stream alive
     isAnswered = true
     return response
   })
-  await until("the upstream is asked", () => first.asked.length === 1)
+  await eventually("the upstream is asked", () => first.asked.length === 1)
   await p.clock.advance(20_000)
   assert.equal(isAnswered, false)
   words.resolve()
@@ -203,7 +203,7 @@ test("the upstream is let go when the caller goes away", async t => {
         response => response.text(),
         () => undefined,
       )
-      await until("the upstream is asked", () => first.asked.length === before + 1)
+      await eventually("the upstream is asked", () => first.asked.length === before + 1)
       abort.abort()
       await answering.catch(() => undefined)
       await first.asked[before]?.closed

@@ -3,8 +3,9 @@ import { test } from "node:test"
 import { createSvc } from "@svc/sdk"
 import { startAiUpstream } from "../../testing/ai-upstream.ts"
 import { cloneDatabase } from "../../testing/database.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { readFirstRun, spawnSvc, until } from "../../testing/process.ts"
+import { readFirstRun, spawnSvc } from "../../testing/process.ts"
 import { RESERVATION_MS } from "./ledger.ts"
 import { MESSAGES, upstreamsFile } from "./testing/world.ts"
 
@@ -38,7 +39,7 @@ test("after a kill amid 50 streams every reservation ends at its expiry, and all
       body: JSON.stringify({ model: "gpt-test", messages: MESSAGES, stream: true, max_tokens: 100 }),
     })
   await (await chat()).text()
-  await until("the first is settled", async () => (await client.ai.budget({})).reserved_micros === 0)
+  await eventually("the first is settled", async () => (await client.ai.budget({})).reserved_micros === 0)
 
   upstream.always({ holdAfter: { chunks: 3, until: new Promise(() => undefined) } })
   const streams = await Promise.all(Array.from({ length: STREAMS }, chat))
@@ -53,7 +54,7 @@ test("after a kill amid 50 streams every reservation ends at its expiry, and all
   const after = () => second.as(apiKey).ai.budget({})
   assert.equal((await after()).reserved_micros, during.reserved_micros, "nothing is lost")
   await second.clock.advance(RESERVATION_MS + 120_000)
-  await until("no reservation outlives its expiry", async () => (await after()).reserved_micros === 0)
+  await eventually("no reservation outlives its expiry", async () => (await after()).reserved_micros === 0)
   const { spent_micros } = await after()
   // Each is owed for its input at least, as one that the caller left.
   const each = (spent_micros - COST_MICROS) / STREAMS

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { everyScope, platform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { hashEmbedding } from "./engines/hash-embedding.ts"
 import { type AiWorld, aiWorld } from "./testing/world.ts"
 
@@ -12,7 +12,7 @@ interface Embedded {
 }
 
 const spent = async (world: AiWorld) => {
-  await until("nothing is reserved", async () => (await world.budget()).reserved_micros === 0)
+  await eventually("nothing is reserved", async () => (await world.budget()).reserved_micros === 0)
   return (await world.budget()).spent_micros
 }
 

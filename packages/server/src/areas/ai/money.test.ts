@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { RESERVATION_MS } from "./ledger.ts"
 import { type AiWorld, aiWorld, eventsOf } from "./testing/world.ts"
 
@@ -11,7 +11,7 @@ const limit = ({ p, secret }: AiWorld, monthly_limit_micros: number | null) =>
   p.as(secret).ai.setBudget({ monthly_limit_micros })
 
 const settled = (world: AiWorld) =>
-  until("nothing is reserved", async () => (await world.budget()).reserved_micros === 0)
+  eventually("nothing is reserved", async () => (await world.budget()).reserved_micros === 0)
 
 test("what a request cost is spent once, and nothing stays reserved", async t => {
   const world = await aiWorld(t)
@@ -66,7 +66,7 @@ test("of many requests at once no more pass than the budget has room for", async
   const rest = Promise.withResolvers<void>()
   world.first.always({ before: rest.promise })
   const answers = Array.from({ length: 40 }, () => world.chat({ max_tokens: 9 }))
-  const refused = until("those without room are refused", async () => {
+  const refused = eventually("those without room are refused", async () => {
     const { reserved_micros } = await world.budget()
     assert.ok(reserved_micros <= 1_000)
     return reserved_micros > 880
@@ -94,7 +94,7 @@ test("a request that failed costs nothing, and one that the caller left costs it
   const abort = new AbortController()
   const before = world.first.asked.length
   const left = world.chat({}, { signal: abort.signal } as RequestInit).catch(() => undefined)
-  await until("the upstream is asked", () => world.first.asked.length > before)
+  await eventually("the upstream is asked", () => world.first.asked.length > before)
   abort.abort()
   await left
   await settled(world)

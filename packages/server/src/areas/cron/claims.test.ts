@@ -1,11 +1,12 @@
 /** What several processes, restarts and overlaps make of what is due. */
+
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import type { Svc } from "@svc/sdk"
 import { openDatabase } from "../../kernel/db/database.ts"
 import { cloneDatabase } from "../../testing/database.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, uniqueName } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { answer, hang, startReceiver } from "../../testing/receiver.ts"
 import { LOCAL, settled } from "./testing/settled.ts"
 
@@ -104,14 +105,17 @@ const overlapping = async (t: TestContext, overlap_policy: string, minutes: numb
   const { id } = await newSchedule(svc, receiver.url, { overlap_policy, timeout_seconds: 900 })
   for (let minute = 1; minute <= minutes; minute++) {
     await p.clock.advance(MINUTE_MS)
-    await until("it is there", async () => (await all(svc, id)).length === minute)
+    await eventually("it is there", async () => (await all(svc, id)).length === minute)
     if (minute === 1 || overlap_policy === "allow_all" || overlap_policy === "cancel_other") {
-      await until("it runs", async () => (await statuses(svc, id))[0] === "running" && held.length >= minute)
+      await eventually(
+        "it runs",
+        async () => (await statuses(svc, id))[0] === "running" && held.length >= minute,
+      )
     }
   }
   const meanwhile = await statuses(svc, id)
   const release = async () => {
-    await until("all are finished", async () => {
+    await eventually("all are finished", async () => {
       for (const end of held.splice(0)) end()
       return (await statuses(svc, id)).every(status => status !== "queued" && status !== "running")
     })
@@ -188,7 +192,7 @@ test("a deleted project's schedules end", async t => {
     .where("id", "=", projectId)
     .execute()
   await p.clock.advance(MINUTE_MS)
-  await until("it is paused", async () => {
+  await eventually("it is paused", async () => {
     const { rows } = await p.database.pool.query("SELECT enabled FROM cron.schedules")
     return rows[0]?.enabled === false
   })
@@ -207,7 +211,7 @@ test("the newest thousand executions are kept", async t => {
     [new Date(p.clock.now())],
   )
   await p.database.pool.query("UPDATE cron.schedules SET executions_made = 1100")
-  await until("the oldest are gone", async () => {
+  await eventually("the oldest are gone", async () => {
     await p.clock.advance(600_000)
     return (await svc.cron.executions({ id })).total === 1_000
   })

@@ -2,8 +2,8 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import type { Svc } from "@svc/sdk"
 import { Webhook } from "standardwebhooks"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform, uniqueName } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { answer, startReceiver } from "../../testing/receiver.ts"
 import { LOCAL, settled } from "./testing/settled.ts"
 
@@ -84,7 +84,7 @@ test("a failed run is repeated, then failed for good, and may pause its schedule
   const rare = { interval_seconds: 86_400, max_retries: 2, pause_on_failure: true }
   const { id } = await newSchedule(svc, receiver.url, rare)
   await svc.cron.trigger({ id })
-  await until("it was tried three times", async () => {
+  await eventually("it was tried three times", async () => {
     await p.clock.advance(1_000)
     return receiver.requests.length === 3
   })

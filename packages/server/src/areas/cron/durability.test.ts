@@ -1,8 +1,10 @@
 /** The real process, killed in the middle of a run. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { createSvc } from "@svc/sdk"
-import { readFirstRun, spawnSvc, until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
+import { readFirstRun, spawnSvc } from "../../testing/process.ts"
 import { answer, hang, startReceiver } from "../../testing/receiver.ts"
 import { LOCAL } from "./testing/settled.ts"
 
@@ -31,7 +33,7 @@ test("what a killed process ran is run again where it may be, failed where not, 
   const svc = createSvc({ apiKey, baseUrl: await second.ready })
   const shape = async (id: string) =>
     (await svc.cron.executions({ id })).data.map(({ status, attempt }) => [status, attempt])
-  await until("both have ended", async () => {
+  await eventually("both have ended", async () => {
     const all = [...(await shape(repeated.id)), ...(await shape(once.id))]
     return all.every(([status]) => status !== "running" && status !== "queued")
   })

@@ -1,12 +1,13 @@
 /** What a tenant finds of databases that CloudNativePG runs, where it differs from those of this machine. */
+
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import pg from "pg"
 import { supply } from "../../kernel/token.ts"
 import { testSite } from "../../ports/engine/drivers/cnpg/testing/site.ts"
 import { engine as enginePort } from "../../ports/engine/port.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { DATABASE_TOPIC } from "./directory.ts"
 
 /** Less than the smallest volume. */
@@ -51,7 +52,7 @@ test("a database that CloudNativePG runs is warned of past its limit, and nobody
   const { id } = await svc.databases.create({ name: "orders" })
   await svc.sql.execute({ sql: "CREATE TABLE t (n int)", database_id: id })
   const storage = async () => (await svc.databases.get({ id })).storage
-  await until("the warning", async () => {
+  await eventually("the warning", async () => {
     await p.clock.advance(1_000)
     return (await storage()).state === "warning"
   })

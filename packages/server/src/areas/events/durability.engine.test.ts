@@ -1,8 +1,10 @@
 /** Deliveries outlive the kill of every process that owes them. */
+
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { createSvc, type Svc } from "@svc/sdk"
-import { killPostgres, readFirstRun, type SvcProcess, spawnSvc, until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
+import { killPostgres, readFirstRun, type SvcProcess, spawnSvc } from "../../testing/process.ts"
 import { startReceiver } from "../../testing/receiver.ts"
 
 const EVENTS = 10_000
@@ -48,7 +50,7 @@ const startCounter = async (t: TestContext) => {
     async untilCame(count: number) {
       while (counts.size < count) {
         const before = counts.size
-        await until(`more than ${before} of ${count} came`, () => counts.size > before)
+        await eventually(`more than ${before} of ${count} came`, () => counts.size > before)
       }
     },
   }
@@ -131,7 +133,7 @@ test("PostgreSQL killed in the middle of 10,000 deliveries loses none of them", 
   )
   await counter.untilCame(EVENTS)
   const twice = checkAll(counter, ids)
-  await until("all is written", async () => {
+  await eventually("all is written", async () => {
     const { total } = await client.events
       .deliveries({ sub_id, status: "delivered", limit: 1 })
       .catch(() => ({ total: 0 }))
@@ -157,5 +159,5 @@ test("events that were answered with success are delivered though the platform w
   await first.exited
   const second = spawnSvc(t, { dataDir: first.dataDir, env: ENV })
   await second.ready
-  await until("all came", () => told.every(id => counts.has(id)))
+  await eventually("all came", () => told.every(id => counts.has(id)))
 })

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Webhook } from "standardwebhooks"
-import { clientOf, deliveryWhen, eventually, eventWorld, subscribe } from "./testing/world.ts"
+import { advanceUntil, clientOf, deliveryWhen, eventWorld, subscribe } from "./testing/world.ts"
 
 test("what is published is sent signed to whom it matches, and the record tells of it", async t => {
   const world = await eventWorld(t)
@@ -44,7 +44,7 @@ test("what is published is sent signed to whom it matches, and the record tells 
   assert.equal(receiver.requests.length, 1)
   const shown = await key.events.getSubscription({ sub_id: id })
   assert.ok(!("signing_secret" in shown))
-  await eventually(world, async () => (await key.events.getSubscription({ sub_id: id })).last_success_at)
+  await advanceUntil(world, async () => (await key.events.getSubscription({ sub_id: id })).last_success_at)
   assert.equal((await key.events.getTopic({ topic_id: topicId })).event_count, 2)
 })
 

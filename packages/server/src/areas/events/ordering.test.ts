@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import type { Received, Script } from "../../testing/receiver.ts"
-import { eventually, eventWorld, subscribe } from "./testing/world.ts"
+import { advanceUntil, eventWorld, subscribe } from "./testing/world.ts"
 
 const bodyOf = ({ body }: Received): { type: string; data: { key: string; n: number } } =>
   JSON.parse(body.toString())
@@ -36,7 +36,7 @@ test("an ordered subscription gets the events of a key one after the other, also
     })
     await world.key.events.publish({ topic_id: world.topicId, events })
   }
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { total } = await world.key.events.deliveries({ sub_id: id, status: "delivered", limit: 1 })
     return total === 120
   })
@@ -67,7 +67,7 @@ test("a key whose first event is dead goes on with the next", async t => {
     world.receiver.requests.map(request => bodyOf(request).data.n),
     [0, 1, 2],
   )
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { data } = await world.key.events.deliveries({ sub_id: id })
     return data.map(({ status }) => status).join() === "delivered,delivered,dead_lettered"
   })

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import {
   answer,
   closeAtOnce,
@@ -28,7 +28,7 @@ const attempt = async (
   })
   const { filter } = await world.key.events.getSubscription({ sub_id: id })
   await world.key.events.publish({ topic_id: world.topicId, event_type: filter.event_types[0] ?? "" })
-  return until("the attempt ends", async () => {
+  return eventually("the attempt ends", async () => {
     const [first] = (await world.key.events.deliveries({ sub_id: id })).data
     return first && first.completed_at !== null && first
   })

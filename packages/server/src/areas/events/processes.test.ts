@@ -1,10 +1,11 @@
 /** Several processes on one database: each endpoint is sent to by one of them, whoever publishes. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { startReceiver } from "../../testing/receiver.ts"
-import { eventually, eventWorld, LOCAL, subscribe } from "./testing/world.ts"
+import { advanceUntil, eventWorld, LOCAL, subscribe } from "./testing/world.ts"
 
 /** Sets both clocks to one time: a lease is not over in the one process while it still holds in the other. */
 const align = async (...platforms: readonly TestPlatform[]) => {
@@ -29,7 +30,7 @@ test("what two processes publish arrives once each, also at endpoints that the o
   const published = await Promise.all(publishing)
   const ids = published.map(one => (one && "event_id" in one ? one.event_id : "")).sort()
   for (const receiver of [first.receiver, other]) {
-    await until("all are there", async () => {
+    await eventually("all are there", async () => {
       await Promise.all([first.platform, second].map(({ clock }) => clock.advance(1_000)))
       return receiver.requests.length >= 200
     })
@@ -49,5 +50,5 @@ test("when the process that sends to an endpoint ends, another one goes on", asy
   await world.receiver.received(1)
   await world.platform[Symbol.asyncDispose]()
   await successor.as(secret).events.publish({ topic_id: world.topicId, event_type: "b" })
-  await eventually({ platform: successor }, async () => world.receiver.requests.length === 2)
+  await advanceUntil({ platform: successor }, async () => world.receiver.requests.length === 2)
 })

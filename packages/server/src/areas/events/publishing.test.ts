@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { startReceiver } from "../../testing/receiver.ts"
-import { eventually, eventWorld, subscribe } from "./testing/world.ts"
+import { advanceUntil, eventWorld, subscribe } from "./testing/world.ts"
 
 const DAY_MS = 86_400_000
 
@@ -117,7 +117,7 @@ test("counts and what was published for too long are kept up by the clock", asyn
   }
   assert.equal(await kept(), 2)
   await platform.clock.advance(2 * DAY_MS)
-  await eventually({ platform }, async () => (await kept()) === 0)
+  await advanceUntil({ platform }, async () => (await kept()) === 0)
   assert.equal((await key.events.getTopic({ topic_id })).event_count, 2)
 })
 
@@ -126,12 +126,12 @@ test("messages and finished deliveries go with their day when it is over for thi
   const { id } = await subscribe(world)
   await world.key.events.publish({ topic_id: world.topicId, event_type: "a" })
   await world.receiver.received(1)
-  await eventually(
+  await advanceUntil(
     world,
     async () => (await world.key.events.deliveries({ sub_id: id, status: "delivered" })).total,
   )
   await world.platform.clock.advance(32 * DAY_MS)
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     await world.platform.clock.advance(3_600_000)
     return (await world.key.events.deliveries({ sub_id: id })).total === 0
   })

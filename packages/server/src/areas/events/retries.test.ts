@@ -1,9 +1,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Webhook } from "standardwebhooks"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { answer, type Received, startReceiver } from "../../testing/receiver.ts"
-import { deliveryWhen, eventually, eventWorld, subscribe } from "./testing/world.ts"
+import { advanceUntil, deliveryWhen, eventWorld, subscribe } from "./testing/world.ts"
 
 const DAY_MS = 86_400_000
 const fails = answer(500)
@@ -64,7 +64,7 @@ test("one delivery is sent again by hand: once when it was over, now when it wai
   await world.key.events.publish({ topic_id: world.topicId, event_type: "a" })
   await world.receiver.received(1)
   // The clock stands still: once turned on it might be the schedule that sends it again.
-  const waiting = await until("the failure is on record", async () => {
+  const waiting = await eventually("the failure is on record", async () => {
     const { data } = await world.key.events.deliveries({ sub_id: id })
     return data.find(({ status }) => status === "retrying")
   })
@@ -86,7 +86,7 @@ test("410 switches the subscription off at once, and what waits for it is a dead
   world.receiver.script(answer(410))
   await world.key.events.publish({ topic_id: world.topicId, event_type: "ends" })
   await world.receiver.received(4)
-  const off = await eventually(world, async () => {
+  const off = await advanceUntil(world, async () => {
     const shown = await world.key.events.getSubscription({ sub_id: id })
     return shown.status === "disabled" && shown
   })
@@ -108,7 +108,7 @@ test("five days of failure switch a subscription off; switched on again it is as
   await world.receiver.received(1)
   await deliveryWhen(world, id, "retrying")
   const startedMs = world.platform.clock.now()
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     await world.platform.clock.advance(DAY_MS / 2)
     return (await world.key.events.getSubscription({ sub_id: id })).status === "disabled"
   })
@@ -145,7 +145,7 @@ test("after five failures an endpoint gets one probe at a time, and all that wai
   world.receiver.script(fails)
   for (let n = 0; n < 40; n++)
     await world.key.events.publish({ topic_id: world.topicId, event_type: `n${n}` })
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { consecutive_failures } = await world.key.events.getSubscription({ sub_id: id })
     return consecutive_failures >= 5
   })
@@ -155,7 +155,7 @@ test("after five failures an endpoint gets one probe at a time, and all that wai
   const probes = world.receiver.requests.length - before
   assert.ok(probes <= 15, `${probes} probes in an hour`)
   world.receiver.script(succeeds)
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { total } = await world.key.events.deliveries({ sub_id: id, status: "delivered" })
     return total === 40
   })
@@ -185,7 +185,7 @@ test("as many as max_per_second go out in a second, and no more", async t => {
     await world.platform.clock.advance(1_000)
     const sent = 1 + 10 * second
     // With each that is written the engine looks for the next, at a clock that stands still.
-    await until(`${sent} are delivered`, async () => {
+    await eventually(`${sent} are delivered`, async () => {
       const { total } = await world.key.events.deliveries({ sub_id: id, status: "delivered" })
       return total >= sent
     })

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { Webhook } from "standardwebhooks"
 import { answer, type Received } from "../../testing/receiver.ts"
-import { clientOf, deliveryWhen, eventually, eventWorld, subscribe } from "./testing/world.ts"
+import { advanceUntil, clientOf, deliveryWhen, eventWorld, subscribe } from "./testing/world.ts"
 
 const signedWith = (secret: string | undefined, { body, headers }: Received): boolean => {
   try {
@@ -154,7 +154,7 @@ test("a deleted topic takes its subscriptions and events with it", async t => {
   })
   await assert.rejects(world.key.events.getSubscription({ sub_id: id }), { code: "subscription_not_found" })
   const { pool } = world.platform.database
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { rows } = await pool.query(
       "SELECT (SELECT count(*) FROM deliveries.messages) + (SELECT count(*) FROM deliveries.pending) AS left",
     )
@@ -199,8 +199,8 @@ test("deliveries are found by status, type and time, newest first", async t => {
     const { data } = await world.key.events.deliveries({ sub_id, ...filter })
     return data.map(({ event_type }) => event_type)
   }
-  await eventually(world, async () => (await find({ status: "pending" })).length === 0)
-  await eventually(world, async () => (await find({ status: "dead_lettered" })).length === 1)
+  await advanceUntil(world, async () => (await find({ status: "pending" })).length === 0)
+  await advanceUntil(world, async () => (await find({ status: "dead_lettered" })).length === 1)
   assert.deepEqual(await find({}), ["good", "bad", "good"])
   assert.deepEqual(await find({ status: "dead_lettered" }), ["bad"])
   assert.deepEqual(await find({ event_type: "good" }), ["good", "good"])

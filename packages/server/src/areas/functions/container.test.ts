@@ -1,12 +1,13 @@
 /** Functions that are programs of images. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { withoutBusybox } from "../../ports/runtime/testing/busybox.ts"
 import { busyboxLayer } from "../../services/images/testing/busybox.ts"
 import { startRegistry } from "../../services/images/testing/registry.ts"
 import { tarOf } from "../../services/images/testing/tar.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { uniqueName } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { functionWorld, invoke, printed } from "./testing/world.ts"
 
 /** Answers one request, as much of HTTP as the tests need. */
@@ -122,7 +123,7 @@ test("a version stays what its tag stood for, and runs out of time and of the re
   const { id: none } = await create(`${registry.host}/none`)
   const answer = await invoke(world, none)
   assert.deepEqual([answer.status, answer.error?.type], ["error", "InitError"])
-  const failed = await until("it has failed", async () => {
+  const failed = await eventually("it has failed", async () => {
     const found = await world.svc.functions.get({ id: none })
     return found.status === "FAILED" && found
   })

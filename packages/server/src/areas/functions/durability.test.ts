@@ -1,11 +1,13 @@
 /** The real process, killed while functions run. */
+
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { test } from "node:test"
 import { createSvc } from "@svc/sdk"
-import { readFirstRun, spawnSvc, until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
+import { readFirstRun, spawnSvc } from "../../testing/process.ts"
 
 /** Of this run: others may go on beside it. */
 const MARK = `a-function-of-the-durability-test-${randomUUID()}`
@@ -39,7 +41,7 @@ test("an asynchronous invocation that a killed process ran is run again, and not
     ...{ name: "slow", runtime: "nodejs", code, env: { SLOW: "yes" }, timeout_seconds: 300 },
   })
   const { invocation_id } = await before.functions.invoke({ id, mode: "async", payload: {} })
-  await until("it has begun", async () => (await before.functions.logs({ id })).data.length > 0)
+  await eventually("it has begun", async () => (await before.functions.logs({ id })).data.length > 0)
   assert.ok((await marked()).length > 0)
   await before.functions.update({ id, env: { SLOW: "no" } })
   first.signal("SIGKILL")
@@ -47,8 +49,8 @@ test("an asynchronous invocation that a killed process ran is run again, and not
 
   const second = spawnSvc(t, { dataDir: first.dataDir })
   const svc = createSvc({ apiKey, baseUrl: await second.ready })
-  await until("nothing is left", async () => (await marked()).length === 0)
-  await until("it has run again", async () => {
+  await eventually("nothing is left", async () => (await marked()).length === 0)
+  await eventually("it has run again", async () => {
     const { status } = await svc.functions.getInvocation({ id, invocation_id })
     return status === "success"
   })

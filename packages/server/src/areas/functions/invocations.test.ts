@@ -1,9 +1,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { IDLE_MS_MAX } from "./fleet.ts"
 import { INSTANCES_MAX } from "./group.ts"
-import { deploy, eventually, functionWorld, invoke, printed } from "./testing/world.ts"
+import { advanceUntil, deploy, functionWorld, invoke, printed } from "./testing/world.ts"
 
 const queue = async (world: Awaited<ReturnType<typeof functionWorld>>, id: string, payload = {}) => {
   const answer = await world.svc.functions.invoke({ id, mode: "async", payload })
@@ -15,7 +15,7 @@ test("an asynchronous invocation is answered before it runs, and its record has 
   const world = await functionWorld(t)
   const { id } = await deploy(world, "export const handler = async e => ({ twice: e.n * 2 })")
   const invocation_id = await queue(world, id, { n: 4 })
-  const done = await eventually(world, async () => {
+  const done = await advanceUntil(world, async () => {
     const found = await world.svc.functions.getInvocation({ id, invocation_id })
     return found.status === "success" && found
   })
@@ -45,7 +45,7 @@ test("an asynchronous invocation that fails is tried three times, then kept, and
   const world = await functionWorld(t, { env: { SVC_RETRY_DELAY_FACTOR: "0.001" } })
   const { id } = await deploy(world, "export const handler = () => { throw new Error('not yet') }")
   const invocation_id = await queue(world, id)
-  const dead = await eventually(world, async () => {
+  const dead = await advanceUntil(world, async () => {
     const found = await world.svc.functions.getInvocation({ id, invocation_id })
     return found.status === "error" && found
   })
@@ -53,7 +53,7 @@ test("an asynchronous invocation that fails is tried three times, then kept, and
   await world.svc.functions.update({ id, code: "export const handler = () => 'now'" })
   const again = await world.svc.functions.retryInvocation({ id, invocation_id })
   assert.deepEqual(again, { invocation_id, status: "queued" })
-  const done = await eventually(world, async () => {
+  const done = await advanceUntil(world, async () => {
     const found = await world.svc.functions.getInvocation({ id, invocation_id })
     return found.status === "success" && found
   })
@@ -106,7 +106,7 @@ test("with concurrency one instance serves many at once, and without it each has
     world.svc.functions
       .invoke({ id: alone.id, payload: {} }, { signal: ends.signal })
       .catch(error => assert.ok(ends.signal.aborted, error))
-  const begun = await until("all run", async () => {
+  const begun = await eventually("all run", async () => {
     const lines = await printed(world, alone.id)
     return lines.length >= 4 && lines
   })
@@ -125,7 +125,7 @@ test("more invocations than can wait are throttled and told when to try again", 
     world.svc.functions.invoke({ id, payload: {} }, { signal: ends.signal }).catch(error => {
       refused.push(error)
     })
-  await until("all beyond are refused", () => refused.length >= 320 - 256 - INSTANCES_MAX)
+  await eventually("all beyond are refused", () => refused.length >= 320 - 256 - INSTANCES_MAX)
   assert.ok(refused.length < 100)
   for (const { code, status, retryAfter } of refused)
     assert.deepEqual([code, status, retryAfter], ["function_throttled", 429, 1])
@@ -144,7 +144,7 @@ test("what is deployed anew is what the next call runs, while calls under way en
   )
   await invoke(world, id, { ms: 0 })
   const underWay = invoke(world, id, { ms: 2_000 })
-  await until("it is under way", async () => (await printed(world, id)).includes("stdout begins 2000"))
+  await eventually("it is under way", async () => (await printed(world, id)).includes("stdout begins 2000"))
   const { version } = await world.svc.functions.update({
     id,
     code: "export const handler = () => 2",
@@ -167,7 +167,7 @@ test("code that cannot be loaded makes the function FAILED with its reason, and 
   const { id } = await deploy(world, "export const handler = (")
   const { status, error } = await invoke(world, id)
   assert.deepEqual([status, error?.type], ["error", "SyntaxError"])
-  const failed = await eventually(world, async () => {
+  const failed = await advanceUntil(world, async () => {
     const found = await world.svc.functions.get({ id })
     return found.status === "FAILED" && found
   })

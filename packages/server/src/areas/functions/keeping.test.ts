@@ -1,11 +1,12 @@
 /** What functions hold while nothing is invoked: instances, and the code of what was deleted. */
+
 import assert from "node:assert/strict"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { everyScope, type TestPlatform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
-import { eventually } from "../events/testing/world.ts"
+import { advanceUntil } from "../events/testing/world.ts"
 import { REST_AFTER_MS } from "./fleet.ts"
 import { shareOut } from "./keeping.ts"
 import { deploy, functionWorld, invoke } from "./testing/world.ts"
@@ -50,7 +51,7 @@ test("a project's functions keep as many instances as its plan allows, and a hos
   await svc.functions.update({ id: other, min_instances: 1 })
   await svc.functions.update({ id: other, memory_mb: 64, min_instances: 1 })
   // One that found no room beside what is on its way out is tried again.
-  await until("it is kept", async () => {
+  await eventually("it is kept", async () => {
     await world.platform.clock.advance(5_000)
     return (await gaugeOf(world.platform, "svc_function_instances")) === 1
   })
@@ -58,7 +59,7 @@ test("a project's functions keep as many instances as its plan allows, and a hos
   await deploy(world, CODE, { min_instances: 2, memory_mb: 128 })
   const { id: large } = await deploy(world, CODE, { memory_mb: 280 })
   // What is starting only now cannot make room yet.
-  await until("there is room", () =>
+  await eventually("there is room", () =>
     invoke(world, large).then(
       ({ result }) => result === 1,
       ({ code }) => {
@@ -97,7 +98,7 @@ test("what a deleted project or organization had is removed, its code from datab
   const folders = () => readdir(join(p.config.dataDir, "functions", "code"))
   assert.equal((await folders()).length, 3)
   await p.clock.advance(3_600_000)
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { functions, codes, versions } = await row(p, counted)
     return functions === 1 && codes === 1 && versions === 1 && (await folders()).length <= 1
   })
@@ -131,7 +132,7 @@ test("an idle instance uses no processor, also one whose code never rests, and g
   await invoke(world, other.id)
   await world.platform.clock.advance(REST_AFTER_MS + 1_000)
   assert.ok((await gaugeOf(world.platform, "svc_function_instances_frozen")) >= 1)
-  await until("it has stopped", async () => {
+  await eventually("it has stopped", async () => {
     const cpu = await cpuOf(title)
     for (let n = 0; n < 30; n++) await invoke(world, other.id)
     return (await cpuOf(title)) === cpu
@@ -141,7 +142,7 @@ test("an idle instance uses no processor, also one whose code never rests, and g
   // One that is stopped can be ended.
   await world.platform.clock.advance(REST_AFTER_MS + 1_000)
   await world.svc.functions.delete({ id: busy.id })
-  await until("its process is gone", () =>
+  await eventually("its process is gone", () =>
     cpuOf(title).then(
       () => false,
       () => true,

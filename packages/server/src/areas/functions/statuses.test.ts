@@ -3,7 +3,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { FUNCTIONS_MAX } from "@svc/contract"
 import { everyScope, platform } from "../../testing/platform.ts"
-import { deploy, eventually, type FunctionWorld, functionWorld } from "./testing/world.ts"
+import { advanceUntil, deploy, type FunctionWorld, functionWorld } from "./testing/world.ts"
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -100,7 +100,7 @@ test("where nothing runs workloads any more, functions are 501, and still listed
   // Now this process alone could run it.
   await world.platform[Symbol.asyncDispose]()
   const { invocation_id } = await svc.functions.invoke({ id, mode: "async", payload: {} })
-  const failed = await eventually({ platform: p }, async () => {
+  const failed = await advanceUntil({ platform: p }, async () => {
     const found = await svc.functions.getInvocation({ id, invocation_id })
     return found.status === "error" && found
   })

@@ -1,8 +1,9 @@
 /** Replies that are sent while they are made. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { FUNCTION_STREAM_BYTES_MAX } from "@svc/contract"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { createFlights } from "./flights.ts"
 import { createReplyBody, WINDOW_BYTES } from "./reply-body.ts"
 import { deploy, type FunctionWorld, functionWorld, invoke } from "./testing/world.ts"
@@ -70,7 +71,7 @@ const readerOf = (reply: Response) => {
 
 /** The record of the invocation that made a reply, once it has ended. */
 const recordOf = ({ svc }: FunctionWorld, id: string, reply: Response) =>
-  until("it has ended", async () => {
+  eventually("it has ended", async () => {
     const invocation_id = reply.headers.get("x-svc-invocation-id") ?? ""
     return svc.functions.getInvocation({ id, invocation_id }).catch(() => undefined)
   })
@@ -129,7 +130,7 @@ test("a reply that breaks off midway breaks off for its caller, and is recorded 
 test("a caller who leaves aborts the request's signal in the function, and ends what it streams", async t => {
   const { world, id, get } = await streamWorld(t)
   const state = async () => (await (await get("/state")).json()) as { state: string; made: number }
-  const is = (wanted: string) => until(wanted, async () => (await state()).state === wanted)
+  const is = (wanted: string) => eventually(wanted, async () => (await state()).state === wanted)
   for (const [path, begun, ended] of [
     ["/wait", "waiting", "aborted"],
     ["/endless", "streaming", "streaming aborted cancelled"],
@@ -142,7 +143,7 @@ test("a caller who leaves aborts the request's signal in the function, and ends 
     leaving.abort()
     await is(ended)
   }
-  const [cancelled] = await until("both have ended", async () => {
+  const [cancelled] = await eventually("both have ended", async () => {
     const { data } = await world.svc.functions.invocations({ id, status: "error" })
     return data.length === 2 && data
   })
@@ -168,10 +169,10 @@ test("of a reply that its caller does not take, no more is held than the window"
   body.stream.on("data", (bytes: Buffer) => {
     read += bytes.length
   })
-  await until("it goes on", () => room > WINDOW_BYTES / 2)
+  await eventually("it goes on", () => room > WINDOW_BYTES / 2)
   send()
   body.end()
-  await until("all is read", () => body.stream.readableEnded)
+  await eventually("all is read", () => body.stream.readableEnded)
   assert.equal(read, WINDOW_BYTES + chunk.length)
 
   const flooded = createReplyBody(

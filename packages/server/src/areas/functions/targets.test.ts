@@ -1,7 +1,7 @@
 /** Functions as events and schedules call them. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { deploy, eventually, functionWorld } from "./testing/world.ts"
+import { advanceUntil, deploy, functionWorld } from "./testing/world.ts"
 
 test("an event invokes the function that its subscription names, with the event", async t => {
   const world = await functionWorld(t)
@@ -10,7 +10,7 @@ test("an event invokes the function that its subscription names, with the event"
   const config = { function_name: name }
   await world.svc.events.createSubscription({ topic_id, sub_type: "function", config })
   await world.svc.events.publish({ topic_id, event_type: "order.paid", data: { order: 17 } })
-  const found = await eventually(world, async () => (await world.svc.functions.invocations({ id })).data[0])
+  const found = await advanceUntil(world, async () => (await world.svc.functions.invocations({ id })).data[0])
   assert.deepEqual([found.trigger, found.status], ["event", "success"])
   const { data } = await world.svc.functions.logs({ id })
   assert.match(data[0]?.message ?? "", /"event_type":"order.paid".*"order":17/)
@@ -25,7 +25,7 @@ test("a subscribed function runs as long as its own limit, and sees that limit",
   const subscription = await world.svc.events.createSubscription({ topic_id, sub_type: "function", config })
   assert.equal(subscription.config.timeout_seconds, 300)
   await world.svc.events.publish({ topic_id, event_type: "order.paid", data: {} })
-  const line = await eventually(world, async () => (await world.svc.functions.logs({ id })).data[0])
+  const line = await advanceUntil(world, async () => (await world.svc.functions.logs({ id })).data[0])
   const leftMs = Number(/left (\d+)/.exec(line.message)?.[1])
   assert.ok(leftMs > 30_000 && leftMs <= 120_000, line.message)
 })
@@ -39,7 +39,7 @@ test("a time that a subscription gives its function ends the function", async t 
     ...{ topic_id, sub_type: "function", config, max_retries: 0 },
   })
   await world.svc.events.publish({ topic_id, event_type: "order.paid", data: {} })
-  const delivery = await eventually(world, async () => {
+  const delivery = await advanceUntil(world, async () => {
     const [found] = (await world.svc.events.deliveries({ sub_id })).data
     return found?.status === "dead_lettered" && found
   })
@@ -83,7 +83,7 @@ test("a delivery to a function that fails is a failed delivery", async t => {
     ...{ topic_id, sub_type: "function", config, max_retries: 0 },
   })
   await world.svc.events.publish({ topic_id, event_type: "order.paid", data: {} })
-  const delivery = await eventually(world, async () => {
+  const delivery = await advanceUntil(world, async () => {
     const [found] = (await world.svc.events.deliveries({ sub_id })).data
     return found?.status === "dead_lettered" && found
   })
@@ -97,7 +97,7 @@ test("a schedule invokes a function with its payload, and tells what it answered
   const schedule = await world.svc.cron.create({ name: "tick", interval_seconds: 3600, target })
   assert.equal(schedule.timeout_seconds, 300)
   await world.svc.cron.trigger({ id: schedule.id })
-  const done = await eventually(world, async () => {
+  const done = await advanceUntil(world, async () => {
     const [found] = (await world.svc.cron.executions({ id: schedule.id })).data
     return found?.status === "succeeded" && found
   })
@@ -116,7 +116,7 @@ test("a schedule's function that takes longer than the schedule allows has timed
   const input = { name: "slow", interval_seconds: 3600, timeout_seconds: 1, max_retries: 0, target }
   const { id } = await world.svc.cron.create(input)
   await world.svc.cron.trigger({ id })
-  await eventually(
+  await advanceUntil(
     world,
     async () => (await world.svc.cron.executions({ id })).data[0]?.status === "timed_out",
   )

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { everyScope } from "../../testing/platform.ts"
-import { deploy, eventually, functionWorld } from "./testing/world.ts"
+import { advanceUntil, deploy, functionWorld } from "./testing/world.ts"
 
 const ECHO = `export default {
   async fetch(request, env, context) {
@@ -124,7 +124,7 @@ test("without a key only a public function answers, and only at its public URL",
   assert.equal((await ask(`/v1/functions/public/${id}/`)).status, 404)
   // What strangers changed through it is in its owner's audit trail.
   const { organizationId } = await world.platform.tenant("acme")
-  await eventually(world, async () => {
+  await advanceUntil(world, async () => {
     const { rows } = await world.platform.database.pool.query(
       "SELECT FROM core.audit_events WHERE tenant_id = $1 AND targets::text LIKE $2 AND actor::text LIKE '%anonymous%'",
       [organizationId, `%${id}%`],

@@ -3,7 +3,7 @@ import { type TestContext, test } from "node:test"
 import { defineModule } from "../../kernel/area.ts"
 import { provide } from "../../kernel/token.ts"
 import { startFakeProvider } from "../../ports/git/testing/fake-provider.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { type PushToBuild, pushBuilder } from "./offers.ts"
 import { commit, gitlabPush } from "./testing/hooks.ts"
 import { worldOf } from "./testing/world.ts"
@@ -46,10 +46,10 @@ const scene = async (t: TestContext) => {
   const poll = async () => {
     const before = await polledAt()
     await p.clock.advance(POLL_MS)
-    await until("the branches were looked at", async () => (await polledAt()) !== before)
+    await eventually("the branches were looked at", async () => (await polledAt()) !== before)
   }
   const processed = async () => {
-    const events = await until("no event waits", async () => {
+    const events = await eventually("no event waits", async () => {
       const all = await world.events(id)
       return !all.some(({ status }) => status === "received") && all
     })
@@ -130,7 +130,7 @@ test("what did not change costs the provider nothing, and a request for patience
 
   gitlab.answers.push([429, { "retry-after": "900" }])
   await p.clock.advance(POLL_MS)
-  const error = await until(
+  const error = await eventually(
     "the failure is told",
     async () => (await svc.integrations.get({ id })).last_error,
   )
@@ -148,7 +148,7 @@ test("a repository that can no longer be read shows, and recovers; a paused one 
   await poll()
   gitlab.token = "another"
   await p.clock.advance(POLL_MS)
-  await until("it shows", async () => (await svc.integrations.get({ id })).status === "error")
+  await eventually("it shows", async () => (await svc.integrations.get({ id })).status === "error")
   gitlab.token = "a-token"
   await poll()
   assert.equal((await svc.integrations.get({ id })).status, "active")
@@ -165,13 +165,13 @@ test("events are kept for thirty days, and nothing of a deleted project is", asy
   await p.clock.advance(29 * 86_400_000)
   assert.equal((await svc.integrations.events({ id })).total, 1)
   await p.clock.advance(2 * 86_400_000)
-  await until("it is forgotten", async () => (await svc.integrations.events({ id })).total === 0)
+  await eventually("it is forgotten", async () => (await svc.integrations.events({ id })).total === 0)
 
   const { projectId } = await p.tenant("acme")
   await (await p.person("acme")).projects.delete({ id: projectId })
   assert.equal((await send(id, gitlabPush(gitlabSecret))).status, 401)
   await p.clock.advance(3_600_000)
-  await until("everything is gone", async () => {
+  await eventually("everything is gone", async () => {
     const rows = await p.database.db.selectFrom("integrations.credentials").select("kind").execute()
     return rows.length === 0
   })

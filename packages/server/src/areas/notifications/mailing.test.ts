@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import PostalMime from "postal-mime"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { startSmtp } from "../../testing/smtp.ts"
 import { BOTH } from "./testing/settled.ts"
 
@@ -22,7 +22,7 @@ test("who wants mail gets it at the address of the account, and keys have none",
   assert.match(parsed.subject ?? "", /^Grüße/)
   assert.equal(parsed.bcc, undefined)
   assert.match(parsed.text ?? "", /^Hello\s+http:\/\/\S+\/builds\/1\s*$/)
-  await until("it is told", async () => {
+  await eventually("it is told", async () => {
     const { deliveries } = await ada.notifications.get({ id: sent.id })
     return deliveries[0]?.channel === "email" && deliveries[0].status === "sent"
   })

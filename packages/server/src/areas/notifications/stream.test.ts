@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { BOTH } from "./testing/settled.ts"
 
 const WAIT_MS_MAX = 60_000
@@ -137,7 +137,7 @@ test("streams of one inbox have a bound, and those that end make room", async t 
     p.request("/v1/notifications/stream", { headers: { authorization: `Bearer ${secret}` } })
   assert.equal((await attempt()).status, 429)
   for (const stream of streams) stream.hangUp()
-  const response = await until("room is made", async () => {
+  const response = await eventually("room is made", async () => {
     const again = await attempt()
     return again.status !== 429 && again
   })

@@ -2,8 +2,9 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { createSvc } from "@svc/sdk"
 import { createBrowser } from "../../ports/push/testing/browser.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { readFirstRun, spawnSvc, until } from "../../testing/process.ts"
+import { readFirstRun, spawnSvc } from "../../testing/process.ts"
 import { answer, startReceiver } from "../../testing/receiver.ts"
 import { BOTH, settled } from "./testing/settled.ts"
 
@@ -21,11 +22,11 @@ test("notifications past their retention or their time are forgotten with all th
   await svc.notifications.send({ title: "short", ttl_seconds: 60, dedupe_key: "d" })
   await svc.notifications.send({ title: "long" })
   await p.clock.advance(2 * 3_600_000)
-  await until("the short one is gone", async () => (await count(p, "messages")) === 1)
+  await eventually("the short one is gone", async () => (await count(p, "messages")) === 1)
   await p.clock.advance(91 * DAY_MS)
-  await until("everything is gone", async () => (await count(p, "messages")) === 0)
+  await eventually("everything is gone", async () => (await count(p, "messages")) === 0)
   assert.deepEqual([await count(p, "entries"), await count(p, "deliveries")], [0, 0])
-  await until("so is the key", async () => (await count(p, "dedupe_keys")) === 0)
+  await eventually("so is the key", async () => (await count(p, "dedupe_keys")) === 0)
 })
 
 test("who leaves an organization leaves nothing behind, and others keep theirs", async t => {
@@ -42,7 +43,7 @@ test("who leaves an organization leaves nothing behind, and others keep theirs",
   const { organizationId } = await p.tenant("acme")
   await chief.organizations.removeMember({ org_id: organizationId, user_id: adaId })
   await p.clock.advance(2 * 3_600_000)
-  await until("what was Ada's is gone", async () => (await count(p, "inboxes")) === 1)
+  await eventually("what was Ada's is gone", async () => (await count(p, "inboxes")) === 1)
   assert.deepEqual(
     [await count(p, "entries"), await count(p, "devices"), await count(p, "preferences")],
     [1, 1, 0],
@@ -60,7 +61,10 @@ test("owners find in their inbox that a webhook was switched off, once, and memb
   const { id } = await owner.webhooks.register({ tenant_id, url: endpoint.url, event_types: ["key.created"] })
   await owner.keys.create({ name: "k", type: "secret", scopes: ["kv:read"] })
   await endpoint.received(1)
-  await until("the notice is there", async () => (await owner.notifications.unreadCount()).unread_count > 0)
+  await eventually(
+    "the notice is there",
+    async () => (await owner.notifications.unreadCount()).unread_count > 0,
+  )
   const [notice, ...others] = (await owner.notifications.list()).data
   assert.deepEqual(others, [])
   assert.deepEqual(

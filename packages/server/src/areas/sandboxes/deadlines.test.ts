@@ -1,9 +1,11 @@
 /** When sandboxes end by themselves, and what is on record of it. */
+
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
 
 const SECOND = 1_000
 

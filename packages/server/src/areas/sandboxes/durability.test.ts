@@ -1,11 +1,13 @@
 /** What a kill of the platform leaves of sandboxes and computers: what should run runs again, and nothing else is left. */
+
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync, readlinkSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
 import { createSvc, type Svc } from "@svc/sdk"
-import { readFirstRun, type SvcProcess, spawnSvc, until } from "../../testing/process.ts"
-import { eventually, runningSandbox, SMALL } from "./testing/sandboxes.ts"
+import { eventually } from "../../testing/eventually.ts"
+import { readFirstRun, type SvcProcess, spawnSvc } from "../../testing/process.ts"
+import { runningSandbox, SMALL } from "./testing/sandboxes.ts"
 
 const connect = async (svc: SvcProcess): Promise<Svc> => {
   const baseUrl = await svc.ready
@@ -57,12 +59,12 @@ test("after a kill of the platform what ran for good runs again, the rest has en
   const busy = svc.sandboxes
     .runCommand({ id: brief, command: `sh -c 'trap "" TERM HUP; sleep 1000; : ${mark}'` })
     .catch(() => undefined)
-  await until("the commands run", () => marked(mark) >= 2)
+  await eventually("the commands run", () => marked(mark) >= 2)
 
   platform.signal("SIGKILL")
   await platform.exited
   await busy
-  await until("no process of a workload outlives the platform", () => marked(mark) === 0)
+  await eventually("no process of a workload outlives the platform", () => marked(mark) === 0)
 
   platform = spawnSvc(t, { dataDir: platform.dataDir })
   svc = await connect(platform)
@@ -74,7 +76,7 @@ test("after a kill of the platform what ran for good runs again, the rest has en
   const ended = await svc.sandboxes.get({ id: brief })
   assert.deepEqual([ended.status, ended.stop_reason], ["STOPPED", "host_lost"])
   const kept = [running, stopped, lasting]
-  await until("only disks that stay are there", () =>
+  await eventually("only disks that stay are there", () =>
     disks(platform.dataDir).every(name => kept.some(id => name.startsWith(id))),
   )
 
@@ -108,7 +110,7 @@ test("a kill while machines are made leaves every one that was answered, and no 
   )
   const ids = computers.map(({ id }) => id)
   for (const id of told) assert.ok(ids.includes(id), id)
-  await until("no disk is without a record", () =>
+  await eventually("no disk is without a record", () =>
     disks(platform.dataDir).every(name => ids.some(id => name.startsWith(id))),
   )
   assert.deepEqual(await platform.stop(), { code: 0, signal: null })

@@ -1,10 +1,12 @@
 /** Files of sandboxes: which are reached by name, and that no trick reaches others. */
+
 import assert from "node:assert/strict"
 import { randomBytes } from "node:crypto"
 import { test } from "node:test"
 import type { Svc } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
 
 const read = async (svc: Svc, id: string, path: string): Promise<Buffer> =>
   Buffer.from(await (await svc.sandboxes.readFile({ id, path })).arrayBuffer())

@@ -1,4 +1,5 @@
 /** Sandboxes of images, from a registry that speaks the real protocol, and of templates. */
+
 import assert from "node:assert/strict"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -7,8 +8,9 @@ import type { Svc } from "@svc/sdk"
 import { withoutBusybox } from "../../ports/runtime/testing/busybox.ts"
 import { busyboxLayer } from "../../services/images/testing/busybox.ts"
 import { startRegistry, type TestRegistry } from "../../services/images/testing/registry.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
 
 const skip = withoutBusybox
 

@@ -1,9 +1,11 @@
 /** How many sandboxes there may be, and how one ends that takes all of its memory. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { SANDBOXES_MAX } from "@svc/contract"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
 
 test("an organization has so many sandboxes and no more, those that ended not counted, and others have theirs", async t => {
   const p = await platform(t, { env: { SVC_SANDBOX_POOL: "0" } })

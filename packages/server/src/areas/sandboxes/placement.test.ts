@@ -1,14 +1,16 @@
 /** Several processes of one installation: whichever is asked, the host that has the sandbox, or room for it, answers. */
+
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { type TestContext, test } from "node:test"
 import type { ServerSentEvent } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { hostsOf } from "../../testing/hosts.ts"
 import type { TestPlatform } from "../../testing/platform.ts"
 import { openTerminal, refusedTerminal } from "../../testing/terminals.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
 
 const pairOf = async (t: TestContext, one = {}, other = {}) => {
   const [here, there] = (await hostsOf(t, one, other)) as [TestPlatform, TestPlatform]

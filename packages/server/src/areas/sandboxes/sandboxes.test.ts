@@ -1,9 +1,11 @@
 /** What sandboxes guarantee beside what all workloads do (services/workloads/workloads.test.ts). */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import pg from "pg"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { eventually, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
+import { SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
 
 test("a sandbox is ephemeral, has a name and a deadline, and says how its start went", async t => {
   const p = await platform(t)

@@ -1,9 +1,11 @@
 /** Commands whose output is followed as it comes. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import type { ServerSentEvent } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
 
 type Events = AsyncIterable<ServerSentEvent>
 

@@ -1,10 +1,12 @@
 /** What ends a terminal, and what its client is told. */
+
 import assert from "node:assert/strict"
 import { connect } from "node:net"
 import { type TestContext, test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { openTerminal, type TestTerminal } from "../../testing/terminals.ts"
-import { eventually, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
+import { runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
 
 const SECOND = 1_000
 const LASTING = { idle_timeout_seconds: 0 } as const

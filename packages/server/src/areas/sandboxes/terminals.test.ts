@@ -1,9 +1,11 @@
 /** Terminals in sandboxes: what is typed, what comes back, and how fast. */
+
 import assert from "node:assert/strict"
 import { after, before, type TestContext, test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { openTerminal, type TestTerminal } from "../../testing/terminals.ts"
-import { eventually, runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
+import { runningSandbox, SANDBOX_SCOPES } from "./testing/sandboxes.ts"
 
 /** For all tests: each opens terminals of its own. */
 let p: TestPlatform

@@ -1,9 +1,11 @@
 /** Sandboxes that were started before somebody asked. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import type { Svc } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { eventually, runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
+import { runningSandbox, SANDBOX_SCOPES, SMALL } from "./testing/sandboxes.ts"
 
 const facts = async (svc: Svc) => {
   const { services } = await svc.identity.services()

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { neon, neonConfig } from "@neondatabase/serverless"
 import { pgVersions } from "../../ports/engine/port.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { serveSql } from "./testing/server.ts"
 import { startSql } from "./testing/sessions.ts"
 
@@ -133,7 +133,7 @@ for (const version of pgVersions) {
     })
     await left.body?.getReader().read()
     leaving.abort()
-    await until("it has ended", async () => {
+    await eventually("it has ended", async () => {
       const [row] = (await rig.rows(
         "SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND query LIKE '%-- left'",
       )) as string[][]

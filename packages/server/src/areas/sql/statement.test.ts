@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { type Fault, isFault } from "../../kernel/fault.ts"
 import { type PgVersion, pgVersions } from "../../ports/engine/port.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { converterOf } from "./pg-types.ts"
 import { type SqlRig, startSql } from "./testing/sessions.ts"
 
@@ -213,10 +213,10 @@ forEachVersion("a caller who leaves has its statement cancelled, and nobody else
   const running =
     "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'INSERT INTO t%'"
   const active = async () => ((await rig.rows(running)) as string[][])[0]?.[0]
-  await until("it runs", async () => (await active()) === "1")
+  await eventually("it runs", async () => (await active()) === "1")
   leaving.abort()
   await assert.rejects(left)
-  await until("it has ended", async () => (await active()) === "0")
+  await eventually("it has ended", async () => (await active()) === "0")
   assert.deepEqual(await rig.rows("SELECT count(*) FROM t"), [["0"]])
 })
 
@@ -268,7 +268,7 @@ forEachVersion("nothing of a session is left to the next caller", async (t, vers
   for (const sql of ["BEGIN", "START TRANSACTION READ ONLY"]) {
     await fails(rig.run(sql), "invalid_sql", "25000")
     // Its session may be cleaned while the next caller has another.
-    await until("no transaction is left open", async () => {
+    await eventually("no transaction is left open", async () => {
       const [[open] = []] = (await rig.rows(OPEN_TRANSACTIONS)) as string[][]
       return open === "0"
     })

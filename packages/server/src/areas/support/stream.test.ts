@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import type { ServerSentEvent } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { supportWorld } from "./testing/world.ts"
 
 const EVENTS_MAX = 50
@@ -96,7 +96,7 @@ test("an organization follows at most 50 chats at a time, and those left count n
   const elsewhere = eventsOf(await stranger.support.streamChat({ id: other }))
   await untilEvent(elsewhere, isSession)
   for (const stream of [elsewhere, ...streams.splice(0, 10)]) await stream.return?.()
-  streams.push(await until("those left count no more", () => open().catch(() => undefined)))
+  streams.push(await eventually("those left count no more", () => open().catch(() => undefined)))
   for (const stream of streams) await stream.return?.()
 })
 

@@ -1,9 +1,11 @@
 /** Vectors outlive the process and the index: what was told to be written is found again, whatever ended meanwhile. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { createSvc, type Svc } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
-import { readFirstRun, type SvcProcess, spawnSvc, until } from "../../testing/process.ts"
+import { readFirstRun, type SvcProcess, spawnSvc } from "../../testing/process.ts"
 import { idsOf, onQdrant, READ_AND_WRITE, refusedAs, withCollection } from "./testing/drivers.ts"
 
 const WRITERS = 3
@@ -70,7 +72,7 @@ test("every vector that was told to be written is found after the platform was k
 
 /** Until no deletion is remembered. */
 const untilForgotten = (p: TestPlatform) =>
-  until("deletions are forgotten", async () => {
+  eventually("deletions are forgotten", async () => {
     await p.clock.advance(60_000)
     const { rowCount } = await p.database.pool.query(
       "SELECT FROM vectors.vectors WHERE deleted_at IS NOT NULL",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import {
   idsOf,
   type Open,
@@ -52,7 +52,7 @@ const collections = (open: Open): void => {
     assert.deepEqual(idsOf(await svc.vectors.search({ ...at, vector: [1, 0] })), [])
     assert.deepEqual((await svc.vectors.get({ ...at, ids: ["a"] })).vectors, [])
 
-    await until("nothing is left of the rows", async () => {
+    await eventually("nothing is left of the rows", async () => {
       await p.clock.advance(60_000)
       return (await p.database.pool.query("SELECT FROM vectors.vectors")).rowCount === 0
     })

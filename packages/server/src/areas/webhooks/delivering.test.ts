@@ -2,7 +2,8 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { createSvc } from "@svc/sdk"
 import { Webhook } from "standardwebhooks"
-import { dataFolder, readFirstRun, spawnSvc, until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
+import { dataFolder, readFirstRun, spawnSvc } from "../../testing/process.ts"
 import { answer, hang, startReceiver } from "../../testing/receiver.ts"
 import { eventOf, makeKey, OPEN, passing, typesOf, worldOf } from "./testing/world.ts"
 
@@ -57,7 +58,7 @@ test("switched off, a webhook is told of nothing, and what waited for it is not 
   receiver.script(answer(500), answer(200))
   await makeKey(person)
   await receiver.received(1)
-  await until("the first attempt is on record", async () => {
+  await eventually("the first attempt is on record", async () => {
     const { data } = await svc.webhooks.deliveries({ tenant_id, id, status: "retrying" })
     return data.length === 1
   })
@@ -84,7 +85,7 @@ test("what waits for a webhook that is removed is never sent", async t => {
   receiver.script(answer(500))
   await makeKey(person)
   await receiver.received(1)
-  await until("the first attempt is on record", async () => {
+  await eventually("the first attempt is on record", async () => {
     const { data } = await svc.webhooks.deliveries({ tenant_id, id, status: "retrying" })
     return data.length === 1
   })
@@ -234,12 +235,12 @@ test("one delivery is sent again, and all that failed are replayed", async t => 
   await receiver.received(2)
   const listed = async (status: "failed" | "retrying" | "delivered") =>
     (await svc.webhooks.deliveries({ tenant_id, id, status })).data
-  await until("it waits for its next attempt", async () => (await listed("retrying")).length === 1)
+  await eventually("it waits for its next attempt", async () => (await listed("retrying")).length === 1)
   const [waiting] = await listed("retrying")
   const retried = await svc.webhooks.retryDelivery({ tenant_id, id, delivery_id: waiting?.id ?? "" })
   assert.equal(retried.id, waiting?.id)
   await receiver.received(3)
-  await until("it is delivered", async () => (await listed("delivered")).length === 1)
+  await eventually("it is delivered", async () => (await listed("delivered")).length === 1)
   const [done] = await listed("delivered")
   assert.deepEqual(
     done?.attempts.map(({ trigger, status_code }) => [trigger, status_code]),
@@ -251,7 +252,7 @@ test("one delivery is sent again, and all that failed are replayed", async t => 
 
   assert.deepEqual(await svc.webhooks.replay({ tenant_id, id, status: "failed" }), { replayed: 1 })
   await receiver.received(4)
-  await until("it is delivered too", async () => (await listed("delivered")).length === 2)
+  await eventually("it is delivered too", async () => (await listed("delivered")).length === 2)
   assert.deepEqual(await svc.webhooks.replay({ tenant_id, id }), { replayed: 0 })
   const since = new Date(Date.now() + HOUR).toISOString()
   assert.deepEqual(await svc.webhooks.replay({ tenant_id, id, status: "delivered", since }), { replayed: 0 })
@@ -288,7 +289,7 @@ test("what was told when the platform was killed is delivered after it is back",
   receiver.script(answer(200))
   const second = spawnSvc(t, { dataDir, env: OPEN })
   const after = createSvc({ apiKey, baseUrl: await second.ready })
-  await until("it is delivered", async () => {
+  await eventually("it is delivered", async () => {
     const { data } = await after.webhooks.deliveries({ tenant_id, id: webhook.id, status: "delivered" })
     return data.length === 1
   })

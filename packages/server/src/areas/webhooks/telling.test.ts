@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { createPlatformEvents } from "../../core/platform-events/platform-events.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { everyScope, uniqueName } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { startReceiver } from "../../testing/receiver.ts"
 import { eventOf, makeKey, passing, typesOf, worldOf } from "./testing/world.ts"
 
@@ -33,7 +33,7 @@ test("a webhook is told of the types it chose, signed, in the platform's envelop
   assert.equal(headers["webhook-id"], created.id)
   assert.equal(headers["x-svc-attempt"], "1")
 
-  await until("both are listed as delivered", async () => {
+  await eventually("both are listed as delivered", async () => {
     const { data } = await svc.webhooks.deliveries({ tenant_id, id })
     return data.length === 2 && data.every(({ status }) => status === "delivered")
   })

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import PostalMime from "postal-mime"
+import { eventually } from "../../testing/eventually.ts"
 import { PASSWORD, platform, type TestPlatform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { type SmtpSink, startSmtp } from "../../testing/smtp.ts"
 import { createPasswords } from "./passwords.ts"
 import { newEmail, refused, signedIn, signIn, stranger } from "./testing/people.ts"
@@ -279,7 +279,7 @@ test("a mail that its server does not take now goes out later, with a token that
   sink.script({ code: 451, text: "4.7.1 Greylisted" })
   const email = newEmail()
   await request(p, { email })
-  await until("the first attempt has failed", async () => {
+  await eventually("the first attempt has failed", async () => {
     const { rows } = await p.database.pool.query(
       "SELECT FROM kernel.jobs WHERE queue = 'accounts.signup' AND last_error IS NOT NULL",
     )

@@ -3,6 +3,7 @@ import { test } from "node:test"
 import { PortError } from "../../ports/port-error.ts"
 import { openLocalSecrets } from "../../ports/secrets/drivers/local/driver.ts"
 import type { SecretsPort } from "../../ports/secrets/port.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { erase, type KeysProcess, keysWorld, MASTER_KEY, OTHER, rotate, TENANT } from "./testing/keys.ts"
 
 const rowsOf = ({ database }: KeysProcess, tenantId = TENANT) =>
@@ -17,12 +18,6 @@ const seal = async ({ tenantKeys }: KeysProcess, tenantId = TENANT) => {
   const sealing = await tenantKeys.forSealing(tenantId, "data")
   assert.ok(sealing)
   return sealing
-}
-
-/** Waits for news from another process. */
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + 30_000
-  while (!(await holds())) assert.ok(performance.now() < deadline, "it never came true")
 }
 
 const setReserved = ({ database }: KeysProcess, uses_reserved: number) =>
@@ -173,7 +168,10 @@ test("an erased tenant has no key in the database nor in any process, and never 
 
   for (const row of await rowsOf(one)) assert.deepEqual([row.state, row.wrapped_key], ["destroyed", null])
   await assert.rejects(one.box.open(TENANT, "a", sealed))
-  await until(async () => (await two.tenantKeys.forOpening(TENANT, "platform", 1)) === undefined)
+  await eventually(
+    "the news of another process arrive",
+    async () => (await two.tenantKeys.forOpening(TENANT, "platform", 1)) === undefined,
+  )
   for (const process of [one, two, await world.process()]) {
     await assert.rejects(process.box.open(TENANT, "a", sealed))
     await assert.rejects(process.tenantKeys.forSealing(TENANT, "data"), { code: "organization_not_found" })

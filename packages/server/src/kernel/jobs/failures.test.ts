@@ -1,11 +1,13 @@
 /** Attempts that fail, and what dies in the middle: handlers, leases, connections, processes. */
+
 import assert from "node:assert/strict"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { type TestContext, test } from "node:test"
 import { fileURLToPath } from "node:url"
 import pg from "pg"
-import { tenantOf, unfinished, until, world } from "./testing/world.ts"
+import { eventually } from "../../testing/eventually.ts"
+import { tenantOf, unfinished, world } from "./testing/world.ts"
 
 const QUEUE = "test.work"
 const PROCESS = fileURLToPath(new URL("testing/process.ts", import.meta.url))
@@ -30,7 +32,7 @@ test("an attempt that fails is repeated by the schedule, then dead, and lives ag
     [1, 10_000],
     [2, 20_000],
   ] as const) {
-    await until("the attempt is written", async () => {
+    await eventually("the attempt is written", async () => {
       const { rows } = await database.pool.query("SELECT FROM kernel.jobs WHERE last_error = $1", [
         `failure ${attempts}`,
       ])
@@ -40,7 +42,7 @@ test("an attempt that fails is repeated by the schedule, then dead, and lives ag
     assert.equal(seen.length, attempts)
     await clock.advance(1)
   }
-  await until("it is dead", () => dead.length === 1)
+  await eventually("it is dead", () => dead.length === 1)
   assert.deepEqual(seen, [
     [1, undefined, false],
     [2, "failure 1", false],
@@ -66,7 +68,7 @@ test("an attempt that fails is repeated by the schedule, then dead, and lives ag
   }
   isMended = true
   assert.equal(await jobs.dead.requeue(database.db, { ...selection, ids: [letter.id] }), 1)
-  await until("it has run", async () => (await unfinished(database)) === 0)
+  await eventually("it has run", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen.at(-1), [1, undefined, false])
   assert.deepEqual(await jobs.dead.list(database.db, { ...selection, limit: 10 }), [])
 })
@@ -90,7 +92,7 @@ test("a handler may ask for a time, for the end, or for another run", async t =>
     database.db,
     ["later", "over", "again"].map(payload => ({ queue: QUEUE, payload })),
   )
-  await until("the first round is written", async () => {
+  await eventually("the first round is written", async () => {
     const { rows } = await database.pool.query(
       "SELECT FROM kernel.jobs WHERE queue = $1 AND state = 'scheduled'",
       [QUEUE],
@@ -100,7 +102,7 @@ test("a handler may ask for a time, for the end, or for another run", async t =>
   await clock.advance(2_999)
   assert.equal(seen.length, 3)
   await clock.advance(1)
-  await until("both have run again", async () => (await unfinished(database)) === 0)
+  await eventually("both have run again", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen.slice(3).sort(), [
     ["again", 1, startMs + 3_000],
     ["later", 2, startMs],
@@ -130,14 +132,14 @@ test("an attempt that takes too long is aborted and repeated, and what it says a
     },
   })
   await jobs.enqueue(database.db, { queue: QUEUE, payload: null })
-  await until("it runs", () => attempts.length === 1)
-  await until("it runs again", async () => {
+  await eventually("it runs", () => attempts.length === 1)
+  await eventually("it runs again", async () => {
     await clock.advance(1_000)
     return attempts.length === 2
   })
   assert.ok(wasAborted)
   late.resolve()
-  await until("it is done", async () => (await unfinished(database)) === 0)
+  await eventually("it is done", async () => (await unfinished(database)) === 0)
   assert.deepEqual(await jobs.dead.list(database.db, { queue: QUEUE, tenantId: null, limit: 1 }), [])
 })
 
@@ -159,7 +161,7 @@ for (const isNoticed of [true, false]) {
     })
     const { jobs, database } = first
     await jobs.enqueue(database.db, { queue: QUEUE, payload: null })
-    await until("it runs", () => runs.length === 1)
+    await eventually("it runs", () => runs.length === 1)
     // As if its heartbeats had not reached the database.
     await database.pool.query("UPDATE kernel.job_workers SET leased_until = 'epoch'")
     const held = Promise.withResolvers<void>()
@@ -170,7 +172,7 @@ for (const isNoticed of [true, false]) {
         await held.promise
       },
     })
-    await until("the other has it", () => runs.length === 2)
+    await eventually("the other has it", () => runs.length === 2)
     assert.equal(runs[1], "second 2 the process that ran it ended")
 
     if (isNoticed) for (let second = 0; second < 12; second++) await clock.advance(1_000)
@@ -179,7 +181,7 @@ for (const isNoticed of [true, false]) {
     await first.running.drain(10_000)
     assert.equal(await unfinished(database), 1)
     held.resolve()
-    await until("it is done", async () => (await unfinished(database)) === 0)
+    await eventually("it is done", async () => (await unfinished(database)) === 0)
     assert.deepEqual(await jobs.dead.list(database.db, { queue: QUEUE, tenantId: null, limit: 1 }), [])
   })
 }
@@ -199,11 +201,11 @@ test("the lease of a process that lives is extended for as long as a job takes",
   }
   const [{ jobs, database }] = await Promise.all([worker(queue), worker(queue)])
   await jobs.enqueue(database.db, { queue: QUEUE, payload: null })
-  await until("it runs", () => runs === 1)
+  await eventually("it runs", () => runs === 1)
   for (let seconds = 0; seconds < 120; seconds += 2) await clock.advance(2_000)
   assert.equal(runs, 1)
   long.resolve()
-  await until("it is done", async () => (await unfinished(database)) === 0)
+  await eventually("it is done", async () => (await unfinished(database)) === 0)
   assert.equal(runs, 1)
 })
 
@@ -218,7 +220,7 @@ test("a job whose process dies at each attempt is dead in the end", async t => {
   let runs = 0
   await worker({ name: QUEUE, retries: [1_000], run: async () => void runs++ })
 
-  await until("it is dead", async () => (await unfinished(database)) === 0)
+  await eventually("it is dead", async () => (await unfinished(database)) === 0)
   const [letter] = await jobs.dead.list(database.db, { queue: QUEUE, tenantId: null, limit: 1 })
   assert.deepEqual([runs, letter?.error], [0, "its process ended"])
 })
@@ -240,7 +242,7 @@ test("draining waits for what runs, gives back what does not end, and others tak
     { queue: QUEUE, payload: "short" },
     { queue: QUEUE, payload: "endless" },
   ])
-  await until("both have begun", () => seen.length === 2)
+  await eventually("both have begun", () => seen.length === 2)
   await stopping.running.drain(50)
   await jobs.enqueue(database.db, { queue: QUEUE, payload: "late" })
 
@@ -253,7 +255,7 @@ test("draining waits for what runs, gives back what does not end, and others tak
     { payload: "late", state: "ready", attempts: 0 },
   ])
   await worker({ name: QUEUE, run: async ({ payload }) => void seen.push(`second ${payload}`) })
-  await until("the rest is done", async () => (await unfinished(database)) === 0)
+  await eventually("the rest is done", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen.slice(2).sort(), ["second endless", "second late"])
 })
 
@@ -282,7 +284,7 @@ test("connections that are killed all the while lose no job, and repeat none tha
     return (await killer.query(sql, [QUEUE])).rows[0].left
   }
   let killAt = 2_700
-  await until("all others are done", async () => {
+  await eventually("all others are done", async () => {
     const left = await countLeft()
     if (left <= killAt) {
       killAt = left - 300
@@ -296,7 +298,7 @@ test("connections that are killed all the while lose no job, and repeat none tha
   })
   rest.resolve()
   // Its outcome may meet a connection that was killed last, and then goes out with a beat as well.
-  await until("the first is done", async () => {
+  await eventually("the first is done", async () => {
     await clock.advance(1_000)
     return (await countLeft()) === 0
   })
@@ -333,9 +335,9 @@ test("a killed process costs no job, and one more run at most of each that it ha
       Array.from({ length: 500 }, (_, n) => ({ queue: QUEUE, payload: from + n })),
     )
   }
-  await until("a part is done", async () => (await unfinished(database)) < count / 2)
+  await eventually("a part is done", async () => (await unfinished(database)) < count / 2)
   children[0]?.kill("SIGKILL")
-  await until("all are done", async () => {
+  await eventually("all are done", async () => {
     const { rows } = await database.pool.query("SELECT FROM kernel.jobs WHERE queue = $1 LIMIT 1", [QUEUE])
     return rows.length === 0
   })

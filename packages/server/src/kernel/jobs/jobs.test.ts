@@ -1,7 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import { type Job, PAYLOAD_BYTES_MAX } from "./jobs.ts"
-import { tenantOf, unfinished, until, world } from "./testing/world.ts"
+import { tenantOf, unfinished, world } from "./testing/world.ts"
 
 test("a job runs after its transaction has committed, and never when that is rolled back", async t => {
   const { worker } = await world(t)
@@ -22,7 +23,7 @@ test("a job runs after its transaction has committed, and never when that is rol
     assert.equal(await unfinished(database), 0)
     assert.deepEqual(seen, [])
   })
-  await until("it has run", async () => (await unfinished(database)) === 0)
+  await eventually("it has run", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen, [{ text: 'a\u0000b"\\{},' }])
 })
 
@@ -85,7 +86,7 @@ test("eight processes run ten thousand jobs once each", async t => {
   )
   const first = workers[0]
   assert.ok(first)
-  await until("all have run", async () => (await unfinished(first.database)) === 0)
+  await eventually("all have run", async () => (await unfinished(first.database)) === 0)
   assert.equal(runs.size, 10_000)
   assert.deepEqual([...new Set(runs.values())], [1])
 })
@@ -105,14 +106,14 @@ test("a second job of a dedupe key is left out while the first is unfinished, an
     jobs.enqueue(database.db, { queue: "test.work", payload, tenantId, dedupeKey: "same" })
 
   await enqueue(1, tenantOf(1))
-  await until("the first runs", () => seen.length === 1)
+  await eventually("the first runs", () => seen.length === 1)
   await enqueue(2, tenantOf(1))
   await enqueue(3, tenantOf(2))
-  await until("the other tenant's has run", () => seen.length === 2)
+  await eventually("the other tenant's has run", () => seen.length === 2)
   first.resolve()
-  await until("both are done", async () => (await unfinished(database)) === 0)
+  await eventually("both are done", async () => (await unfinished(database)) === 0)
   await enqueue(4, tenantOf(1))
-  await until("the next has run", async () => (await unfinished(database)) === 0)
+  await eventually("the next has run", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen, [1, 3, 4])
 })
 
@@ -136,12 +137,12 @@ test("replacing moves a waiting job, and makes a running one run once more with 
 
   await replace("late", 3_600_000)
   await replace("moved", 0)
-  await until("it runs", () => seen.length === 1)
+  await eventually("it runs", () => seen.length === 1)
   await replace("second", 0)
   await replace("third", 0)
   assert.equal(await unfinished(database), 1)
   first.resolve()
-  await until("all is done", async () => (await unfinished(database)) === 0)
+  await eventually("all is done", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen, ["moved", "third"])
 })
 
@@ -155,9 +156,9 @@ test("of jobs enqueued together with one dedupe key, the first is kept and the l
   const both = ["a", "b"].map(payload => ({ queue: "test.work", payload, dedupeKey: "same" }))
 
   await jobs.enqueue(database.db, both)
-  await until("the first is done", async () => (await unfinished(database)) === 0)
+  await eventually("the first is done", async () => (await unfinished(database)) === 0)
   await jobs.enqueue(database.db, both, { duplicates: "replace" })
-  await until("the last is done", async () => (await unfinished(database)) === 0)
+  await eventually("the last is done", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen, ["a", "b"])
 })
 
@@ -177,7 +178,7 @@ test("a job waits for its time, and the smaller priority goes first", async t =>
   await clock.advance(59_999)
   assert.deepEqual(seen, [])
   await clock.advance(1)
-  await until("all have run", async () => (await unfinished(database)) === 0)
+  await eventually("all have run", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen, [
     [-5, at],
     [0, at],
@@ -205,10 +206,10 @@ test("a batch gets what is due and gives an outcome for each", async t => {
     database.db,
     Array.from({ length: 20 }, (_, payload) => ({ queue: "test.work", payload })),
   )
-  await until("one is left", async () => (await unfinished(database)) === 1)
+  await eventually("one is left", async () => (await unfinished(database)) === 1)
   assert.deepEqual(sizes, [8, 8, 4])
   await clock.advance(1_000)
-  await until("none is left", async () => (await unfinished(database)) === 0)
+  await eventually("none is left", async () => (await unfinished(database)) === 0)
   assert.deepEqual(sizes, [8, 8, 4, 1])
 })
 
@@ -238,14 +239,14 @@ test("a job that another process enqueues is found by its news, and without news
   const elsewhere = await worker()
 
   await elsewhere.jobs.enqueue(elsewhere.database.db, { queue: "test.work", payload: "news" })
-  await until("it has run", async () => (await unfinished(database)) === 0)
+  await eventually("it has run", async () => (await unfinished(database)) === 0)
   // A transaction of which the queue does not hear when it ends.
   await elsewhere.database.db
     .transaction()
     .execute(tx => elsewhere.jobs.enqueue(tx, { queue: "test.work", payload: "look" }))
   assert.equal(await unfinished(database), 1)
   await clock.advance(2_000)
-  await until("it has run as well", async () => (await unfinished(database)) === 0)
+  await eventually("it has run as well", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen, ["news", "look"])
 })
 
@@ -275,13 +276,16 @@ test("the metrics say what waits, runs and is dead, and how old the oldest is", 
       .find(text => text.startsWith(`${name}{queue="test.work"${labels}}`))
     return Number(line?.split(" ")[1])
   }
-  await until("one is dead", async () => (await figure("svc_jobs_dead_lettered")) === 1)
-  await until("one runs", async () => (await figure("svc_jobs_running")) === 1)
+  await eventually("one is dead", async () => (await figure("svc_jobs_dead_lettered")) === 1)
+  await eventually("one runs", async () => (await figure("svc_jobs_running")) === 1)
   await clock.advance(5_000)
   assert.equal(await figure("svc_jobs_pending"), 2)
   assert.equal(await figure("svc_jobs_oldest_seconds"), 5)
   held.resolve()
-  await until("two are done", async () => (await figure("svc_jobs_finished_total", ',outcome="done"')) === 2)
+  await eventually(
+    "two are done",
+    async () => (await figure("svc_jobs_finished_total", ',outcome="done"')) === 2,
+  )
   assert.equal(await figure("svc_jobs_run_seconds_total"), 5)
   assert.equal(await figure("svc_jobs_oldest_seconds"), 0)
 })
@@ -296,10 +300,10 @@ test("dead letters are kept for as long as their queue says", async t => {
   await jobs.enqueue(database.db, { queue: "test.work", payload: null })
   const dead = async () =>
     (await jobs.dead.list(database.db, { queue: "test.work", tenantId: null, limit: 10 })).length
-  await until("it is dead", async () => (await dead()) === 1)
+  await eventually("it is dead", async () => (await dead()) === 1)
   await clock.advance(82_800_000)
   assert.equal(await dead(), 1)
-  await until("it is forgotten", async () => {
+  await eventually("it is forgotten", async () => {
     await clock.advance(3_600_000)
     return (await dead()) === 0
   })

@@ -1,8 +1,10 @@
 /** Which job goes next: fairness between tenants and targets, and order within a key. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../testing/eventually.ts"
 import type { NewJob, QueueDefinition } from "./jobs.ts"
-import { tenantOf, unfinished, until, world } from "./testing/world.ts"
+import { tenantOf, unfinished, world } from "./testing/world.ts"
 
 const QUEUE = "test.work"
 
@@ -46,7 +48,7 @@ test("a tenant with thousands of jobs does not keep another's single job waiting
   ])
   await worker({ name: QUEUE, concurrency: 10, run: async ({ payload }) => void seen.push(payload) })
 
-  await until("all have run", async () => (await unfinished(idle.database)) === 0)
+  await eventually("all have run", async () => (await unfinished(idle.database)) === 0)
   assert.ok(seen.indexOf("single") < 10)
   assert.ok(seen.indexOf("platform") < 10)
 })
@@ -63,7 +65,7 @@ test("with one place, tenants take turns", async t => {
   }
   await worker({ name: QUEUE, concurrency: 1, run: async ({ payload }) => void seen.push(payload) })
 
-  await until("all have run", async () => (await unfinished(idle.database)) === 0)
+  await eventually("all have run", async () => (await unfinished(idle.database)) === 0)
   assert.deepEqual(seen, [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3])
 })
 
@@ -84,7 +86,7 @@ test("neither a tenant nor a target has more running than it may, over all proce
     first.database.db,
     many(600, n => ({ tenantId: tenantOf(n % 2), targetKey: `endpoint ${n % 6}`, payload: n })),
   )
-  await until("all have run", async () => (await unfinished(first.database)) === 0)
+  await eventually("all have run", async () => (await unfinished(first.database)) === 0)
   assert.equal(new Set(tenants.seen).size, 600)
   assert.equal(tenants.seen.length, 600)
   assert.ok(Math.max(...tenants.most.values().map(Number)) <= 5)
@@ -108,15 +110,15 @@ test("a target that hangs holds up none of its tenant's others", async t => {
     database.db,
     many(500, () => ({ tenantId: tenantOf(1), targetKey: "dead", payload: 0 })),
   )
-  await until("it hangs", () => seen.length === 3)
+  await eventually("it hangs", () => seen.length === 3)
   await jobs.enqueue(
     database.db,
     many(100, n => ({ tenantId: tenantOf(1), targetKey: `live ${n % 4}`, payload: n })),
   )
-  await until("the live ones are done", async () => (await unfinished(database)) === 500)
+  await eventually("the live ones are done", async () => (await unfinished(database)) === 500)
   assert.equal(seen.filter(target => target === "dead").length, 3)
   hanging.resolve()
-  await until("all are done", async () => (await unfinished(database)) === 0)
+  await eventually("all are done", async () => (await unfinished(database)) === 0)
 })
 
 test("targets of one tenant take turns", async t => {
@@ -132,7 +134,7 @@ test("targets of one tenant take turns", async t => {
     })),
   )
   await worker({ name: QUEUE, concurrency: 1, run: async ({ payload }) => void seen.push(payload) })
-  await until("all have run", async () => (await unfinished(idle.database)) === 0)
+  await eventually("all have run", async () => (await unfinished(idle.database)) === 0)
   assert.deepEqual(seen, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2])
 })
 
@@ -163,7 +165,7 @@ test("jobs of one ordering key run one at a time in their order, also when some 
     )
   }
   const { database } = workers[0]
-  await until("all have run", async () => {
+  await eventually("all have run", async () => {
     await clock.advance(1_000)
     return (await unfinished(database)) === 0
   })
@@ -188,12 +190,15 @@ test("the first of an ordering key holds up the others until it is dead, and nob
   await enqueue("bad", "a")
   await enqueue("behind", "a")
   await enqueue("beside", "b")
-  await until("the other key's has run", async () => (await unfinished(database)) === 2 && seen.length === 2)
-  await until("the first waits", async () => {
+  await eventually(
+    "the other key's has run",
+    async () => (await unfinished(database)) === 2 && seen.length === 2,
+  )
+  await eventually("the first waits", async () => {
     await clock.advance(10_000)
     return seen.includes("bad 2")
   })
-  await until("the second has run", async () => (await unfinished(database)) === 0)
+  await eventually("the second has run", async () => (await unfinished(database)) === 0)
   assert.deepEqual(seen.slice().sort(), ["bad 1", "bad 2", "behind 1", "beside 1"])
   assert.equal(seen.at(-1), "behind 1")
 })

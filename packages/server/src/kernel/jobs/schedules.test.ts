@@ -1,9 +1,10 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import fc from "fast-check"
+import { eventually } from "../../testing/eventually.ts"
 import type { ScheduleDefinition } from "./jobs.ts"
 import { nextTick } from "./schedules.ts"
-import { until, type Worker, world } from "./testing/world.ts"
+import { type Worker, world } from "./testing/world.ts"
 
 const HOUR_MS = 3_600_000
 const NAME = "test.tick"
@@ -21,8 +22,8 @@ test("a tick runs once, however many processes have the schedule", async t => {
   for (let n = 0; n < 2; n++) await startSchedule(schedule)
   for (let n = 1; n <= 3; n++) {
     await clock.advance(HOUR_MS)
-    await until("the tick has run", () => ticks.length >= n)
-    await until("the next is set", async () => (await nextOf(worker)) === startMs + (n + 1) * HOUR_MS)
+    await eventually("the tick has run", () => ticks.length >= n)
+    await eventually("the next is set", async () => (await nextOf(worker)) === startMs + (n + 1) * HOUR_MS)
   }
   assert.deepEqual(
     ticks,
@@ -42,15 +43,15 @@ test("a restart neither repeats nor puts off a tick, and what was missed meanwhi
     const startMs = clock.now()
     const first = await startSchedule(schedule("first"))
     await clock.advance(HOUR_MS)
-    await until("it has run", () => ticks.length === 1)
-    await until("the next is set", async () => (await nextOf(first)) === startMs + 2 * HOUR_MS)
+    await eventually("it has run", () => ticks.length === 1)
+    await eventually("the next is set", async () => (await nextOf(first)) === startMs + 2 * HOUR_MS)
     await first.running.drain(10_000)
     await clock.advance(3.5 * HOUR_MS)
     const second = await startSchedule(schedule("second"))
-    await until("the next is set", async () => (await nextOf(second)) === startMs + 5 * HOUR_MS)
+    await eventually("the next is set", async () => (await nextOf(second)) === startMs + 5 * HOUR_MS)
     assert.deepEqual(ticks, missed === "once" ? ["first 1", "second 2"] : ["first 1"])
     await clock.advance(HOUR_MS)
-    await until("the fifth has run", () => ticks.at(-1) === "second 5")
+    await eventually("the fifth has run", () => ticks.at(-1) === "second 5")
   }
 })
 
@@ -68,13 +69,13 @@ test("a tick that fails is repeated and then given up, and the next one comes al
     },
   })
   await clock.advance(HOUR_MS)
-  await until("it is given up", async () => {
+  await eventually("it is given up", async () => {
     await clock.advance(1_000)
     return (await nextOf(worker)) === startMs + 2 * HOUR_MS
   })
   assert.deepEqual(attempts, [1, 1])
   await clock.advance(HOUR_MS)
-  await until("the next has begun", () => attempts.at(-1) === 2)
+  await eventually("the next has begun", () => attempts.at(-1) === 2)
   const { rows } = await worker.database.pool.query("SELECT FROM kernel.dead_jobs")
   assert.deepEqual(rows, [])
 })
@@ -92,9 +93,9 @@ test("a function of time sets the ticks until it names no more; a denser schedul
   const second = await startSchedule({ name: NAME, every: after => planned.find(at => at > after), run })
   assert.equal(await nextOf(second), startMs + 5 * HOUR_MS)
   await clock.advance(5 * HOUR_MS)
-  await until("one has run", async () => (await nextOf(second)) === startMs + 6 * HOUR_MS)
+  await eventually("one has run", async () => (await nextOf(second)) === startMs + 6 * HOUR_MS)
   await clock.advance(HOUR_MS)
-  await until("there are no more", async () => (await nextOf(second)) === undefined)
+  await eventually("there are no more", async () => (await nextOf(second)) === undefined)
   assert.deepEqual(ticks, [5, 6])
 })
 

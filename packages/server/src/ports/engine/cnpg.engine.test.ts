@@ -7,17 +7,10 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { describe, type TestContext, test } from "node:test"
 import fc from "fast-check"
+import { eventually } from "../../testing/eventually.ts"
 import { apiVersions, type Kind } from "../kubernetes/resources.ts"
 import { branchTests, pointTests } from "./conformance/copies.ts"
-import {
-  created,
-  eventually,
-  newCredentials,
-  newSubject,
-  rejectsAs,
-  runSql,
-  sessionsOf,
-} from "./conformance/fixture.ts"
+import { created, newCredentials, newSubject, rejectsAs, runSql, sessionsOf } from "./conformance/fixture.ts"
 import { engineConformance } from "./conformance.ts"
 import { openCnpgEngine } from "./drivers/cnpg/driver.ts"
 import { lsnValue } from "./drivers/cnpg/history.ts"

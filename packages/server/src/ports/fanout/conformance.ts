@@ -1,9 +1,10 @@
 /** The promises of `port.ts`, as tests over every driver, and over what the kernel does with PostgreSQL alone. */
+
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { type TestContext, test } from "node:test"
 import type { Fanout } from "../../kernel/fanout.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 
 type Heard = readonly string[] | undefined
 
@@ -32,7 +33,7 @@ export const fanoutConformance = (name: string, { open }: Engine, options: { ski
     const news = Array.from({ length: 50 }, () => [randomUUID(), randomUUID()])
     for (const ids of news) await teller.tell("lanes.work", ids)
     for (const heard of heards) {
-      await until("everything is heard", () => idsOf(heard).length >= news.length)
+      await eventually("everything is heard", () => idsOf(heard).length >= news.length)
       assert.deepEqual(idsOf(heard), news)
     }
     assert.deepEqual(idsOf(elsewhere), [])
@@ -43,7 +44,7 @@ export const fanoutConformance = (name: string, { open }: Engine, options: { ski
     const heard = listenTo(fanout, "many")
     const ids = Array.from({ length: 200 }, () => randomUUID())
     await fanout.tell("many", ids)
-    await until("they are heard", () => idsOf(heard).length > 0)
+    await eventually("they are heard", () => idsOf(heard).length > 0)
     assert.deepEqual(idsOf(heard), [ids])
   })
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { after, before, type TestContext, test } from "node:test"
 import type { ServerSentEvent } from "@svc/sdk"
+import { eventually } from "../../testing/eventually.ts"
 import { platform } from "../../testing/platform.ts"
-import { until } from "../../testing/process.ts"
 import { PortError } from "../port-error.ts"
 import { fanoutConformance, listenTo } from "./conformance.ts"
 import { type NatsServer, natsIsMissing, startNats } from "./drivers/nats/testing/server.ts"
@@ -36,7 +36,7 @@ const ownServer = async (t: TestContext, args: readonly string[] = []): Promise<
 
 const openNats = async (t: TestContext, { url } = server): Promise<FanoutPort> => {
   const fanout = openedBy(t).use(await openFanout({ driver: "nats", url, log: () => undefined }))
-  await until("it is connected", () => fanout.health().ok)
+  await eventually("it is connected", () => fanout.health().ok)
   return fanout
 }
 
@@ -50,14 +50,14 @@ test("a NATS that is killed delays nobody, and when it is back all are told to l
   await assert.rejects(fanout.tell("lanes", ["a"]), error => error instanceof PortError)
   heard.length = 0
   await own.start()
-  await until("they are told", () => heard.includes(undefined))
-  await until("news are taken", () =>
+  await eventually("they are told", () => heard.includes(undefined))
+  await eventually("news are taken", () =>
     fanout.tell("lanes", ["b"]).then(
       () => true,
       () => false,
     ),
   )
-  await until("news are heard", () => heard.some(ids => ids?.includes("b")))
+  await eventually("news are heard", () => heard.some(ids => ids?.includes("b")))
 })
 
 test("a process starts while NATS is away, and hears when it comes", { skip }, async t => {
@@ -67,7 +67,7 @@ test("a process starts while NATS is away, and hears when it comes", { skip }, a
   const heard = listenTo(fanout, "lanes")
   assert.equal(fanout.health().ok, false)
   await own.start()
-  await until("they are told", () => heard.includes(undefined))
+  await eventually("they are told", () => heard.includes(undefined))
 })
 
 test("a NATS that asks for a token, or a user and password, gets them from its address", {
@@ -97,5 +97,5 @@ test("processes of one platform wake each other by NATS when it is set", { skip 
     if (contents.length > 0) break
   }
   assert.deepEqual(contents, ["Hello"])
-  await until("NATS carried it", () => heard.some(ids => ids?.includes(id)))
+  await eventually("NATS carried it", () => heard.some(ids => ids?.includes(id)))
 })

@@ -8,8 +8,9 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { type TestContext, test } from "node:test"
 import { fileURLToPath } from "node:url"
+import { eventually } from "../../testing/eventually.ts"
 import { PortError } from "../port-error.ts"
-import { perl, persistent, processesWith, rejectsAs, shell, specOf, until } from "./conformance/fixture.ts"
+import { perl, persistent, processesWith, rejectsAs, shell, specOf } from "./conformance/fixture.ts"
 import { runtimeConformance } from "./conformance.ts"
 import { openBubblewrapRuntime } from "./drivers/bubblewrap/driver.ts"
 import { openProcessRuntime } from "./drivers/process/driver.ts"
@@ -104,7 +105,7 @@ test("kill -9 of the platform ends its workloads, and the next one finds the dis
   assert.equal(String(said), "ready\n")
   child.kill("SIGKILL")
   await exited
-  await until("only the frozen one is there", async () => {
+  await eventually("only the frozen one is there", async () => {
     const groups = (await processesWith(marker)).map(pid => readFile(`/proc/${pid}/cgroup`, "utf8"))
     return (await Promise.allSettled(groups)).every(
       group => group.status === "rejected" || group.value.includes(frozen),
@@ -113,12 +114,12 @@ test("kill -9 of the platform ends its workloads, and the next one finds the dis
 
   const runtime = await openBubblewrapRuntime({ dataDir, log })
   t.after(() => runtime[Symbol.asyncDispose]())
-  await until("nothing is left", async () => (await tracesOf(marker, ...ids)).length === 0)
+  await eventually("nothing is left", async () => (await tracesOf(marker, ...ids)).length === 0)
   assert.deepEqual(await runtime.list(), [kept])
   const again = await runtime.start(specOf({ id: kept, disk: { kind: "persistent", bytes: 32 * 2 ** 20 } }))
   assert.equal((await shell(again, "cat /workspace/file")).stdout, "kept\n")
   await runtime.destroy(kept)
-  await until("nothing is left", async () => (await tracesOf(marker, kept)).length === 0)
+  await eventually("nothing is left", async () => (await tracesOf(marker, kept)).length === 0)
 })
 
 test("a disk goes from one driver to the other and back, with its owners", { skip }, async t => {

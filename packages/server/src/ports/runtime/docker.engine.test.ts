@@ -8,17 +8,9 @@ import { dirname, join } from "node:path"
 import { text } from "node:stream/consumers"
 import { after, type TestContext, test } from "node:test"
 import { fileURLToPath } from "node:url"
+import { eventually } from "../../testing/eventually.ts"
 import { PortError } from "../port-error.ts"
-import {
-  MiB,
-  persistent,
-  processesWith,
-  rejectsAs,
-  shell,
-  specOf,
-  startIn,
-  until,
-} from "./conformance/fixture.ts"
+import { MiB, persistent, processesWith, rejectsAs, shell, specOf, startIn } from "./conformance/fixture.ts"
 import { runtimeConformance } from "./conformance.ts"
 import { type DockerApi, openDockerApi } from "./drivers/docker/api.ts"
 import { openDockerRuntime } from "./drivers/docker/driver.ts"
@@ -115,8 +107,8 @@ const leftBy = async (api: DockerApi, folder: string): Promise<readonly string[]
  * A daemon mounts disks where whoever makes a name space of mounts gets a copy, as every workload of another driver does
  * at first: until that copy is gone the kernel keeps the device.
  */
-const untilNothingIsLeft = (api: DockerApi, folder: string): Promise<void> =>
-  until("nothing is left", async () => (await leftBy(api, folder)).length === 0)
+const untilNothingIsLeft = (api: DockerApi, folder: string): Promise<true> =>
+  eventually("nothing is left", async () => (await leftBy(api, folder)).length === 0)
 
 test("a container has none of the machine's name spaces, rights or files that can be written", {
   skip,
@@ -165,7 +157,7 @@ test("what Docker itself starts in a container of ours has no rights that reach 
   await api.call("POST", `/exec/${Id}/start`, { body: { Detach: true } })
   const state = async () =>
     (await api.call("GET", `/exec/${Id}/json`)) as { Running: boolean; ExitCode: number | null }
-  await until("it has tried", async () => !(await state()).Running)
+  await eventually("it has tried", async () => !(await state()).Running)
   assert.equal((await state()).ExitCode, 0)
 })
 
@@ -188,7 +180,10 @@ test("kill -9 of the platform ends its containers, and the next one finds the di
   const exited = once(child, "exit")
   child.kill("SIGKILL")
   await exited
-  await until("only the frozen one is there", async () => (await processesWith(marker)).length < before / 2)
+  await eventually(
+    "only the frozen one is there",
+    async () => (await processesWith(marker)).length < before / 2,
+  )
 
   const runtime = await openIn(dataDir)
   t.after(() => runtime[Symbol.asyncDispose]())

@@ -7,8 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import { fileURLToPath } from "node:url"
+import { eventually } from "../../testing/eventually.ts"
 import { PortError } from "../port-error.ts"
-import { persistent, processesWith, shell, specOf, until } from "./conformance/fixture.ts"
+import { persistent, processesWith, shell, specOf } from "./conformance/fixture.ts"
 import { runtimeConformance } from "./conformance.ts"
 import { openGvisorRuntime } from "./drivers/gvisor/driver.ts"
 import { openProcessRuntime } from "./drivers/process/driver.ts"
@@ -96,18 +97,18 @@ test("kill -9 of the platform ends its sandboxes, and the next one finds the dis
   const exited = once(child, "exit")
   child.kill("SIGKILL")
   await exited
-  await until("only the frozen one is there", async () =>
+  await eventually("only the frozen one is there", async () =>
     (await Promise.all([kept, other].map(processesWith))).every(found => found.length === 0),
   )
 
   const runtime = await openIn(dataDir)
   t.after(() => runtime[Symbol.asyncDispose]())
-  await until("nothing is left", async () => (await tracesOf(...ids)).length === 0)
+  await eventually("nothing is left", async () => (await tracesOf(...ids)).length === 0)
   assert.deepEqual(await runtime.list(), [kept])
   const again = await runtime.start(specOf({ id: kept, disk: { kind: "persistent", bytes: 32 * 2 ** 20 } }))
   assert.equal((await shell(again, "cat /workspace/file")).stdout, "kept\n")
   await runtime.destroy(kept)
-  await until("nothing is left", async () => (await tracesOf(kept)).length === 0)
+  await eventually("nothing is left", async () => (await tracesOf(kept)).length === 0)
   assert.deepEqual(await readdir(join(dataDir, "workloads", "disks")), [])
 })
 

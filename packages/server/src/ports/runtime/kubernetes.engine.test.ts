@@ -7,9 +7,10 @@ import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { atEnd, temporaryDir } from "../../kernel/db/embedded/testing/directories.ts"
+import { eventually } from "../../testing/eventually.ts"
 import type { Kind, Resource } from "../kubernetes/resources.ts"
 import { startFakeKubernetes } from "../kubernetes/testing/kubernetes.ts"
-import { MiB, persistent, processesWith, rejectsAs, shell, specOf, until } from "./conformance/fixture.ts"
+import { MiB, persistent, processesWith, rejectsAs, shell, specOf } from "./conformance/fixture.ts"
 import { runtimeConformance } from "./conformance.ts"
 import { openKubernetesRuntime } from "./drivers/kubernetes/driver.ts"
 import { openRuntime } from "./index.ts"
@@ -105,7 +106,7 @@ test("a workload is destroyed when the cluster has let go of its disk, and can b
   })
   const asked = () =>
     cluster.kubernetes.get("persistentvolumeclaims", metadata.name)?.metadata.deletionTimestamp
-  await until("it was asked to go", () => asked() !== undefined)
+  await eventually("it was asked to go", () => asked() !== undefined)
   assert.equal(isGone, false)
   cluster.kubernetes.remove("persistentvolumeclaims", metadata.name)
   await destroyed
@@ -145,7 +146,7 @@ test("kill -9 of the platform ends its Pods, and the next one finds the disks, a
   child.kill("SIGKILL")
   await exited
   // The agent hears of it, though nobody is there who would ask for a Pod's end.
-  await until("its processes end", async () => (await processesWith(marker)).length === 0)
+  await eventually("its processes end", async () => (await processesWith(marker)).length === 0)
 
   const kubernetesOf = {
     demand: "kubernetes",

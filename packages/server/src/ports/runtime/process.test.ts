@@ -8,8 +8,9 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { type TestContext, test } from "node:test"
 import { fileURLToPath } from "node:url"
+import { eventually } from "../../testing/eventually.ts"
 import { PortError } from "../port-error.ts"
-import { persistent, processesWith, rejectsAs, shell, specOf, until } from "./conformance/fixture.ts"
+import { persistent, processesWith, rejectsAs, shell, specOf } from "./conformance/fixture.ts"
 import { runtimeConformance } from "./conformance.ts"
 import { openProcessRuntime } from "./drivers/process/driver.ts"
 import { openRuntime } from "./index.ts"
@@ -95,14 +96,14 @@ test("kill -9 of the platform ends its workloads, and the next one finds the dis
   const exited = once(child, "exit")
   child.kill("SIGKILL")
   await exited
-  await until("only the frozen one is there", async () => {
+  await eventually("only the frozen one is there", async () => {
     const { processes, mounts, loops } = await tracesOf([kept, other], marker)
     return processes < before.processes / 2 && mounts + loops === 0
   })
 
   const runtime = await openProcessRuntime({ dataDir, log })
   t.after(() => runtime[Symbol.asyncDispose]())
-  await until("nothing is left", async () => {
+  await eventually("nothing is left", async () => {
     const after = await tracesOf([kept, other, frozen], marker)
     return Object.entries(nothing).every(([name, count]) => after[name as keyof typeof nothing] === count)
   })

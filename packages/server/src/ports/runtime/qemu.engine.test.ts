@@ -8,8 +8,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
 import { fileURLToPath } from "node:url"
+import { eventually } from "../../testing/eventually.ts"
 import { PortError } from "../port-error.ts"
-import { rejectsAs, shell, specOf, until } from "./conformance/fixture.ts"
+import { rejectsAs, shell, specOf } from "./conformance/fixture.ts"
 import { runtimeConformance } from "./conformance.ts"
 import { openQemuRuntime } from "./drivers/qemu/driver.ts"
 import { openRuntime } from "./index.ts"
@@ -110,10 +111,10 @@ test("kill -9 of the platform ends its guests, and the next one finds what they 
   child.kill("SIGKILL")
   await exited
   const isGone = async (id: string) => (await ofWorkloads(id)) === 0
-  await until("only the frozen one is there", async () => (await isGone(kept)) && (await isGone(other)))
+  await eventually("only the frozen one is there", async () => (await isGone(kept)) && (await isGone(other)))
   const runtime = await open()
   t.after(() => runtime[Symbol.asyncDispose]())
-  await until("nothing is left", () => isGone(frozen))
+  await eventually("nothing is left", () => isGone(frozen))
   assert.deepEqual(await runtime.list(), [kept])
   const again = await runtime.start(specOf({ id: kept, disk: { kind: "persistent", bytes: 32 * 2 ** 20 } }))
   assert.equal((await shell(again, "cat /workspace/file")).stdout, "kept\n")

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { newId } from "../../kernel/id.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { deliveryWorld, messageTo } from "./testing/world.ts"
 
 test("a process that has drained keeps no endpoint, however long its end takes", async t => {
@@ -17,7 +17,7 @@ test("a process that has drained keeps no endpoint, however long its end takes",
   const workers = () => database.db.selectFrom("deliveries.workers").select("id").execute()
 
   await send()
-  await until("it is sent", () => calls > 0)
+  await eventually("it is sent", () => calls > 0)
   assert.equal((await workers()).length, 1)
   await engine.drain(10_000)
   assert.deepEqual(await workers(), [])

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { newId } from "../../kernel/id.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { deliveryWorld, eventOf } from "./testing/world.ts"
 
 const DOOMED = fileURLToPath(new URL("./testing/doomed.ts", import.meta.url))
@@ -26,13 +26,13 @@ test("nothing that was enqueued is lost when the process that sends it is killed
     for (const id of news.kept ?? []) kept.add(id)
     if (news.told !== undefined) told.add(news.told)
   })
-  await until("it is in the middle", () => kept.size >= 500 && told.size >= 100)
+  await eventually("it is in the middle", () => kept.size >= 500 && told.size >= 100)
   doomed.kill("SIGKILL")
   await once(doomed, "exit")
   const before = told.size
   assert.ok(before < kept.size)
   const heir = await world.process()
-  await until("the rest is told", async () => {
+  await eventually("the rest is told", async () => {
     await heir.clock.advance(1_000)
     return [...kept].every(id => told.has(id))
   })

@@ -1,8 +1,9 @@
 /** What the engine promises whatever is sent by it, and to whichever kind of endpoint. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { newId } from "../../kernel/id.ts"
-import { until } from "../../testing/process.ts"
+import { eventually } from "../../testing/eventually.ts"
 import type { InvocationAnswer } from "./deliveries.ts"
 import { deliveryWorld, type Engine, eventOf, messageTo, succeed } from "./testing/world.ts"
 
@@ -37,7 +38,7 @@ test("what is enqueued on a transaction is sent if that commits, and never if it
   })
   await assert.rejects(failing, /undone/)
   await engine.database.transaction(tx => engine.deliveries.enqueue(tx, [done]))
-  await until("it is told", () => told.length > 0)
+  await eventually("it is told", () => told.length > 0)
   await engine.clock.advance(10_000)
   assert.deepEqual(told, [done.id])
   assert.equal((await listOf(engine, tenantId, endpointId)).length, 1)
@@ -56,14 +57,14 @@ test("a tenant whose endpoints all hang delays no other tenant, whose endpoints 
   }
   const known = world.endpoint(tell)
   await deliveries.enqueue(database.db, [messageTo(quiet, known)])
-  await until("the known one was told", () => told === 1)
+  await eventually("the known one was told", () => told === 1)
 
   const hung = Array.from({ length: 200 }, () => world.endpoint(slow.invoke))
   const many = hung.flatMap(id => Array.from({ length: 8 }, () => messageTo(noisy, id)))
   await deliveries.enqueue(database.db, many)
-  await until("many hang", () => slow.calls() >= 64)
+  await eventually("many hang", () => slow.calls() >= 64)
   await deliveries.enqueue(database.db, [messageTo(quiet, known), messageTo(quiet, world.endpoint(tell))])
-  await until("both were told", () => told === 3)
+  await eventually("both were told", () => told === 3)
   assert.ok(slow.calls() < many.length / 2, `${slow.calls()} of ${many.length} hang at the same time`)
   slow.answer(200)
 })
@@ -93,9 +94,12 @@ test("what shares an ordering key is sent one at a time and in order, though one
   const beside = messageTo(tenantId, endpointId)
   ordered.push(...messages.map(({ id }) => id))
   await engine.deliveries.enqueue(engine.database.db, [...messages, beside])
-  await until("the third has failed, and the one without a key has not waited", () => delivered.length === 3)
+  await eventually(
+    "the third has failed, and the one without a key has not waited",
+    () => delivered.length === 3,
+  )
   assert.deepEqual(new Set(delivered), new Set([...ordered.slice(0, 2), beside.id]))
-  await until("all are delivered", async () => {
+  await eventually("all are delivered", async () => {
     await engine.clock.advance(1_000)
     return delivered.length === 9
   })
@@ -117,7 +121,7 @@ test("what fails is tried again after 5 seconds, 5 minutes and 30 minutes, each 
     messageTo(tenantId, endpointId, { maxRetries: waitsMs.length }),
   ])
   const attempted = (count: number) =>
-    until(`${count} attempts`, async () => {
+    eventually(`${count} attempts`, async () => {
       const [delivery] = await listOf(engine, tenantId, endpointId)
       return delivery && delivery.attempts.length >= count && delivery
     })
@@ -144,16 +148,16 @@ test("what a dead process was to send another sends once its lease is over, and 
   const slow = hanging()
   const endpointId = world.endpoint(slow.invoke)
   await first.deliveries.enqueue(first.database.db, [messageTo(tenantId, endpointId)])
-  await until("the first one sends", () => slow.calls() === 1)
+  await eventually("the first one sends", () => slow.calls() === 1)
   await first[Symbol.asyncDispose]()
   await second.clock.advance(6_000)
   assert.equal(slow.calls(), 1)
-  await until("the other one sends", async () => {
+  await eventually("the other one sends", async () => {
     await second.clock.advance(1_000)
     return slow.calls() === 2
   })
   slow.answer(200)
-  await until("it is delivered", async () => {
+  await eventually("it is delivered", async () => {
     const [delivery] = await listOf(second, tenantId, endpointId)
     return delivery?.status === "delivered"
   })
@@ -167,9 +171,9 @@ test("what a process that hung ends late changes nothing of what another has don
   let calls = 0
   const endpointId = world.endpoint(call => (calls++ === 0 ? slow.invoke() : succeed(call)))
   await hung.deliveries.enqueue(hung.database.db, [messageTo(tenantId, endpointId)])
-  await until("it hangs", () => slow.calls() === 1)
+  await eventually("it hangs", () => slow.calls() === 1)
   // Its own clock stands still: it gives no sign of life, and does not know.
-  const delivered = await until("the other one delivers", async () => {
+  const delivered = await eventually("the other one delivers", async () => {
     await other.clock.advance(1_000)
     const [delivery] = await listOf(other, tenantId, endpointId)
     return delivery?.status === "delivered" && delivery

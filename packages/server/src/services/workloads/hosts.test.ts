@@ -1,7 +1,9 @@
 /** Where workloads of every kind run: what room a host has, and what becomes of them when it is gone. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { eventually, refusedAs } from "../../areas/sandboxes/testing/sandboxes.ts"
+import { refusedAs } from "../../areas/sandboxes/testing/sandboxes.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { type Kind, type KindClient, kinds, SCOPES } from "./testing/kinds.ts"
 

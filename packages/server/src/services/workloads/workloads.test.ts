@@ -1,9 +1,11 @@
 /** What workloads of every kind guarantee to their callers, each kind on the same platform. */
+
 import assert from "node:assert/strict"
 import { after, before, test } from "node:test"
 import type { Svc } from "@svc/sdk"
-import { eventually, refusedAs } from "../../areas/sandboxes/testing/sandboxes.ts"
+import { refusedAs } from "../../areas/sandboxes/testing/sandboxes.ts"
 import { withoutBusybox } from "../../ports/runtime/testing/busybox.ts"
+import { eventually } from "../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../testing/platform.ts"
 import { busyboxLayer } from "../images/testing/busybox.ts"
 import { startRegistry } from "../images/testing/registry.ts"

@@ -1,10 +1,11 @@
 /** What is proposed was shown to help, on every version; nothing stays behind. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { isFault } from "../../../kernel/fault.ts"
 import { pgVersions } from "../../../ports/engine/port.ts"
 import { PortError } from "../../../ports/port-error.ts"
-import { until } from "../../../testing/process.ts"
+import { eventually } from "../../../testing/eventually.ts"
 import { startShop } from "../testing/statements.ts"
 import type { Optimization } from "./optimize.ts"
 
@@ -283,7 +284,7 @@ test("an autovacuum of the table keeps no index from being proposed", async t =>
   await pool.query(`ALTER TABLE customers SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1,
     autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1)`)
   await pool.query("UPDATE customers SET deleted_at = NULL WHERE id < 100")
-  await until("the table is being vacuumed", async () => {
+  await eventually("the table is being vacuumed", async () => {
     const { rows } = await admin.query(
       "SELECT 1 FROM pg_stat_activity WHERE backend_type = 'autovacuum worker' AND query LIKE '%customers%'",
     )

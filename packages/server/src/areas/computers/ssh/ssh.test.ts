@@ -1,11 +1,12 @@
 /** What the ssh port promises to clients, and what it keeps from them. */
+
 import assert from "node:assert/strict"
 import { type EventEmitter, once } from "node:events"
 import { connect } from "node:net"
 import { after, before, test } from "node:test"
 import type { Svc } from "@svc/sdk"
+import { eventually } from "../../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { run, runningComputer, SCOPES } from "../testing/computers.ts"
 import {
   answerOf,
@@ -154,10 +155,10 @@ test("signals reach the command, and who hangs up takes the command with him", a
   closed.write(Buffer.alloc(3_000_000))
   closed.close()
   const runs = async (sign: string) => (await run(svc, id, "ps -eo args")).includes(sign)
-  await until("the command of a closed channel ends", async () => !(await runs("sleep 2003")))
+  await eventually("the command of a closed channel ends", async () => !(await runs("sleep 2003")))
   assert.deepEqual([await runs("sleep 2001"), await runs("sleep 2002")], [true, true])
   client.destroy()
-  await until("the commands end", async () => !(await runs("sleep 2001")) && !(await runs("sleep 2002")))
+  await eventually("the commands end", async () => !(await runs("sleep 2001")) && !(await runs("sleep 2002")))
 })
 
 test("ports of the computer's loopback are reached, and nothing else is", async t => {
@@ -234,7 +235,7 @@ test("a computer that somebody is logged in to is in use, and stops by itself wh
   await p.clock.advance(120_000)
   assert.equal((await svc.computers.get({ id: work })).status, "RUNNING")
   client.destroy()
-  await until("it stops", async () => {
+  await eventually("it stops", async () => {
     await p.clock.advance(61_000)
     return (await svc.computers.get({ id: work })).status === "STOPPED"
   })
@@ -269,7 +270,7 @@ test("a client that does not log in is not waited for, and of one address only s
   )
   assert.equal(greeted.filter(Boolean).length, 20)
   for (const socket of open) socket.destroy()
-  await until("there is room again", () => login(t).catch(() => undefined))
+  await eventually("there is room again", () => login(t).catch(() => undefined))
 })
 
 test("a client that sends more than it may, or nothing but noise, is cut off and hurts nobody", async t => {

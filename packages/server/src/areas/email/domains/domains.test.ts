@@ -2,8 +2,8 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { EMAIL_DOMAINS_MAX } from "@svc/contract"
 import { newId } from "../../../kernel/id.ts"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { deliveryWorld, type EmailDomain } from "../testing/delivery-world.ts"
 
 const DOMAIN = "mail.example.com"
@@ -94,21 +94,21 @@ test("records that appear later are found by themselves, and for three days", as
   for (const [at, minutes] of [1, 5, 15].entries()) {
     await p.clock.advance(minutes * MINUTE_MS)
     // A question whose answer is slow is asked twice.
-    await until("it was looked up again", () => checksOf() > at)
-    await until("and written", async () => {
+    await eventually("it was looked up again", () => checksOf() > at)
+    await eventually("and written", async () => {
       const { status, next_check_at } = await svc.email.getDomain({ id: late.id })
       return status === "pending" && Date.parse(next_check_at ?? "") > p.clock.now()
     })
   }
   publish(late)
   await p.clock.advance(60 * MINUTE_MS)
-  await until(
+  await eventually(
     "it is verified",
     async () => (await svc.email.getDomain({ id: late.id })).status === "verified",
   )
 
   await p.clock.advance(73 * 60 * MINUTE_MS)
-  await until("the other was given up", async () => {
+  await eventually("the other was given up", async () => {
     const { status } = await svc.email.getDomain({ id: never.id })
     return status === "failed"
   })

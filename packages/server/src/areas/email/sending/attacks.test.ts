@@ -2,8 +2,8 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 import { type Svc, SvcError } from "@svc/sdk"
 import PostalMime from "postal-mime"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, platform } from "../../../testing/platform.ts"
-import { until } from "../testing/until.ts"
 
 const codeOf = async (call: Promise<unknown>): Promise<string> => {
   try {
@@ -17,7 +17,7 @@ const codeOf = async (call: Promise<unknown>): Promise<string> => {
 const mail = { to: "ada@example.com", subject: "Hello", text: "Hello" }
 
 const rawOf = async (svc: Svc, emailId: string) => {
-  const item = await until(async () => {
+  const item = await eventually("it comes about", async () => {
     const { data } = await svc.email.listInbox({})
     return data.find(({ email_id }) => email_id === emailId)
   })

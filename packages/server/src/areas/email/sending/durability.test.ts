@@ -1,7 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { createSvc } from "@svc/sdk"
-import { dataFolder, killPostgres, readFirstRun, spawnSvc, until } from "../../../testing/process.ts"
+import { eventually } from "../../../testing/eventually.ts"
+import { dataFolder, killPostgres, readFirstRun, spawnSvc } from "../../../testing/process.ts"
 import { startSmtp } from "../../../testing/smtp.ts"
 
 const MAILS = 60
@@ -39,8 +40,8 @@ test("mails that were accepted survive the end of every process, and go out once
   const svc = createSvc({ baseUrl: await second.ready, apiKey: readFirstRun(dataDir).api_key })
   const { total } = await svc.email.listMessages({})
   assert.ok(total >= told.length)
-  await until("all have left", async () => sink.mails.length >= total)
-  await until("all are delivered", async () => {
+  await eventually("all have left", async () => sink.mails.length >= total)
+  await eventually("all are delivered", async () => {
     const { data } = await svc.email.listMessages({ limit: MAILS })
     return data.every(({ status }) => status === "delivered")
   })

@@ -4,10 +4,10 @@ import type { Svc } from "@svc/sdk"
 import { SvcError } from "@svc/sdk"
 import { dkimVerify } from "mailauth/lib/dkim/verify.js"
 import PostalMime from "postal-mime"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, platform } from "../../../testing/platform.ts"
 import { startSmtp } from "../../../testing/smtp.ts"
 import { deliveryWorld } from "../testing/delivery-world.ts"
-import { until } from "../testing/until.ts"
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -15,7 +15,7 @@ const HOUR_MS = 60 * MINUTE_MS
 const statusOf = async (svc: Svc, id: string) => (await svc.email.getMessage({ id })).recipients[0]
 
 const settled = (svc: Svc, id: string, attempts: number) =>
-  until(async () => {
+  eventually("it comes about", async () => {
     const recipient = await statusOf(svc, id)
     return recipient && recipient.attempts >= attempts ? recipient : undefined
   })
@@ -52,7 +52,9 @@ test("each recipient gets the mail once, blind copies unseen, whatever its lines
     assert.equal(parsed.headers.find(({ key }) => key === "x-order")?.value, "7")
     assert.doesNotMatch(content.toString(), /eve@/)
   }
-  await until(async () => ((await svc.email.getMessage({ id })).status === "delivered" ? true : undefined))
+  await eventually("it comes about", async () =>
+    (await svc.email.getMessage({ id })).status === "delivered" ? true : undefined,
+  )
   assert.equal((await svc.email.listInbox({})).total, 0)
   assert.equal(sink.mails.length, 3)
 })
@@ -100,7 +102,7 @@ test("an address that is not there bounces at once and gets nothing more; others
   sink.refuse("policy@example.com", { code: 554, text: "5.7.1 Policy" })
   const to = ["gone@example.com", "policy@example.com", "ada@example.com"]
   const { id } = await svc.email.sendRaw({ ...mail, to })
-  const message = await until(async () => {
+  const message = await eventually("it comes about", async () => {
     const found = await svc.email.getMessage({ id })
     return found.recipients.every(({ status }) => status !== "queued") ? found : undefined
   })
@@ -137,7 +139,9 @@ test("a scheduled mail leaves at its time, and a cancelled one never", async t =
   assert.equal(sink.mails.length, 0)
   await p.clock.advance(10_000)
   await sink.received(1)
-  await until(async () => ((await statusOf(svc, kept.id))?.status === "delivered" ? true : undefined))
+  await eventually("it comes about", async () =>
+    (await statusOf(svc, kept.id))?.status === "delivered" ? true : undefined,
+  )
   assert.deepEqual(
     sink.mails.flatMap(({ recipients }) => recipients),
     ["ada@example.com"],

@@ -3,13 +3,13 @@ import { createHash } from "node:crypto"
 import { test } from "node:test"
 import { type Svc, SvcError } from "@svc/sdk"
 import PostalMime from "postal-mime"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, platform } from "../../../testing/platform.ts"
-import { until } from "../testing/until.ts"
 
 const DAY_MS = 86_400_000
 
 const captured = (svc: Svc, count: number) =>
-  until(async () => {
+  eventually("it comes about", async () => {
     const { data } = await svc.email.listInbox({})
     return data.length >= count ? data : undefined
   })
@@ -78,7 +78,9 @@ test("a mail is kept for ninety days", async t => {
   await p.clock.advance(89 * DAY_MS)
   assert.equal((await svc.email.listMessages({})).total, 1)
   await p.clock.advance(3 * DAY_MS)
-  await until(async () => ((await svc.email.listMessages({})).total === 0 ? true : undefined))
+  await eventually("it comes about", async () =>
+    (await svc.email.listMessages({})).total === 0 ? true : undefined,
+  )
   assert.equal((await svc.email.listInbox({})).total, 0)
 })
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { deliveryWorld } from "../testing/delivery-world.ts"
 import { reports } from "../testing/reports.ts"
 import { reportsWorld } from "../testing/reports-world.ts"
@@ -99,7 +99,7 @@ test("who mails too many that do not exist is warned, then paused, and may begin
   const { returnPath } = await world.send("nobody@example.org")
   assert.match(await world.report(returnPath, reports.postfix), /^250/)
   await p.clock.advance(2_000)
-  await until("delivery is paused", async () => (await svc.email.getSettings()).delivery_paused !== null)
+  await eventually("delivery is paused", async () => (await svc.email.getSettings()).delivery_paused !== null)
   const paused = await svc.email.getSettings()
   assert.equal(paused.delivery_paused?.reason, "bounce_rate")
   assert.equal(paused.own_domain_delivery_enabled, false)

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { SvcError } from "@svc/sdk"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, platform } from "../../../testing/platform.ts"
-import { until } from "../testing/until.ts"
 
 const refused = (call: Promise<unknown>, code: string, text?: RegExp) =>
   assert.rejects(call, error => {
@@ -159,7 +159,7 @@ test("a template, a mail and a captured mail of another organization are as good
   const other = await p.wide("other", ...everyScope)
   const template = await mine.email.createTemplate({ name: "t", subject: "s", html: "h" })
   await mine.email.sendTransactional({ template: "t", to: "a@example.com" })
-  const item = await until(async () => (await mine.email.listInbox({})).data[0])
+  const item = await eventually("it comes about", async () => (await mine.email.listInbox({})).data[0])
   await refused(other.email.getTemplate({ id: template.id }), "template_not_found")
   const sent = { template: template.id, to: "a@example.com" }
   await refused(other.email.sendTransactional(sent), "template_not_found")

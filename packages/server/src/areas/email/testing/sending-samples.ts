@@ -1,7 +1,7 @@
 /** Valid inputs of the sending side's operations, for the tests that hold for every operation. */
+import { eventually } from "../../../testing/eventually.ts"
 import { uniqueName } from "../../../testing/platform.ts"
 import type { SampleWorld } from "../../../testing/sample-world.ts"
-import { until } from "./until.ts"
 
 const template = () => ({ name: uniqueName(), subject: "Hi {{ name }}", html: "<p>Hi {{ name }}</p>" })
 
@@ -18,7 +18,7 @@ const scheduledMessage = async ({ key, platform }: SampleWorld) => {
 
 const capturedMail = async ({ key }: SampleWorld) => {
   const { id } = await key.email.sendRaw(mail)
-  const found = await until(async () => {
+  const found = await eventually("it comes about", async () => {
     const { data } = await key.email.listInbox({})
     return data.find(({ email_id }) => email_id === id)
   })

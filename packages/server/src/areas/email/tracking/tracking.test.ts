@@ -3,8 +3,8 @@ import { test } from "node:test"
 import fc from "fast-check"
 import { dkimVerify } from "mailauth/lib/dkim/verify.js"
 import PostalMime from "postal-mime"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, uniqueName } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { type ReceivedMail, startSmtp } from "../../../testing/smtp.ts"
 import { type DeliveryWorld, deliveryWorld } from "../testing/delivery-world.ts"
 import { createLinks } from "./links.ts"
@@ -36,7 +36,7 @@ const sendTracked = async ({ svc }: DeliveryWorld, target: string, to = "ada@exa
     ...{ template: name, data: {}, to, track_opens: true, track_clicks: true },
   })
   const find = async () => (await svc.email.listInbox()).data.find(({ email_id }) => email_id === id)
-  await until("the mail arrived", async () => (await find()) !== undefined)
+  await eventually("the mail arrived", async () => (await find()) !== undefined)
   return { id, mail: await svc.email.getInbox({ id: (await find())?.id ?? "" }) }
 }
 

@@ -1,8 +1,9 @@
 /** A platform whose subscriptions may lead to this machine. */
+
 import type { TestContext } from "node:test"
 import type { Svc } from "@svc/sdk"
+import { eventually } from "../../../testing/eventually.ts"
 import { type PlatformOptions, platform, type TestPlatform } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { type Receiver, startReceiver } from "../../../testing/receiver.ts"
 
 export interface EventWorld {
@@ -43,12 +44,12 @@ export type DeliveryRecord = Awaited<ReturnType<Svc["events"]["deliveries"]>>["d
 const STEP_MS_MAX = 120_000
 
 /** Looks until it is so, turning the clock on between two looks, by more each time. */
-export const eventually = async <Found>(
+export const advanceUntil = async <Found>(
   { platform: { clock } }: Pick<EventWorld, "platform">,
   look: () => Promise<Found | undefined | false>,
 ) => {
   let stepMs = 250
-  return until("it comes to be", async () => {
+  return eventually("it comes to be", async () => {
     const found = await look()
     if (found) return found
     await clock.advance(stepMs)
@@ -63,7 +64,7 @@ export const deliveryWhen = (
   sub_id: string,
   status: DeliveryRecord["status"],
 ): Promise<DeliveryRecord> =>
-  eventually(world, async () => {
+  advanceUntil(world, async () => {
     const { data } = await world.key.events.deliveries({ sub_id, limit: 1 })
     return data[0]?.status === status && data[0]
   })

@@ -1,5 +1,6 @@
 import type { TestContext } from "node:test"
 import type { Svc } from "@svc/sdk"
+import { eventually } from "../../../testing/eventually.ts"
 import {
   everyScope,
   type PlatformOptions,
@@ -7,7 +8,6 @@ import {
   type TestPlatform,
   uniqueName,
 } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 
 export interface FunctionWorld {
   readonly platform: TestPlatform
@@ -56,11 +56,11 @@ const STEP_MS = 100
  * Looks until it is so, turning the clock on between two looks. By little: of a run that takes seconds on a busy machine
  * the platform must not find that it has taken minutes, or that its process gave no sign of life meanwhile.
  */
-export const eventually = async <Found>(
+export const advanceUntil = async <Found>(
   { platform: { clock } }: Pick<FunctionWorld, "platform">,
   look: () => Promise<Found | undefined | false>,
 ) =>
-  until("it comes to be", async () => {
+  eventually("it comes to be", async () => {
     const found = await look()
     if (!found) await clock.advance(STEP_MS)
     return found

@@ -1,8 +1,9 @@
 /** A project with integrations, and providers that tell it of pushes. */
+
 import assert from "node:assert/strict"
 import type { TestContext } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, type PlatformOptions, platform } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import type { Hook } from "./hooks.ts"
 
 export const worldOf = async (t: TestContext, options: PlatformOptions = {}) => {
@@ -25,7 +26,7 @@ export const worldOf = async (t: TestContext, options: PlatformOptions = {}) => 
   const events = async (id: string) => (await svc.integrations.events({ id })).data
 
   const settled = (id: string, eventId: string) =>
-    until("an event is done with", async () =>
+    eventually("an event is done with", async () =>
       (await events(id)).find(event => event.id === eventId && event.status !== "received"),
     )
 

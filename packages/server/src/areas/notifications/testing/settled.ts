@@ -1,12 +1,12 @@
 import type { Svc } from "@svc/sdk"
+import { eventually } from "../../../testing/eventually.ts"
 import type { TestPlatform } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 
 export const BOTH = ["notifications:read", "notifications:write"] as const
 
 /** The delivery of a notification once it no longer waits. */
 export const settled = (svc: Svc, id: string) =>
-  until("the push is settled", async () => {
+  eventually("the push is settled", async () => {
     const [first] = (await svc.notifications.get({ id })).deliveries
     return first && first.status !== "queued" && first
   })
@@ -18,7 +18,7 @@ export const untilAsked = (
   count: number,
   stepMs: number,
 ) =>
-  until("it is tried again", async () => {
+  eventually("it is tried again", async () => {
     if (requests.length < count) await clock.advance(stepMs)
     return requests.length >= count
   })

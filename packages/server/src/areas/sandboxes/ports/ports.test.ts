@@ -1,4 +1,5 @@
 /** What the URLs of sandboxes' ports promise, to those who have them and to everybody else. */
+
 import assert from "node:assert/strict"
 import { once } from "node:events"
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http"
@@ -8,9 +9,9 @@ import type { Svc } from "@svc/sdk"
 import fc from "fast-check"
 import { createDeriveSecret } from "../../../core/secrets/derive.ts"
 import { newId } from "../../../kernel/id.ts"
+import { eventually } from "../../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
-import { eventually, refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "../testing/sandboxes.ts"
+import { refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "../testing/sandboxes.ts"
 import { requestHeaders, responseHeaders } from "./headers.ts"
 import { createPortUrls } from "./urls.ts"
 
@@ -219,7 +220,7 @@ test("a client that goes away in the middle leaves nothing open in the sandbox",
       (await svc.sandboxes.runCommand({ id, command: "cat /proc/net/tcp | grep -c ' 01 '" })).stdout,
     stdout => stdout === "0\n",
   )
-  await until("the server still answers", async () => (await ask("/")).status === 201)
+  await eventually("the server still answers", async () => (await ask("/")).status === 201)
 })
 
 test("what is open when the platform stops ends then, and does not hold it up", async () => {

@@ -1,6 +1,5 @@
 /** Sandboxes for tests, and what is said of them. */
 import assert from "node:assert/strict"
-import { setTimeout as delay } from "node:timers/promises"
 import type { Scope } from "@svc/contract"
 import { type Svc, SvcError } from "@svc/sdk"
 
@@ -22,19 +21,4 @@ export const runningSandbox = async (svc: Svc, input: CreateInput = {}) => {
   const { id } = await svc.sandboxes.create({ ...SMALL, ...input })
   assert.equal((await svc.sandboxes.runCommand({ id, command: "true" })).exit_code, 0)
   return id
-}
-
-/** Waits for what other processes do, for a minute at most. */
-export const eventually = async <Value>(
-  what: string,
-  look: () => Promise<Value>,
-  holds: (value: Value) => boolean,
-): Promise<Value> => {
-  const deadline = performance.now() + 60_000
-  for (;;) {
-    const value = await look()
-    if (holds(value)) return value
-    assert.ok(performance.now() < deadline, `never came true: ${what}`)
-    await delay(10)
-  }
 }

@@ -1,9 +1,10 @@
 /** A tenant with an endpoint of its own that hears of it. */
+
 import assert from "node:assert/strict"
 import type { TestContext } from "node:test"
 import { type Svc, verifyWebhook } from "@svc/sdk"
+import { eventually } from "../../../testing/eventually.ts"
 import { everyScope, type PlatformOptions, platform, type TestPlatform } from "../../../testing/platform.ts"
-import { until } from "../../../testing/process.ts"
 import { type Received, type Receiver, startReceiver } from "../../../testing/receiver.ts"
 
 export const OPEN = { SVC_OUTBOUND_ALLOW: "127.0.0.0/8" }
@@ -25,7 +26,7 @@ export const worldOf = async (t: TestContext, options: PlatformOptions = {}) => 
 
 /** Waits while time goes on: what is due is found by the clock, and a clock that stands still finds nothing more. */
 export const passing = (p: TestPlatform, what: string, holds: () => boolean | Promise<boolean>) =>
-  until(what, async () => {
+  eventually(what, async () => {
     await p.clock.advance(1_000)
     return holds()
   })

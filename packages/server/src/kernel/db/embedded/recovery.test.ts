@@ -5,10 +5,11 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import pg from "pg"
+import { eventually } from "../../../testing/eventually.ts"
 import { isLiving, postgresProcessesOf, signalProcess } from "./processes.ts"
 import { startEmbeddedPostgres } from "./start.ts"
 import { killHard, spawnStarter, started } from "./testing/child-processes.ts"
-import { atEnd, credentialsOf, query, temporaryDir, until } from "./testing/directories.ts"
+import { atEnd, credentialsOf, query, temporaryDir } from "./testing/directories.ts"
 
 const linuxOnly = { skip: process.platform === "linux" ? false : "needs /proc" }
 
@@ -54,7 +55,7 @@ test("after kill -9 of every process the committed rows are there", linuxOnly, a
   // Some end by themselves as soon as the first is gone.
   for (const pid of postgresProcessesOf(cluster)) signalProcess(pid, "SIGKILL")
   await killHard(node)
-  await until("every process is gone", () => postgresProcessesOf(cluster).length === 0)
+  await eventually("every process is gone", () => postgresProcessesOf(cluster).length === 0)
   assert.ok(existsSync(join(cluster, "postmaster.pid")))
 
   const again = await start(t, dataDir)
@@ -69,7 +70,9 @@ test("a backend that outlived a killed postmaster is ended first", linuxOnly, as
   await client.connect()
   const [backend] = (await client.query("SELECT pg_backend_pid() AS pid")).rows
   const endless = client.query(ENDLESS).catch(() => "broken")
-  await until("the query runs", () => /SELECT/.test(readFileSync(`/proc/${backend.pid}/cmdline`, "latin1")))
+  await eventually("the query runs", () =>
+    /SELECT/.test(readFileSync(`/proc/${backend.pid}/cmdline`, "latin1")),
+  )
   process.kill(server.pid, "SIGKILL")
   await killHard(node)
 
@@ -108,7 +111,9 @@ test("a first start that was killed half way leaves no half cluster, and the nex
   const dataDir = temporaryDir(t)
   const node = spawnStarter(t, { dataDir }, { detached: true })
   const unfinished = () => readdirSync(dataDir).find(name => name.startsWith("postgres.init-"))
-  await until("the cluster is half made", () => existsSync(join(dataDir, unfinished() ?? "none", "base")))
+  await eventually("the cluster is half made", () =>
+    existsSync(join(dataDir, unfinished() ?? "none", "base")),
+  )
   // The whole group: Node and initdb.
   const exited = once(node, "exit")
   process.kill(-(node.pid ?? 0), "SIGKILL")

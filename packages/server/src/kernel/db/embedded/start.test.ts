@@ -13,12 +13,13 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import { StartupError } from "../../startup-error.ts"
 import { acquireDataDirLock } from "./lock.ts"
 import { postgresProcessesOf } from "./processes.ts"
 import { type EmbeddedPostgresOptions, startEmbeddedPostgres } from "./start.ts"
 import { spawnStarter, started } from "./testing/child-processes.ts"
-import { atEnd, credentialsOf, isRoot, nobody, query, temporaryDir, until } from "./testing/directories.ts"
+import { atEnd, credentialsOf, isRoot, nobody, query, temporaryDir } from "./testing/directories.ts"
 
 const rootOnly = { skip: isRoot ? false : "needs root" }
 const linuxOnly = { skip: process.platform === "linux" ? false : "needs /proc" }
@@ -123,7 +124,7 @@ test("a Node process that ends without stop() takes the server along", async t =
     () => execFileSync(process.execPath, ["--input-type=module", "-e", script, dataDir], { stdio: "ignore" }),
     (error: { status?: number }) => error.status === 3,
   )
-  await until("no server is left", () => postgresProcessesOf(join(dataDir, "postgres")).length === 0)
+  await eventually("no server is left", () => postgresProcessesOf(join(dataDir, "postgres")).length === 0)
 })
 
 test("a path too long for a socket gets one in the temporary directory", async t => {

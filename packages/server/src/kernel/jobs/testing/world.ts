@@ -1,6 +1,5 @@
 /** Processes that share a queue: each with its own pool, listener and leases, over one cloned database. */
 import type { TestContext } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import { createTestClock, type TestClock } from "../../../testing/clock.ts"
 import { cloneDatabase } from "../../../testing/database.ts"
 import type { Clock } from "../../clock.ts"
@@ -75,17 +74,6 @@ export const world = async (t: TestContext): Promise<World> => {
     url,
     worker: (...queues) => start(jobs => queues.forEach(queue => void jobs.define(queue))),
     startSchedule: schedule => start(jobs => jobs.schedule(schedule)),
-  }
-}
-
-const UNTIL_MS_MAX = 120_000
-
-/** Waits for what cannot be waited for otherwise. */
-export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const endMs = Date.now() + UNTIL_MS_MAX
-  while (!(await holds())) {
-    if (Date.now() > endMs) throw new Error(`never: ${what}`)
-    await delay(5)
   }
 }
 

@@ -1,11 +1,12 @@
 /** Promises about copies: of the newest state, of a time, of a position in the log. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import { READER_ROLE, type RecoveryPoint } from "../port.ts"
 import {
   created,
   type EngineFixture,
-  eventually,
   newSubject,
   type OpenEngine,
   type RunSql,

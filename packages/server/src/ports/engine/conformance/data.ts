@@ -1,7 +1,9 @@
 /** Promises about what is in a volume, and who may see it. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { created, eventually, newCredentials, type OpenEngine, sessionsOf, sqlState } from "./fixture.ts"
+import { eventually } from "../../../testing/eventually.ts"
+import { created, newCredentials, type OpenEngine, sessionsOf, sqlState } from "./fixture.ts"
 
 const NO_SQL = "no PostgreSQL is behind this driver"
 const INVALID_PASSWORD = "28P01"

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict"
 import { randomBytes, randomUUID } from "node:crypto"
 import type { TestContext } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
 import { PortError, type PortErrorKind } from "../../port-error.ts"
 import {
@@ -79,20 +78,6 @@ export const rejectsAs = (kind: PortErrorKind, act: () => Promise<unknown>): Pro
     assert.equal(error.kind, kind, error.message)
     return true
   })
-
-/** Waits for what has no event to wait for, for a minute at most. */
-export const eventually = async <Answer>(
-  what: string,
-  look: () => Promise<Answer | undefined | null | false>,
-): Promise<Answer> => {
-  const deadline = performance.now() + 60_000
-  for (;;) {
-    const answer = await look()
-    if (answer) return answer
-    assert.ok(performance.now() < deadline, `${what} did not come within a minute`)
-    await delay(20)
-  }
-}
 
 /** Statements as a volume's roles, waking it as any caller would. */
 export const sessionsOf = ({ port }: EngineFixture, sql: RunSql) => {

@@ -3,7 +3,8 @@ import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { buffer, text } from "node:stream/consumers"
 import { test } from "node:test"
-import { processesWith, rejectsAs, run, type Subject, shell, startIn, tooMuchFor, until } from "./fixture.ts"
+import { eventually } from "../../../testing/eventually.ts"
+import { processesWith, rejectsAs, run, type Subject, shell, startIn, tooMuchFor } from "./fixture.ts"
 
 const resultTests = (subject: Subject): void => {
   test("a command gets its arguments, environment and directory to the letter, and its streams stay apart", async t => {
@@ -109,7 +110,7 @@ const streamTests = (subject: Subject): void => {
     const command = await guest.exec({
       argv: ["/bin/sh", "-c", "dd if=/dev/zero bs=64k count=1600 && echo ended >&2"],
     })
-    await until("its output arrives", () => command.stdout.readableLength > 60_000)
+    await eventually("its output arrives", () => command.stdout.readableLength > 60_000)
     // What is answered after it came later through the same connection.
     for (let n = 0; n < 5; n += 1) await shell(guest, "echo")
     assert.ok(command.stdout.readableLength < 1_000_000, String(command.stdout.readableLength))
@@ -135,7 +136,7 @@ const streamTests = (subject: Subject): void => {
       "(while :; do echo tick; echo tick >&2; sleep 0.02; echo x >>/workspace/ticks; done) & echo started"
     assert.match((await shell(guest, daemon)).stdout, /started/)
     const ticks = async () => Number((await shell(guest, "wc -l </workspace/ticks || echo 0")).stdout)
-    await until("the daemon lives on", async () => (await ticks()) > 20)
+    await eventually("the daemon lives on", async () => (await ticks()) > 20)
   })
 
   test("input that ends is seen to end, and one that nobody reads does no harm", async t => {
@@ -160,7 +161,7 @@ const signalTests = (subject: Subject): void => {
     const other = await guest.exec({ argv: ["sleep", "1000"] })
     rude.kill("SIGKILL")
     assert.deepEqual(await rude.exited, { code: null, signal: "SIGKILL" })
-    await until("its daemons are gone", async () => (await processesWith(marker)).length === 0)
+    await eventually("its daemons are gone", async () => (await processesWith(marker)).length === 0)
     other.kill("SIGINT")
     assert.deepEqual(await other.exited, { code: null, signal: "SIGINT" })
   })
@@ -171,7 +172,7 @@ const signalTests = (subject: Subject): void => {
     const command = await guest.exec({ argv: ["/bin/sh", "-c", `setsid sleep 1000${marker} & exit 0`] })
     await command.exited
     command.kill("SIGKILL")
-    await until("it is gone", async () => (await processesWith(marker)).length === 0)
+    await eventually("it is gone", async () => (await processesWith(marker)).length === 0)
   })
 
   test("a terminal has a size that changes, and turns Ctrl-C into a signal", async t => {
@@ -184,15 +185,15 @@ const signalTests = (subject: Subject): void => {
     command.stdout.on("data", bytes => {
       said += bytes
     })
-    await until("it tells its size", () => /24 80\r\nset/.test(said))
+    await eventually("it tells its size", () => /24 80\r\nset/.test(said))
     assert.match(said, /^\/dev\/pts\/\d+/)
     command.resize({ columns: 132, rows: 43 })
     command.stdin.write("typed\n")
-    await until(
+    await eventually(
       "it tells the new size and the line",
       () => said.includes("43 132") && /typed\r\n.*typed/s.test(said),
     )
-    await until("the program waits", () => said.includes("waits"))
+    await eventually("the program waits", () => said.includes("waits"))
     if (!subject.runtime.capabilities.terminalSignals) return command.kill("SIGKILL")
     command.stdin.write("\x03")
     assert.deepEqual(await command.exited, { code: null, signal: "SIGINT" })

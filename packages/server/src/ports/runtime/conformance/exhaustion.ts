@@ -1,7 +1,9 @@
 /** Who uses too much hurts himself, and neither the platform nor his neighbours. */
+
 import assert from "node:assert/strict"
 import { once } from "node:events"
 import { test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import {
   LIST,
   MiB,
@@ -14,7 +16,6 @@ import {
   shell,
   startIn,
   tooMuchFor,
-  until,
 } from "./fixture.ts"
 
 const ROUNDS = 20
@@ -28,7 +29,7 @@ const processTests = (subject: Subject): void => {
     const bomb = `$SIG{TERM} = "IGNORE"; $0 = "${marker}"; while (1) { fork; }`
     await guest.exec({ argv: ["perl", "-e", bomb, marker] })
     const count = () => subject.runtime.stats(spec.id).then(({ processes }) => processes)
-    await until("it has what it may have", async () => (await count()) >= 40)
+    await eventually("it has what it may have", async () => (await count()) >= 40)
     for (let n = 0; n < ROUNDS; n += 1) {
       assert.ok((await count()) <= 41)
       assert.equal((await shell(neighbour, "echo well")).stdout, "well\n")
@@ -47,9 +48,9 @@ const processTests = (subject: Subject): void => {
     const command = await guest.exec({ argv: ["perl", "-e", bomb] })
     const count = () => subject.runtime.stats(spec.id).then(({ processes }) => processes)
     await once(command.stdout, "data")
-    await until("there are some", async () => (await count()) > 20)
+    await eventually("there are some", async () => (await count()) > 20)
     command.kill("SIGKILL")
-    await until("they are gone", async () => (await count()) <= 2)
+    await eventually("they are gone", async () => (await count()) <= 2)
     assert.equal((await shell(guest, "echo well")).stdout, "well\n")
   })
 }
@@ -144,7 +145,7 @@ const processorTests = (subject: Subject): void => {
     // In this order: what it uses while the answer is on its way has its time counted too.
     const startedAt = performance.now()
     const before = (await subject.runtime.stats(spec.id)).cpuMs
-    await until("it has worked", async () => (await subject.runtime.stats(spec.id)).cpuMs > before + 300)
+    await eventually("it has worked", async () => (await subject.runtime.stats(spec.id)).cpuMs > before + 300)
     const used = (await subject.runtime.stats(spec.id)).cpuMs - before
     const share = used / (performance.now() - startedAt)
     assert.ok(share < 0.35, `used ${share} processors`)
@@ -160,7 +161,7 @@ const floodTests = (subject: Subject): void => {
     const floods = await Promise.all(
       Array.from({ length: 20 }, () => guest.exec({ argv: ["/bin/sh", "-c", "yes & yes >&2"] })),
     )
-    await until("all of them are full", () =>
+    await eventually("all of them are full", () =>
       floods.every(({ stdout, stderr }) => stdout.readableLength > 65_536 && stderr.readableLength > 65_536),
     )
     for (let n = 0; n < ROUNDS; n += 1) {

@@ -4,19 +4,9 @@ import { once } from "node:events"
 import { Readable } from "node:stream"
 import { buffer, text } from "node:stream/consumers"
 import { test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import type { Guest } from "../port.ts"
-import {
-  LIST,
-  MiB,
-  perl,
-  rejectsAs,
-  STAT,
-  type Subject,
-  shell,
-  startIn,
-  tooMuchFor,
-  until,
-} from "./fixture.ts"
+import { LIST, MiB, perl, rejectsAs, STAT, type Subject, shell, startIn, tooMuchFor } from "./fixture.ts"
 
 const roots = ["/workspace", "/home/user", "/tmp"]
 
@@ -155,7 +145,9 @@ const trickTests = (subject: Subject): void => {
         ),
       )
     // A processor may be with the writers from the first to the last, while there is just the link.
-    await until("some are written", async () => (await race()).some(({ status }) => status === "fulfilled"))
+    await eventually("some are written", async () =>
+      (await race()).some(({ status }) => status === "fulfilled"),
+    )
     racer.kill("SIGKILL")
     await racer.exited
     assert.equal((await shell(guest, `${LIST} /srv`)).stdout, "")

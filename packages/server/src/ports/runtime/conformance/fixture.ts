@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto"
 import { readdir, readFile } from "node:fs/promises"
 import { text } from "node:stream/consumers"
 import type { TestContext } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import { PortError, type PortErrorKind } from "../../port-error.ts"
 import type { Command, Exit, Guest, RuntimePort, WorkloadSpec } from "../port.ts"
 
@@ -89,16 +88,6 @@ export const rejectsAs = async (
     if (reason !== undefined) assert.deepEqual(error.cause, { reason })
     return true
   })
-}
-
-const UNTIL_MS_MAX = 60_000
-
-export const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + UNTIL_MS_MAX
-  while (!(await holds())) {
-    assert.ok(performance.now() < deadline, `${what} did not come about`)
-    await delay(20)
-  }
 }
 
 /** Processes of this machine with a text in their arguments, but for zombies, which have none. */

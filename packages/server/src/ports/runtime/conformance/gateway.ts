@@ -6,10 +6,10 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import { programIn } from "../drivers/process/host.ts"
 import { type Link, openNetwork, type WorkloadNetwork } from "../network/network.ts"
 import { internet } from "../testing/lab.ts"
-import { until } from "./fixture.ts"
 import { gatewayDevices } from "./network.ts"
 
 const [first] = internet.servers
@@ -114,9 +114,9 @@ const lifeTests = (): void => {
     const network = await opened(t)
     const { link } = await machineIn(t, network, "10.70.0.1")
     process.kill(gatewayOf(link), "SIGKILL")
-    await until("the device is gone", async () => (await gatewayDevices()).length === 0)
+    await eventually("the device is gone", async () => (await gatewayDevices()).length === 0)
     const policy = { mode: "filtered", allow: [], deny: [] } as const
-    await until("there is another one", () =>
+    await eventually("there is another one", () =>
       network.take(policy).then(
         () => true,
         () => false,
@@ -151,8 +151,8 @@ const lifeTests = (): void => {
     const ended = once(child, "exit")
     child.kill("SIGKILL")
     await ended
-    await until("the device is gone", async () => (await gatewayDevices()).length === 0)
-    await until("the rules are gone", () => String(execFileSync("nft", ["list", "tables"])) === "")
+    await eventually("the device is gone", async () => (await gatewayDevices()).length === 0)
+    await eventually("the rules are gone", () => String(execFileSync("nft", ["list", "tables"])) === "")
   })
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { text } from "node:stream/consumers"
 import { test } from "node:test"
+import { eventually } from "../../../testing/eventually.ts"
 import type { Guest } from "../port.ts"
 import {
   LIST,
@@ -14,7 +15,6 @@ import {
   shell,
   specOf,
   startIn,
-  until,
 } from "./fixture.ts"
 
 const startTests = (subject: Subject): void => {
@@ -139,7 +139,7 @@ const statTests = (subject: Subject): void => {
     const { guest, spec } = await startIn(t, subject, persistent)
     const before = await subject.runtime.stats(spec.id)
     const worker = await guest.exec({ argv: ["/bin/sh", "-c", "while :; do :; done"] })
-    await until("it has worked", async () => {
+    await eventually("it has worked", async () => {
       const { cpuMs } = await subject.runtime.stats(spec.id)
       return cpuMs > before.cpuMs
     })
@@ -163,7 +163,7 @@ const statTests = (subject: Subject): void => {
     for (let n = 0; n < 20; n += 1) assert.ok((await ticks()) - frozenAt < 20)
     await guest.thaw()
     assert.equal((await answer).stdout, "thawed\n")
-    await until("the loop goes on", async () => (await ticks()) > frozenAt + 20)
+    await eventually("the loop goes on", async () => (await ticks()) > frozenAt + 20)
     await guest.freeze()
     await subject.runtime.stop(spec.id, 0)
     assert.equal(await guest.ended, "stopped")

@@ -5,6 +5,7 @@ import { createServer } from "node:net"
 import { networkInterfaces } from "node:os"
 import { test } from "node:test"
 import type { DnsServer } from "../../../testing/dns.ts"
+import { eventually } from "../../../testing/eventually.ts"
 import type { Guest, NetworkPolicy } from "../port.ts"
 import { internet } from "../testing/lab.ts"
 import {
@@ -16,7 +17,6 @@ import {
   specOf,
   startIn,
   tooMuchFor,
-  until,
 } from "./fixture.ts"
 
 export interface NetworkSubject extends Subject {
@@ -321,7 +321,10 @@ const boundTests = (subject: NetworkSubject): void => {
     const before = await cables()
     assert.ok(before.length >= specs.length, before.join())
     await Promise.all(specs.map(({ id }) => runtime.destroy(id)))
-    await until("their cables are gone", async () => (await cables()).length <= before.length - specs.length)
+    await eventually(
+      "their cables are gone",
+      async () => (await cables()).length <= before.length - specs.length,
+    )
   })
 }
 

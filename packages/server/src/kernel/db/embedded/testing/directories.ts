@@ -2,7 +2,6 @@ import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
-import { setTimeout as delay } from "node:timers/promises"
 import pg from "pg"
 import type { Account } from "../account.ts"
 
@@ -33,15 +32,6 @@ export const temporaryDir = (t: TestContext, { mode = 0o755, uid = -1 } = {}): s
   chmodSync(directory, mode)
   atEnd(t, () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
   return directory
-}
-
-/** Waits until a fact holds, for at most a minute. */
-export const until = async (what: string, holds: () => boolean): Promise<void> => {
-  const deadline = performance.now() + 60_000
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error(`never came true: ${what}`)
-    await delay(2)
-  }
 }
 
 export const query = async (connectionString: string, sql: string): Promise<Record<string, unknown>[]> => {

@@ -6,7 +6,8 @@ import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { before, describe, type TestContext, test } from "node:test"
 import { postgresProcessesOf } from "../../../../kernel/db/embedded/processes.ts"
-import { atEnd, isRoot, nobody, until } from "../../../../kernel/db/embedded/testing/directories.ts"
+import { atEnd, isRoot, nobody } from "../../../../kernel/db/embedded/testing/directories.ts"
+import { eventually } from "../../../../testing/eventually.ts"
 import { pgVersions } from "../../port.ts"
 import { type Confinement, detectConfinement } from "./confine/detect.ts"
 import {
@@ -249,7 +250,7 @@ for (const { isolation, ...settings } of methods) {
       counted.catch(() => undefined)
       process.kill(server.pid, "SIGKILL")
       await server.exited
-      await until(
+      await eventually(
         "only the busy session is left",
         () => postgresProcessesOf(dataDir).join() === String(backend),
       )

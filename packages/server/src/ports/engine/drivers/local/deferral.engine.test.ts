@@ -1,9 +1,11 @@
 /** Copies that are used before their files are on disk. */
+
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { created, eventually, newSubject, runSql, sessionsOf } from "../../conformance/fixture.ts"
+import { eventually } from "../../../../testing/eventually.ts"
+import { created, newSubject, runSql, sessionsOf } from "../../conformance/fixture.ts"
 import { newEngineDir, openTestEngine } from "./testing/engine.ts"
 
 const recordOf = (dataDir: string, id: string): string =>

@@ -3,8 +3,9 @@
  * in place of pods, and their history in place of an object store.
  */
 
+import { eventually } from "../../../../../testing/eventually.ts"
 import type { Change, FakeKubernetes, Stored } from "../../../../kubernetes/testing/kubernetes.ts"
-import { eventually, runSql } from "../../../conformance/fixture.ts"
+import { runSql } from "../../../conformance/fixture.ts"
 import {
   type Endpoint,
   type EnginePort,

@@ -1,9 +1,11 @@
 /** Servers that are killed, and disks that are lost, while money moves. */
+
 import assert from "node:assert/strict"
 import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { test } from "node:test"
-import { eventually, rejectsAs, type Subject } from "../../../conformance/fixture.ts"
+import { eventually } from "../../../../../testing/eventually.ts"
+import { rejectsAs, type Subject } from "../../../conformance/fixture.ts"
 import type { EnginePort } from "../../../port.ts"
 import { openTestEngine } from "../testing/engine.ts"
 import { findGaps, readArchive } from "../wal/archive.ts"

@@ -1,4 +1,5 @@
 /** Disks that are full: small file systems in memory, which only root may mount. */
+
 import assert from "node:assert/strict"
 import { execFile } from "node:child_process"
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, statfs, truncate, writeFile } from "node:fs/promises"
@@ -6,8 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import { promisify } from "node:util"
+import { eventually } from "../../../../../testing/eventually.ts"
 import { PortError } from "../../../../port-error.ts"
-import { created, eventually, newSubject, rejectsAs } from "../../../conformance/fixture.ts"
+import { created, newSubject, rejectsAs } from "../../../conformance/fixture.ts"
 import { openLocalEngine } from "../driver.ts"
 import { sharedTemplates } from "../testing/engine.ts"
 import { findGaps, readArchive } from "../wal/archive.ts"

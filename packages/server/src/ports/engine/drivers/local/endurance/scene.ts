@@ -1,10 +1,12 @@
 /** What the endurance tests of the local engine share: banks of a version, points that are marked, killed servers. */
+
 import { readdirSync, readlinkSync } from "node:fs"
 import { realpath } from "node:fs/promises"
 import { join } from "node:path"
 import type { TestContext } from "node:test"
 import { postgresProcessesOf, signalProcess } from "../../../../../kernel/db/embedded/processes.ts"
-import { created, eventually, newCredentials, type Subject } from "../../../conformance/fixture.ts"
+import { eventually } from "../../../../../testing/eventually.ts"
+import { created, newCredentials, type Subject } from "../../../conformance/fixture.ts"
 import type { EnginePort, PgVersion, RecoveryPoint } from "../../../port.ts"
 import {
   assertHolds,

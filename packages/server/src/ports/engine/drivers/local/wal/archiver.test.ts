@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { type TestContext, test } from "node:test"
 import type { Worker } from "node:worker_threads"
 import { postgresProcessesOf } from "../../../../../kernel/db/embedded/processes.ts"
-import { until } from "../../../../../kernel/db/embedded/testing/directories.ts"
+import { eventually } from "../../../../../testing/eventually.ts"
 import { pgVersions } from "../../../port.ts"
 import { readControlFile } from "../control-file.ts"
 import { findGaps, latestTimeline, readArchive } from "./archive.ts"
@@ -25,7 +25,7 @@ const lose = async ({ server, dataDir }: Cluster) => {
   process.kill(server.pid, "SIGKILL")
   await server.exited
   // Its children notice a little later, and write until then.
-  await until("no process of it is left", () => postgresProcessesOf(dataDir).length === 0)
+  await eventually("no process of it is left", () => postgresProcessesOf(dataDir).length === 0)
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
 }
 
