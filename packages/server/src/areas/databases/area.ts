@@ -3,10 +3,12 @@ import { authorityOf, isTlsRequired } from "../../core/postgres/client-port.ts"
 import { createKeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
 import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
+import { hostIdOf } from "../../services/hosts/identity.ts"
 import { type BranchHandlerNeeds, branchHandlers } from "./branch-handlers.ts"
 import { createBranchServers, type OfferedServers } from "./branch-servers.ts"
 import { forward } from "./client-forwarding.ts"
 import { type ComputeEvents, createCompute } from "./compute.ts"
+import { createCreations } from "./creations.ts"
 import { type DatabaseHandlerNeeds, databaseHandlers } from "./database-handlers.ts"
 import { createDirectory } from "./directory.ts"
 import { createFreeing } from "./disk/freeing.ts"
@@ -82,7 +84,9 @@ export const start = async (services: Needs) => {
     compute,
     freeing,
   })
-  const making = createMaking({ database, changes, engine, box, platformEvents })
+  const creatorId = hostIdOf(services.installation.dataDir)
+  const creations = opened.use(createCreations({ creatorId, database, clock, log }))
+  const making = createMaking({ database, changes, engine, box, platformEvents, creations })
   const namesEarlierHistory = createNamesEarlierHistory({ database, engine })
   const mutex = createKeyedMutex()
   const swap = createSwap({
@@ -98,7 +102,9 @@ export const start = async (services: Needs) => {
     log,
   })
   const provision = createProvision({ database, making })
-  const sweeper = opened.use(createSweeper({ database, changes, engine, clock, log, graceSeconds }))
+  const sweeper = opened.use(
+    createSweeper({ database, changes, engine, clock, log, graceSeconds, creatorId }),
+  )
   await sweeper.recover()
   const targets = createTargets({ directory, provision, store: databaseStore(database.db) })
   const port = services.ports.postgres
@@ -142,7 +148,7 @@ export const start = async (services: Needs) => {
       provide(branchServers, offered.servers),
       provide(branchInsight, {
         factsOf: createFacts({ db: database.db, directory, now: clock.now }),
-        withTemporaryBranch: createTemporaryBranches({ db: database.db, engine, clock, log }),
+        withTemporaryBranch: createTemporaryBranches({ db: database.db, engine, clock, log, creations }),
       }),
       provide(tableReader, createTableReader({ directory, sessions })),
     ],

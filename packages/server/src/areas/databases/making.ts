@@ -15,6 +15,7 @@ import type {
   VolumeRef,
 } from "../../ports/engine/port.ts"
 import { callEngine } from "./call-engine.ts"
+import type { Creations } from "./creations.ts"
 import { DATABASE_TOPIC, sealedFor } from "./directory.ts"
 import { newCredentials } from "./passwords.ts"
 import { type BranchRow, type DatabaseRow, databaseStore } from "./store.ts"
@@ -81,8 +82,9 @@ export const createMaking = (needs: {
   engine: EnginePort
   box: SecretBox
   platformEvents: PlatformEvents
+  creations: Creations
 }): Making => {
-  const { database, changes, engine, box, platformEvents } = needs
+  const { database, changes, engine, box, platformEvents, creations } = needs
   const store = databaseStore(database.db)
 
   const seal = (organizationId: string, branchId: string, credentials: VolumeCredentials): Promise<string> =>
@@ -105,6 +107,7 @@ export const createMaking = (needs: {
 
   return {
     async database(asked) {
+      using _renewing = creations.renewing()
       const { organizationId, now } = asked
       const [id, branchId] = [newId(now.getTime()), newId(now.getTime())]
       const volume = { id: newId(now.getTime()), pgVersion: asked.pgVersion, tier: asked.tier }
@@ -113,7 +116,7 @@ export const createMaking = (needs: {
       await database
         .transaction(async tx => {
           const rows = databaseStore(tx)
-          await rows.insertVolume(volumeRow(volume, organizationId, id, now))
+          await rows.insertVolume(volumeRow(volume, organizationId, id, now, creations))
           await rows.insertDatabase(databaseRow(asked, id, branchId))
           await rows.insertBranch({
             ...{ id: branchId, organization_id: organizationId, database_id: id, name: DEFAULT_BRANCH },
@@ -157,6 +160,7 @@ export const createMaking = (needs: {
     },
 
     async branch(asked) {
+      using _renewing = creations.renewing()
       const { organizationId, databaseId, from, now } = asked
       const id = newId(now.getTime())
       const volume = { ...from.volume, id: newId(now.getTime()) }
@@ -165,7 +169,7 @@ export const createMaking = (needs: {
       await database
         .transaction(async tx => {
           const rows = databaseStore(tx)
-          await rows.insertVolume(volumeRow(volume, organizationId, databaseId, now))
+          await rows.insertVolume(volumeRow(volume, organizationId, databaseId, now, creations))
           await rows.insertBranch(branchRow(asked, id, volume.id, sealed))
         })
         .catch(error => {
@@ -193,8 +197,9 @@ export const createMaking = (needs: {
     },
 
     async volume({ organizationId, databaseId, from, credentials, now }) {
+      using _renewing = creations.renewing()
       const volume = { ...from.volume, id: newId(now.getTime()) }
-      await store.insertVolume(volumeRow(volume, organizationId, databaseId, now))
+      await store.insertVolume(volumeRow(volume, organizationId, databaseId, now, creations))
       try {
         const at = await copy(volume, credentials, from)
         await store.updateVolume(organizationId, volume.id, { state: "ready" })
@@ -246,8 +251,15 @@ const branchRow = (asked: NewBranch, id: string, volumeId: string, credentials: 
   updated_at: asked.now,
 })
 
-/** On record before the engine makes it; swept away when nobody finishes it within the hour. */
-export const volumeRow = (volume: VolumeRef, organizationId: string, databaseId: string, now: Date) => ({
+/** On record before the engine makes it; the sweeper frees it when its creator is gone. */
+export const volumeRow = (
+  volume: VolumeRef,
+  organizationId: string,
+  databaseId: string,
+  now: Date,
+  creations: Pick<Creations, "lease">,
+) => ({
+  ...creations.lease(),
   id: volume.id,
   organization_id: organizationId,
   database_id: databaseId,

@@ -1,5 +1,17 @@
+import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { DatabaseRow, VolumeRow } from "./store.ts"
+
+/** Creators that are gone: those whose leases ended, and a process that had the data folder of this one before. */
+export interface Gone {
+  readonly now: Date
+  readonly creatorId?: string
+}
+
+/** A volume without a lease is older than leases. */
+const isAbandoned = ({ now, creatorId }: Gone) =>
+  sql<boolean>`volume.state = 'creating' AND
+    (volume.lease_until IS NULL OR volume.lease_until < ${now} OR volume.creator_id = ${creatorId ?? null}::uuid)`
 
 /** What the area's own workers read, across tenants. */
 export const sweepStore = (db: Db) => ({
@@ -46,35 +58,36 @@ export const sweepStore = (db: Db) => ({
       .limit(limit)
       .execute(),
 
-  /** Volumes that nobody will ever use: doomed ones, and those whose making ended with its process. */
-  unfinished: (before: Date, limit: number): Promise<VolumeRow[]> =>
+  /** Volumes that nobody will ever use: doomed ones, and those whose creator is gone. */
+  unfinished: (gone: Gone, limit: number): Promise<VolumeRow[]> =>
     db
-      .selectFrom("databases.volumes")
+      .selectFrom("databases.volumes as volume")
       .selectAll()
-      .where(({ or, and, eb }) =>
-        or([eb("state", "=", "doomed"), and([eb("state", "=", "creating"), eb("created_at", "<", before)])]),
-      )
+      .where(({ or, eb }) => or([eb("state", "=", "doomed"), isAbandoned(gone)]))
       .orderBy("created_at")
       .limit(limit)
       .execute(),
 
-  /** Databases whose making ended with its process. */
-  abandoned: (before: Date): Promise<DatabaseRow[]> =>
+  /** Databases whose creator is gone. */
+  abandoned: (gone: Gone): Promise<DatabaseRow[]> =>
     db
-      .selectFrom("databases.databases")
-      .selectAll()
-      .where("state", "=", "creating")
-      .where("created_at", "<", before)
+      .selectFrom("databases.databases as database")
+      .innerJoin("databases.branches as branch", "branch.id", "database.default_branch_id")
+      .innerJoin("databases.volumes as volume", "volume.id", "branch.volume_id")
+      .selectAll("database")
+      .where("database.state", "=", "creating")
+      .where(isAbandoned(gone))
       .execute(),
 
-  abandonedBranches: (before: Date) =>
+  abandonedBranches: (gone: Gone) =>
     db
       .selectFrom("databases.branches as branch")
       .innerJoin("databases.databases as database", "database.id", "branch.database_id")
+      .innerJoin("databases.volumes as volume", "volume.id", "branch.volume_id")
       .select(["branch.id", "branch.organization_id", "branch.volume_id"])
       .where("branch.state", "=", "creating")
       .where("database.state", "<>", "creating")
-      .where("branch.created_at", "<", before)
+      .where(isAbandoned(gone))
       .execute(),
 
   /** Every volume in use, with how much history it keeps, for pruning. */

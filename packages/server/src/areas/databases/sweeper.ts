@@ -5,11 +5,11 @@ import type { Logger } from "../../kernel/log.ts"
 import type { EnginePort, PgVersion, Tier, VolumeRef } from "../../ports/engine/port.ts"
 import { DATABASE_TOPIC } from "./directory.ts"
 import { type DatabaseRow, databaseStore } from "./store.ts"
-import { sweepStore } from "./sweep-store.ts"
+import { type Gone, sweepStore } from "./sweep-store.ts"
 
 /** Ends what is over, and frees what nobody uses. */
 export interface Sweeper extends AsyncDisposable {
-  /** What an ended process left half-made; before this process makes anything. */
+  /** What an ended process with this data folder left half-made; before this process makes anything. */
   recover(): Promise<void>
   /** One round. Runs by itself every minute. */
   sweep(): Promise<void>
@@ -18,8 +18,6 @@ export interface Sweeper extends AsyncDisposable {
 const EVERY_MS = 60_000
 const PRUNE_EVERY_MS = 600_000
 const BATCH = 100
-/** Longer than anything that is made takes; what is older was given up. */
-const UNFINISHED_MS = 3_600_000
 const WAKES_KEPT_MS = 90 * 86_400_000
 
 export interface SweeperNeeds {
@@ -29,10 +27,12 @@ export interface SweeperNeeds {
   readonly clock: Clock
   readonly log: Logger
   readonly graceSeconds: number
+  /** Of this process. */
+  readonly creatorId: string
 }
 
 export const createSweeper = (needs: SweeperNeeds): Sweeper => {
-  const { database, changes, engine, clock, log, graceSeconds } = needs
+  const { database, changes, engine, clock, log, graceSeconds, creatorId } = needs
   const store = databaseStore(database.db)
   const sweeps = sweepStore(database.db)
   const now = () => new Date(clock.now())
@@ -49,8 +49,8 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     await changes.invalidate(database.db, DATABASE_TOPIC, id)
   }
 
-  const free = async (before: Date) => {
-    for (const row of await sweeps.unfinished(before, BATCH)) {
+  const free = async (gone: Gone) => {
+    for (const row of await sweeps.unfinished(gone, BATCH)) {
       const volume: VolumeRef = {
         id: row.id,
         pgVersion: row.pg_version as PgVersion,
@@ -61,9 +61,9 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     }
   }
 
-  const removeAbandoned = async (before: Date) => {
-    for (const row of await sweeps.abandoned(before)) await doomVolumes(row)
-    for (const { id, organization_id, volume_id } of await sweeps.abandonedBranches(before)) {
+  const removeAbandoned = async (gone: Gone) => {
+    for (const row of await sweeps.abandoned(gone)) await doomVolumes(row)
+    for (const { id, organization_id, volume_id } of await sweeps.abandonedBranches(gone)) {
       await database.transaction(async tx => {
         const rows = databaseStore(tx)
         await rows.deleteBranch(organization_id, id)
@@ -124,8 +124,8 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     async () => {
       for (const row of await sweeps.purgeable(now(), BATCH)) await doomVolumes(row)
     },
-    () => removeAbandoned(new Date(clock.now() - UNFINISHED_MS)),
-    () => free(new Date(clock.now() - UNFINISHED_MS)),
+    () => removeAbandoned({ now: now() }),
+    () => free({ now: now() }),
     () => sweeps.forgetWakes(new Date(clock.now() - WAKES_KEPT_MS)),
   ]
 
@@ -146,8 +146,9 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
   return {
     async recover() {
       await sweeps.closeWakes(now())
-      await removeAbandoned(now())
-      await attempt(() => free(now()))
+      const gone = { now: now(), creatorId }
+      await removeAbandoned(gone)
+      await attempt(() => free(gone))
     },
     sweep,
     async [Symbol.asyncDispose]() {

@@ -76,6 +76,8 @@ declare module "../../kernel/db/tables.gen.ts" {
       created_at: Date
       data_size_bytes: Generated<number>
       read_only: Generated<boolean>
+      creator_id: string | null
+      lease_until: Date | null
     }
     "databases.wakes": {
       branch_id: string

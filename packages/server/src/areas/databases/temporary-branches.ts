@@ -7,6 +7,7 @@ import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { DATABASE_NAME, type Endpoint, type EnginePort, type PgVersion } from "../../ports/engine/port.ts"
 import { PortError } from "../../ports/port-error.ts"
+import type { Creations } from "./creations.ts"
 import { volumeRow } from "./making.ts"
 import type { WithTemporaryBranch } from "./offers.ts"
 import { newCredentials } from "./passwords.ts"
@@ -35,8 +36,9 @@ export const createTemporaryBranches = (needs: {
   engine: EnginePort
   clock: Clock
   log: Logger
+  creations: Creations
 }): WithTemporaryBranch => {
-  const { engine, clock, log } = needs
+  const { engine, clock, log, creations } = needs
   const store = databaseStore(needs.db)
 
   const checkSize = async ({ volume }: Target) => {
@@ -53,7 +55,9 @@ export const createTemporaryBranches = (needs: {
     const volume = { ...target.volume, id: newId(clock.now()) }
     const credentials = newCredentials()
     // In the state of a volume that is being made: should this process end, the sweeper frees it.
-    await store.insertVolume(volumeRow(volume, organizationId, databaseId, new Date(clock.now())))
+    using _renewing = creations.renewing()
+    const now = new Date(clock.now())
+    await store.insertVolume(volumeRow(volume, organizationId, databaseId, now, creations))
     try {
       await engine.branch(target.volume, volume, { kind: "head" }, credentials)
       const client = await connect(await engine.wake(volume), volume.pgVersion, credentials.reader)
