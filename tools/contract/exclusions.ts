@@ -11,6 +11,7 @@ export const leftOut: Readonly<Record<string, string>> = {
 
 const stream = (lasts: string) =>
   `its stream lasts ${lasts}, and one that is found would keep the run waiting`
+const MODEL = "takes a model server, and the run has none"
 const GITHUB = "asks GitHub, which no test may"
 
 /** Operations that are called and reach no success here, and why. */
@@ -27,6 +28,11 @@ export const unreached: Readonly<Record<string, string>> = {
   deleteVcsCredentials: "nobody can put any without an application at GitHub",
   receiveVcsEvent: "has to be signed over the very bytes that are sent",
   sandboxSnapshot: "always 501",
+  chatCompletion: MODEL,
+  streamChatCompletion: MODEL,
+  generateImage: MODEL,
+  generateSpeech: MODEL,
+  transcribeAudio: MODEL,
 }
 
 /** Operations that may refuse fields that fit their schema as not valid, because no schema can say it. */
