@@ -35,7 +35,7 @@ export const deliveriesService = defineService({
     const { openDeliveries } = await import("./open.ts")
     const running = opened.use(openDeliveries(given))
     onDrain(running.drain)
-    await running.start()
+    running.start()
     return running.deliveries
   },
 })

@@ -8,7 +8,7 @@ import { CHANGED_TOPIC } from "./claims.ts"
 import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMessage } from "./deliveries.ts"
 import { createDispatcher, type Dispatcher, type DispatcherNeeds } from "./dispatcher.ts"
 import { buryAll, forgetFailures, replayRange, sendAgain, unblock } from "./owed.ts"
-import { addDays, turnDays } from "./partitions.ts"
+import { createDays, type Days, turnDays } from "./partitions.ts"
 import { isSuccess } from "./rules.ts"
 import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
 
@@ -27,8 +27,8 @@ export interface DeliveriesNeeds extends Omit<DispatcherNeeds, "kinds"> {
 
 export interface RunningDeliveries extends Disposable {
   readonly deliveries: Deliveries
-  /** Begins to send. */
-  start(): Promise<void>
+  /** Begins to send, in the background: whoever opens this may have a transaction open, and must not wait for another connection. */
+  start(): void
   /** Sends nothing more, and waits this long at most for what is under way. */
   drain(waitMsMax: number): Promise<void>
 }
@@ -51,6 +51,7 @@ const figuresOf = (dispatcher: Dispatcher): Family[] => {
 /** A delivery that has had its one attempt. */
 const deliverTest = async (
   { outbound, database, clock, atRest }: DeliveriesNeeds,
+  days: Days,
   message: TestMessage,
   endpoint: Endpoint,
 ): Promise<Delivery> => {
@@ -66,6 +67,7 @@ const deliverTest = async (
     ...{ attemptCount: 1, maxRetries: 0, nextAttemptAt: null, createdAt, completedAt: new Date(clock.now()) },
     attempts: [attempt],
   }
+  await days.ensure(database.db)
   for (const stored of await encrypted(atRest, [message])) await insertTest(database.db, stored, delivery)
   return delivery
 }
@@ -89,6 +91,7 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
   const kinds = new Map<string, DeliveryKind>()
   const dispatcher = createDispatcher({ ...needs, kinds })
   const timers = new DisposableStack()
+  const days = createDays()
 
   /** The process that sends to the endpoint must read it anew. */
   const tellChanged = async (db: Db, { endpointId }: EndpointOf) => {
@@ -107,10 +110,11 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
       for (const message of messages) checkMessage(message)
       const stored = await encrypted(needs.atRest, messages)
       if (stored.length === 0) return
+      await days.ensure(db)
       const fresh = await insertDeliveries(db, now(), stored)
       if (fresh.length > 0) afterCommit(db, () => dispatcher.fresh(fresh))
     },
-    deliverOnce: (message, endpoint) => deliverTest(needs, message, endpoint),
+    deliverOnce: (message, endpoint) => deliverTest(needs, days, message, endpoint),
     list: (db, endpoint, filter) =>
       listDeliveries(db, endpoint, filter, dispatcher.underWay(endpoint.endpointId)),
     async retry(db, endpoint, deliveryId) {
@@ -139,18 +143,17 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
   jobs.schedule({
     name: "deliveries.days",
     every: PRUNE_EVERY_MS,
-    run: () => turnDays(database, clock.now()),
+    run: () => turnDays(database, days, clock.now()),
   })
   metrics.collect(() => figuresOf(dispatcher))
 
   return {
     deliveries,
-    async start() {
-      await addDays(database.db)
+    start() {
       timers.use(clock.every(TICK_EVERY_MS, dispatcher.tick))
       timers.use(clock.every(BEAT_EVERY_MS, dispatcher.beat))
       timers.use(clock.every(LOOK_EVERY_MS, dispatcher.look))
-      await dispatcher.start()
+      void dispatcher.start()
     },
     async drain(waitMsMax) {
       await dispatcher.drain(waitMsMax)

@@ -11,7 +11,7 @@ const endpoint = endpointOf(async call => {
   return { status: 200, body: "" }
 })
 const engine = await openEngine(url, new Map(endpointIds.map(id => [id, endpoint])))
-await engine.start()
+engine.start()
 for (;;) {
   const messages = Array.from({ length: 50 }, () => endpointIds.map(id => messageTo(tenantId, id))).flat()
   await engine.deliveries.enqueue(engine.database.db, messages)

@@ -99,7 +99,7 @@ export const deliveryWorld = async (t: Ends) => {
     },
     async process(): Promise<Engine> {
       const engine = stack.use(await openEngine(url, endpoints))
-      await engine.start()
+      engine.start()
       return engine
     },
   }
