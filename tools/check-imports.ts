@@ -90,20 +90,25 @@ const places: readonly Place[] = [
     name: "core",
     files: s("core/"),
     may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$")],
-    packages: [contract, /^kysely$/, /^lru-cache$/, /^pg$/, /^@peculiar\/x509$/, /^@node-rs\/argon2$/],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^@node-rs\/argon2$/],
   },
   {
-    // Modules like areas, without routes: what several areas share.
+    // What several areas share: modules without routes, and the client of tenants' databases.
     name: "service",
     files: s("services/[^/]+/"),
     may: [s("kernel/"), s("core/"), s("services/"), s("ports/([^/]+/port|port-error)\\.ts$")],
-    packages: [contract, /^kysely$/, /^lru-cache$/, /^tar$/],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^pg$/, /^@peculiar\/x509$/, /^tar$/],
   },
   {
     // What an area may be asked for by others: types and tokens alone, so that asking loads nothing.
     name: "offers",
     files: s("areas/[^/]+/offers\\.ts$"),
-    may: [s("kernel/(token|call|tcp-listener|db/database)\\.ts$"), s("core/"), s("ports/[^/]+/port\\.ts$")],
+    may: [
+      s("kernel/(token|call|tcp-listener|db/database)\\.ts$"),
+      s("core/"),
+      s("services/postgres/"),
+      s("ports/[^/]+/port\\.ts$"),
+    ],
     packages: [contract, /^pg$/],
   },
   {

@@ -1,7 +1,7 @@
 import { createUpstream } from "@svc/text-to-sql"
 import { operatorUpstreams } from "../../core/ai/settings.ts"
-import { engineState } from "../../core/postgres/state.ts"
 import { provided } from "../../kernel/offer.ts"
+import { engineState } from "../../services/postgres/state.ts"
 import { adviceHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 import { nlToSqlHandler } from "./nl-to-sql/handler.ts"

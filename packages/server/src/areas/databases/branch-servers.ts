@@ -1,7 +1,8 @@
 /** Servers of branches as the SQL area sees them. */
-import type { ClientPortSettings } from "../../core/postgres/client-port.ts"
+
 import { fault } from "../../kernel/fault.ts"
 import type { EnginePort } from "../../ports/engine/port.ts"
+import type { ClientPortSettings } from "../../services/postgres/client-port.ts"
 import { callEngine } from "./call-engine.ts"
 import type { Compute } from "./compute.ts"
 import type { Directory, ReadyBranch } from "./directory.ts"

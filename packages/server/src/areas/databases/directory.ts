@@ -1,9 +1,9 @@
-import type { Target } from "../../core/postgres/target.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import type { PgVersion, Tier, VolumeCredentials } from "../../ports/engine/port.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import type { BranchQuery } from "./offers.ts"
 
 /** A branch that can be used, with what it takes to use it. Frozen: it lives in a cache. */

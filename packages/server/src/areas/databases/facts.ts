@@ -1,5 +1,5 @@
-import type { Target } from "../../core/postgres/target.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import type { Directory } from "./directory.ts"
 import type { BranchFacts } from "./offers.ts"
 

@@ -1,10 +1,11 @@
 /** What other areas may ask of this one: types and tokens alone. */
-import type { ClientPortSettings } from "../../core/postgres/client-port.ts"
-import type { Session, Sessions } from "../../core/postgres/sessions.ts"
-import type { Target, TargetInput } from "../../core/postgres/target.ts"
+
 import type { Call } from "../../kernel/call.ts"
 import { offerToken } from "../../kernel/token.ts"
 import type { Endpoint, Tier } from "../../ports/engine/port.ts"
+import type { ClientPortSettings } from "../../services/postgres/client-port.ts"
+import type { Session, Sessions } from "../../services/postgres/sessions.ts"
+import type { Target, TargetInput } from "../../services/postgres/target.ts"
 
 export interface Targets {
   /** Throws `database_not_found`, `branch_not_found` or `database_not_provisioned`; another tenant's answers like none. */

@@ -1,7 +1,7 @@
 import type { areas, Output } from "@svc/contract"
-import { POOLER_SUFFIX } from "../../core/postgres/client-port.ts"
 import { toIso } from "../../kernel/to-iso.ts"
 import { DATABASE_NAME, OWNER_ROLE, type VolumeState } from "../../ports/engine/port.ts"
+import { POOLER_SUFFIX } from "../../services/postgres/client-port.ts"
 import type { DiskLimits } from "./disk/limits.ts"
 import type { BranchRecord, DatabaseRecord } from "./store.ts"
 

@@ -1,4 +1,4 @@
-import type { ClientPortSettings } from "../../core/postgres/client-port.ts"
+import type { ClientPortSettings } from "../../services/postgres/client-port.ts"
 import type { Needs } from "./needs.ts"
 
 /** How tenant databases are reached and kept. */

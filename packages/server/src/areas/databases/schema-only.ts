@@ -1,6 +1,6 @@
 import pg from "pg"
-import type { Sessions } from "../../core/postgres/sessions.ts"
-import type { Target } from "../../core/postgres/target.ts"
+import type { Sessions } from "../../services/postgres/sessions.ts"
+import type { Target } from "../../services/postgres/target.ts"
 
 /** Tables of the tenant that hold rows of their own, extensions' configuration left alone. */
 const TABLES = `

@@ -1,7 +1,7 @@
 import type pg from "pg"
-import type { Sessions } from "../../core/postgres/sessions.ts"
 import { parseJson } from "../../kernel/exact-json.ts"
 import { fault } from "../../kernel/fault.ts"
+import type { Sessions } from "../../services/postgres/sessions.ts"
 import type { Directory } from "./directory.ts"
 import type { TablePage, TableQuery, TableReader } from "./offers.ts"
 

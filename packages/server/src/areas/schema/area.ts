@@ -1,5 +1,5 @@
-import { engineState } from "../../core/postgres/state.ts"
 import { provided } from "../../kernel/offer.ts"
+import { engineState } from "../../services/postgres/state.ts"
 import { schemaHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 

@@ -5,9 +5,9 @@ import {
   SCHEMA_SEARCH_LIMIT_DEFAULT,
   SCHEMA_TABLES_MAX,
 } from "@svc/contract"
-import type { Sessions } from "../../core/postgres/sessions.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { implement } from "../../kernel/implement.ts"
+import type { Sessions } from "../../services/postgres/sessions.ts"
 import type { Targets } from "../databases/offers.ts"
 import { type Column, columnsOf, searchColumns } from "./columns.ts"
 import { type Client, inspect, inspecting } from "./inspection.ts"

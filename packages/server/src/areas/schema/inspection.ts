@@ -1,7 +1,7 @@
 import type pg from "pg"
-import type { Sessions } from "../../core/postgres/sessions.ts"
-import type { Target } from "../../core/postgres/target.ts"
 import { fault } from "../../kernel/fault.ts"
+import type { Sessions } from "../../services/postgres/sessions.ts"
+import type { Target } from "../../services/postgres/target.ts"
 
 /** What reading catalogs and samples needs of a connection. */
 export type Client = Pick<pg.ClientBase, "query">

@@ -1,7 +1,7 @@
 import { createTenants } from "../../core/organizations/tenants.ts"
-import { engineState } from "../../core/postgres/state.ts"
 import { provided } from "../../kernel/offer.ts"
 import { provide } from "../../kernel/token.ts"
+import { engineState } from "../../services/postgres/state.ts"
 import { createGuard } from "./guard.ts"
 import { sqlHandlers } from "./handlers.ts"
 import { createLoginSessions } from "./login-sessions.ts"

@@ -1,6 +1,6 @@
 import { connect } from "node:net"
 import type pg from "pg"
-import { internalsOf } from "../../core/postgres/pipeline.ts"
+import { internalsOf } from "../../services/postgres/pipeline.ts"
 
 const CANCEL_REQUEST_CODE = 80_877_102
 const CANCEL_REQUEST_BYTES = 16

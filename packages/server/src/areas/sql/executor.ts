@@ -1,8 +1,8 @@
 /** Statements on the sessions of a target: lent, run, answered, cleaned, and what went wrong as faults. */
 
-import { type ReadOnly, toFault } from "../../core/postgres/failures.ts"
-import type { Sessions } from "../../core/postgres/sessions.ts"
-import type { Target } from "../../core/postgres/target.ts"
+import { type ReadOnly, toFault } from "../../services/postgres/failures.ts"
+import type { Sessions } from "../../services/postgres/sessions.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import type { Guard } from "./guard.ts"
 import type { TypeCatalog } from "./pg-types.ts"
 import { type Limits, type Outcome, type ResultSet, runStatement, type Statement } from "./statement.ts"

@@ -1,8 +1,8 @@
 /** Asks whether a statement only reads, and whether it is high-risk. Fails closed: what cannot be judged counts as neither. */
 import { Worker } from "node:worker_threads"
 import { LRUCache } from "lru-cache"
-import { invalidSql, type ReadOnly } from "../../core/postgres/failures.ts"
 import { fault } from "../../kernel/fault.ts"
+import { invalidSql, type ReadOnly } from "../../services/postgres/failures.ts"
 import type { Frees } from "../databases/offers.ts"
 import type { ReadOnlyCheck } from "./read-only.ts"
 

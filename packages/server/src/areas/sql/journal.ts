@@ -1,9 +1,9 @@
 /** What an HTTP call writes to the query log. */
 
-import type { ReadOnly } from "../../core/postgres/failures.ts"
-import type { Target } from "../../core/postgres/target.ts"
 import type { AccountCall } from "../../kernel/call.ts"
 import { type Fault, isFault } from "../../kernel/fault.ts"
+import type { ReadOnly } from "../../services/postgres/failures.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import type { Executed } from "./executor.ts"
 import type { LoggedCall, QueryLog } from "./query-log.ts"
 

@@ -1,6 +1,6 @@
 import { areas } from "@svc/contract"
-import { engineState } from "../../core/postgres/state.ts"
 import { defineModule } from "../../kernel/area.ts"
+import { engineState } from "../../services/postgres/state.ts"
 import { needs } from "./needs.ts"
 import { postgresClients, statements } from "./offers.ts"
 

@@ -3,10 +3,10 @@
  * headers says so; the key in `Authorization` stays the proof, and the connection string only names the branch.
  */
 
-import { serverErrorOf } from "../../core/postgres/failures.ts"
 import { type Fault, fault, isFault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
 import { OWNER_ROLE } from "../../ports/engine/port.ts"
+import { serverErrorOf } from "../../services/postgres/failures.ts"
 import type { Executed } from "./executor.ts"
 import { commandOf } from "./normalize.ts"
 import type { Types } from "./pg-types.ts"

@@ -1,8 +1,8 @@
 /** What other areas may ask of this one: types and tokens alone. */
 import type pg from "pg"
-import type { Target } from "../../core/postgres/target.ts"
 import type { Accept } from "../../kernel/tcp-listener.ts"
 import { offerToken } from "../../kernel/token.ts"
+import type { Target } from "../../services/postgres/target.ts"
 
 /** What the log says of one statement, in the window and before it. */
 export interface StatementHistory {

@@ -1,10 +1,10 @@
 /** The log of statements: gathered in memory, written once a second, kept for a week. */
 
-import type { Target } from "../../core/postgres/target.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import { createNormalize, type Normalize } from "./normalize.ts"
 import { type QueryLogRow, queryLogStore } from "./query-log-store.ts"
 

@@ -1,8 +1,8 @@
 /** What the handlers of this area read from a call. */
 import { SQL_BYTES_MAX, SQL_ROWS_DEFAULT, SQL_TIMEOUT_MS_DEFAULT } from "@svc/contract"
-import type { ReadOnly } from "../../core/postgres/failures.ts"
 import type { AccountCall } from "../../kernel/call.ts"
 import { holds } from "../../kernel/scopes.ts"
+import type { ReadOnly } from "../../services/postgres/failures.ts"
 import type { Execution } from "./executor.ts"
 
 export interface SqlOptions {

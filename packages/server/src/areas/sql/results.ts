@@ -1,7 +1,7 @@
 /** Results as the API gives them. */
 import type { areas, Output } from "@svc/contract"
-import type { Field } from "../../core/postgres/pipeline.ts"
 import type { Fault } from "../../kernel/fault.ts"
+import type { Field } from "../../services/postgres/pipeline.ts"
 import type { Executed } from "./executor.ts"
 import { commandOf, type Normalize } from "./normalize.ts"
 import { converterOf, type Types } from "./pg-types.ts"

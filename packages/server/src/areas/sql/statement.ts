@@ -1,6 +1,6 @@
 /** Runs statements on a pooled session and leaves it as it was found. */
 import type pg from "pg"
-import { invalidSql } from "../../core/postgres/failures.ts"
+import { invalidSql } from "../../services/postgres/failures.ts"
 import {
   ConnectionLost,
   type Field,
@@ -10,9 +10,9 @@ import {
   type ServerError,
   type Unit,
   type Wire,
-} from "../../core/postgres/pipeline.ts"
-import { CLEAN, discardAll, type Prepared, stateOf } from "../../core/postgres/session-state.ts"
-import { STATEMENT_TIMEOUT_MS } from "../../core/postgres/sessions.ts"
+} from "../../services/postgres/pipeline.ts"
+import { CLEAN, discardAll, type Prepared, stateOf } from "../../services/postgres/session-state.ts"
+import { STATEMENT_TIMEOUT_MS } from "../../services/postgres/sessions.ts"
 import { cancel } from "./cancel.ts"
 import { needsType, toParameter } from "./parameters.ts"
 import type { TypeCatalog } from "./pg-types.ts"

@@ -1,16 +1,16 @@
 /** Rows as they come: one JSON text a line, no faster than the caller reads. */
 import { Readable } from "node:stream"
-import { toFault } from "../../core/postgres/failures.ts"
+import { toFault } from "../../services/postgres/failures.ts"
 import {
   ConnectionLost,
   type Field,
   internalsOf,
   runUnits,
   type ServerError,
-} from "../../core/postgres/pipeline.ts"
-import { discardAll } from "../../core/postgres/session-state.ts"
-import { STATEMENT_TIMEOUT_MS } from "../../core/postgres/sessions.ts"
-import type { Target } from "../../core/postgres/target.ts"
+} from "../../services/postgres/pipeline.ts"
+import { discardAll } from "../../services/postgres/session-state.ts"
+import { STATEMENT_TIMEOUT_MS } from "../../services/postgres/sessions.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import { type Executed, type Execution, type ExecutorNeeds, roleOf } from "./executor.ts"
 import { columnsOf, createRowWriter, metaOf, toFailure } from "./results.ts"
 import {

@@ -1,10 +1,10 @@
 /** Several statements in one transaction. */
 
-import { invalidSql, toFault } from "../../core/postgres/failures.ts"
-import { ConnectionLost, runUnits } from "../../core/postgres/pipeline.ts"
-import { discardAll } from "../../core/postgres/session-state.ts"
-import type { Target } from "../../core/postgres/target.ts"
 import { type Fault, isFault } from "../../kernel/fault.ts"
+import { invalidSql, toFault } from "../../services/postgres/failures.ts"
+import { ConnectionLost, runUnits } from "../../services/postgres/pipeline.ts"
+import { discardAll } from "../../services/postgres/session-state.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import { type Executed, type Execution, type ExecutorNeeds, roleOf } from "./executor.ts"
 import { controlsTransaction } from "./normalize.ts"
 import { createCollector, createWatch, parametersOf, type Statement } from "./statement.ts"

@@ -1,10 +1,10 @@
 /** Clients of PostgreSQL's protocol on their way to the servers of branches. */
 import { join } from "node:path"
-import { certificateOf } from "../../core/postgres/client-port.ts"
-import type { Target } from "../../core/postgres/target.ts"
 import { isFault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { DATABASE_NAME, type Endpoint } from "../../ports/engine/port.ts"
+import { certificateOf } from "../../services/postgres/client-port.ts"
+import type { Target } from "../../services/postgres/target.ts"
 import type { BranchServers } from "../databases/offers.ts"
 import { SQLSTATE, WireRefusal, wrongPassword } from "./wire/error-response.ts"
 import type { WireCall, WireTarget } from "./wire/messages.ts"

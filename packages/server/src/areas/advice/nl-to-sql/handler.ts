@@ -1,6 +1,6 @@
 import type { areas, Input, Output } from "@svc/contract"
-import type { Sessions } from "../../../core/postgres/sessions.ts"
 import type { Call } from "../../../kernel/call.ts"
+import type { Sessions } from "../../../services/postgres/sessions.ts"
 import type { Targets } from "../../databases/offers.ts"
 import type { Questions } from "./questions.ts"
 

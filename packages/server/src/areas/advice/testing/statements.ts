@@ -1,8 +1,8 @@
 /** A cluster with data enough that an index matters, and the optimizer over it. */
 import type { TestContext } from "node:test"
 import type pg from "pg"
-import type { Target } from "../../../core/postgres/target.ts"
 import type { PgVersion } from "../../../ports/engine/port.ts"
+import type { Target } from "../../../services/postgres/target.ts"
 import type { WithTemporaryBranch } from "../../databases/offers.ts"
 import { createOptimizer, type Request } from "../optimize/optimize.ts"
 import { startInstance } from "./instance.ts"

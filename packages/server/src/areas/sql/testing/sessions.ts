@@ -1,15 +1,15 @@
 /** Sessions of one bare instance, pooled as the platform pools them. */
 import { randomUUID } from "node:crypto"
 import type { TestContext } from "node:test"
-import { discardAll } from "../../../core/postgres/session-state.ts"
+import type { PgVersion } from "../../../ports/engine/port.ts"
+import { discardAll } from "../../../services/postgres/session-state.ts"
 import {
   type SessionRole,
   type Sessions,
   STATEMENT_TIMEOUT_MS,
   sessionConfig,
-} from "../../../core/postgres/sessions.ts"
-import type { Target } from "../../../core/postgres/target.ts"
-import type { PgVersion } from "../../../ports/engine/port.ts"
+} from "../../../services/postgres/sessions.ts"
+import type { Target } from "../../../services/postgres/target.ts"
 import { startCluster, type TestCluster } from "../../../testing/cluster.ts"
 import { type Executed, type Execution, type ExecutorNeeds, execute } from "../executor.ts"
 import { createGuard } from "../guard.ts"

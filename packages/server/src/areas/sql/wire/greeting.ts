@@ -1,7 +1,7 @@
 /** A client's first packets: encryption, and what it wants. */
 import type { Socket } from "node:net"
 import { type SecureContext, TLSSocket } from "node:tls"
-import { isLoopback, type RequireTls } from "../../../core/postgres/client-port.ts"
+import { isLoopback, type RequireTls } from "../../../services/postgres/client-port.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
 import { readBytes } from "./reading.ts"
 import { parseStartup, type StartupParameters, startupLength } from "./startup-packet.ts"

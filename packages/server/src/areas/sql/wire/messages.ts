@@ -1,5 +1,5 @@
 /** What the platform's process and the proxy's process tell each other. */
-import type { RequireTls } from "../../../core/postgres/client-port.ts"
+import type { RequireTls } from "../../../services/postgres/client-port.ts"
 import type { FinishedCall } from "./call-queue.ts"
 import type { VerifierRequest } from "./verifiers.ts"
 

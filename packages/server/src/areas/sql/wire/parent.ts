@@ -1,7 +1,7 @@
 /** The proxy's side of the channel to the platform's process. */
 
 import type { Socket } from "node:net"
-import type { Certificate } from "../../../core/postgres/certificate.ts"
+import type { Certificate } from "../../../services/postgres/certificate.ts"
 import { WireRefusal } from "./error-response.ts"
 import type { FromProxy, ToProxy, WireOpenRequest, WireTarget } from "./messages.ts"
 import type { VerifierRequest } from "./verifiers.ts"

@@ -3,8 +3,8 @@
 import { type ChildProcess, fork } from "node:child_process"
 import type { Socket } from "node:net"
 import { fileURLToPath } from "node:url"
-import type { Certificate } from "../../../core/postgres/certificate.ts"
 import type { Logger } from "../../../kernel/log.ts"
+import type { Certificate } from "../../../services/postgres/certificate.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
 import type {
   FromProxy,

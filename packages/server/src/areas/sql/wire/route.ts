@@ -1,7 +1,8 @@
 /** Which branch a connection is for, and what its server is to see of the startup packet. */
-import { POOLER_SUFFIX } from "../../../core/postgres/client-port.ts"
+
 import { isUuid } from "../../../kernel/id.ts"
 import { DATABASE_NAME, PLATFORM_ROLE_PREFIX } from "../../../ports/engine/port.ts"
+import { POOLER_SUFFIX } from "../../../services/postgres/client-port.ts"
 import { SQLSTATE, WireRefusal } from "./error-response.ts"
 import type { StartupParameters } from "./startup-packet.ts"
 

@@ -4,10 +4,10 @@
  */
 
 import type { Socket } from "node:net"
-import type { Certificate } from "../../../core/postgres/certificate.ts"
-import type { RequireTls } from "../../../core/postgres/client-port.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { Logger } from "../../../kernel/log.ts"
+import type { Certificate } from "../../../services/postgres/certificate.ts"
+import type { RequireTls } from "../../../services/postgres/client-port.ts"
 import { errorResponse, SQLSTATE, WireRefusal } from "./error-response.ts"
 import { type Inside, openInside } from "./inside.ts"
 import type { WireActivity, WireCall, WireLimits, WireOpenRequest, WireTarget } from "./messages.ts"
