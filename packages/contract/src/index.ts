@@ -2,6 +2,7 @@
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { ai } from "./ai.ts"
+import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { computers } from "./computers.ts"
 import { cron } from "./cron.ts"
@@ -40,6 +41,7 @@ export {
   AiModelRecord,
   upstreamFields as aiUpstreamFields,
 } from "./ai-fields.ts"
+export { AI_SUMMARY_SENTENCES_DEFAULT, AI_TEXT_LENGTH_MAX } from "./ai-text.ts"
 export { PendingApproval } from "./approvals.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
@@ -238,6 +240,7 @@ export const areas = {
   encryption,
   email,
   ai,
+  aiText,
   storage,
   s3,
   kv,

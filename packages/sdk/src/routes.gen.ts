@@ -111,6 +111,10 @@ export const routes = {
     budget: { method: "GET", path: "/v1/ai/budget", effect: "read", project: true },
     setBudget: { method: "PUT", path: "/v1/ai/budget", body: "json", effect: "write", keyed: true, project: true },
   },
+  aiText: {
+    sentiment: { method: "POST", path: "/v1/ai/text/sentiment", body: "json", effect: "read", project: true },
+    summarize: { method: "POST", path: "/v1/ai/text/summarize", body: "json", effect: "read", project: true },
+  },
   storage: {
     listBuckets: { method: "GET", path: "/v1/storage/buckets", query: ["limit","offset"], effect: "read", list: true, project: true },
     createBucket: { method: "POST", path: "/v1/storage/buckets", body: "json", effect: "write", keyed: true, project: true },

@@ -76,12 +76,18 @@ const why = (error: ErrorObject): string => {
   return error.message ?? "is not valid"
 }
 
-/** What is wrong with the content of a file that an operator wrote; undefined where nothing is. Completes it with defaults. */
-export const fileProblem = (schema: unknown, content: unknown): string | undefined => {
+/** Says what is wrong with content that did not come as a request; undefined where nothing is. */
+export const contentCheck = (schema: unknown): ((content: unknown) => string | undefined) => {
   const validate = forJson.compile(close(schema) as Schema)
-  const [error] = validate(content) ? [] : (validate.errors ?? [])
-  return error && `${where("content", error)} ${why(error)}`
+  return content => {
+    const [error] = validate(content) ? [] : (validate.errors ?? [])
+    return error && `${where("content", error)} ${why(error)}`
+  }
 }
+
+/** What is wrong with the content of a file that an operator wrote; undefined where nothing is. Completes it with defaults. */
+export const fileProblem = (schema: unknown, content: unknown): string | undefined =>
+  contentCheck(schema)(content)
 
 /** The code that a field has for values it does not take, where that is not `validation_failed`. */
 const codeOf = ({ parentSchema }: ErrorObject): { code?: FaultCode } => {

@@ -1,4 +1,5 @@
 import { operatorUpstreams } from "../../core/ai/settings.ts"
+import { provide } from "../../kernel/token.ts"
 import { createCatalog } from "./catalog.ts"
 import { createChat } from "./chat.ts"
 import { createEmbeddings } from "./embeddings.ts"
@@ -7,7 +8,9 @@ import { aiHandlers } from "./handlers.ts"
 import { createHealth } from "./health.ts"
 import { createLedger } from "./ledger.ts"
 import { createMedia } from "./media.ts"
+import { createModelsOffer } from "./models-offer.ts"
 import type { Needs } from "./needs.ts"
+import { aiModels } from "./offers.ts"
 import { createRouting } from "./routing.ts"
 import { createUpstreamClient } from "./upstream-client.ts"
 
@@ -61,6 +64,7 @@ export const start = async ({
     embed,
     media,
   })
+  const provides = [provide(aiModels, createModelsOffer({ catalog, ledger, chat }))]
   const closing = opened.move()
-  return { operations, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+  return { operations, provides, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }

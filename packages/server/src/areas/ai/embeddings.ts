@@ -21,7 +21,7 @@ export const EMBEDDED_EMBEDDING = `svc-embed-hash-${AI_EMBEDDING_DIMENSIONS_DEFA
 const DIMENSIONS_MIN = 16
 const DIMENSIONS_MAX = 4_096
 /** Between two turns of the event loop, so that others are served meanwhile. */
-const CHARACTERS_AT_ONCE = 32_768
+export const CHARACTERS_AT_ONCE = 32_768
 
 export interface EmbeddingNeeds {
   readonly gateway: Gateway
@@ -50,6 +50,17 @@ const embeddedDimensions = ({ model, dimensions }: Given): number | undefined =>
   return digits === undefined ? undefined : (dimensions ?? Number(digits))
 }
 
+/** A request that an embedded engine answers counts among those of the day, and costs nothing. */
+export const countEmbeddedRequest = async (ledger: AiLedger, call: Call): Promise<void> => {
+  const free = { inputNanos: 0, leastNanos: 0, mostNanos: 0 }
+  const reservation = await ledger.reserve({ ...organizationAsk(call), ...free })
+  reservation.settle(0)
+  call.meter("ai_requests", 1)
+  call.setHeader("x-svc-provider", "embedded")
+  call.setHeader("x-svc-attempts", "1")
+  call.setHeader("x-svc-fallback", "false")
+}
+
 export const createEmbeddings = ({ gateway, catalog, ledger, client, clock }: EmbeddingNeeds) => {
   const embedHere = async (given: Given, dimensions: number, call: Call) => {
     if (dimensions < DIMENSIONS_MIN || dimensions > DIMENSIONS_MAX)
@@ -57,9 +68,7 @@ export const createEmbeddings = ({ gateway, catalog, ledger, client, clock }: Em
         reason: `\`dimensions\` is from ${DIMENSIONS_MIN} to ${DIMENSIONS_MAX} here`,
       })
     const texts = textsOf(given)
-    // It counts as a request of the day, and costs nothing.
-    const free = { inputNanos: 0, leastNanos: 0, mostNanos: 0 }
-    const reservation = await ledger.reserve({ ...organizationAsk(call), ...free })
+    await countEmbeddedRequest(ledger, call)
     const data: { object: "embedding"; index: number; embedding: string | number[] }[] = []
     let words = 0
     let characters = 0
@@ -72,12 +81,7 @@ export const createEmbeddings = ({ gateway, catalog, ledger, client, clock }: Em
       characters = 0
       await turn()
     }
-    reservation.settle(0)
     gateway.meterTokens(call, { inputTokens: words, outputTokens: 0, isEstimated: false })
-    call.meter("ai_requests", 1)
-    call.setHeader("x-svc-provider", "embedded")
-    call.setHeader("x-svc-attempts", "1")
-    call.setHeader("x-svc-fallback", "false")
     const usage = { prompt_tokens: words, total_tokens: words }
     return { object: "list", data, model: `svc-embed-hash-${dimensions}`, method: "embedded", usage }
   }

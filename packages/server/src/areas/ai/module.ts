@@ -3,6 +3,7 @@ import { areas } from "@svc/contract"
 import { operatorUpstreams } from "../../core/ai/settings.ts"
 import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
+import { aiModels } from "./offers.ts"
 import { settings } from "./settings.ts"
 
 export const ai = defineModule({
@@ -12,6 +13,7 @@ export const ai = defineModule({
   settings,
   needs,
   migrations: { schema: "ai", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  provides: [aiModels],
   wakes: { rowsIn: ["ai.reservations"], queues: ["ai.expire"] },
   // Organizations may have upstreams of their own, and embeddings need none.
   state: ({ settings }) => ({

@@ -1,4 +1,4 @@
-/** What is asked of the thread that runs templates, and what it says. */
+/** What is asked of the thread that runs templates, and what it answers. */
 
 export interface RenderedMail {
   readonly subject: string
@@ -28,12 +28,3 @@ export interface ResultOf {
   /** Text. */
   readonly plain: string
 }
-
-/** What a thread says first of all: from now on its time is that of its tasks. */
-export const READY = "ready"
-
-/** A thread has one task at a time, and says this once about each. */
-export type TemplateAnswer =
-  | { readonly result: ResultOf[keyof ResultOf] }
-  /** What is wrong with the template, for its author. */
-  | { readonly problem: string }

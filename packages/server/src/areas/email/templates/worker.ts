@@ -1,8 +1,8 @@
 /** Runs templates that users wrote. What they can break is this thread, and it is replaced. */
-import { parentPort } from "node:worker_threads"
 import { Liquid, LiquidError, type Template } from "liquidjs"
 import { LRUCache } from "lru-cache"
-import { READY, type ResultOf, type Sources, type TemplateAnswer, type TemplateTask } from "./messages.ts"
+import { answerTasks } from "../../../kernel/concurrency/thread-side.ts"
+import type { ResultOf, Sources, TemplateTask } from "./messages.ts"
 
 const RENDER_MS_MAX = 2_000
 /** Liquid's own measure: about the characters and items that a rendering makes. */
@@ -102,11 +102,4 @@ const problemOf = (error: unknown): string => {
   return oneLine(message).slice(0, PROBLEM_LENGTH_MAX)
 }
 
-parentPort?.on("message", async (task: TemplateTask) => {
-  try {
-    parentPort?.postMessage({ result: await perform(task) } satisfies TemplateAnswer)
-  } catch (error) {
-    parentPort?.postMessage({ problem: problemOf(error) } satisfies TemplateAnswer)
-  }
-})
-parentPort?.postMessage(READY)
+answerTasks(perform, problemOf)

@@ -1,0 +1,11 @@
+/** Runs the embedded engines, each loaded at its first use. What a text can break is this thread, and it is replaced. */
+import { answerTasks } from "../../../kernel/concurrency/thread-side.ts"
+import type { TextResults, TextTask } from "./tasks.ts"
+
+const perform = async (task: TextTask): Promise<TextResults[TextTask["kind"]]> => {
+  if (task.kind === "detect") return (await import("./language.ts")).detectLanguage(task.text)
+  if (task.kind === "sentiment") return (await import("./sentiment.ts")).sentimentOf(task.text)
+  return (await import("./summary.ts")).summarize(task.text, task.limits)
+}
+
+answerTasks(perform)
