@@ -1,6 +1,6 @@
 import type { AtRest } from "../../../core/secrets/at-rest.ts"
+import { createBatcher } from "../../../kernel/batcher.ts"
 import type { Db } from "../../../kernel/db/database.ts"
-import { createGathering } from "../../../kernel/gathering.ts"
 import type { EmailDelivery, SendingSettings, Signer } from "../delivery.ts"
 import { decryptAttachments, decryptMail } from "./at-rest.ts"
 import { readAttachments, readMessages, readRecipients } from "./due-store.ts"
@@ -89,5 +89,5 @@ export const createDueReader = (needs: {
     return Promise.allSettled(keys.map(dueOf))
   }
 
-  return createGathering({ itemsMax: READ_MAX, atOnceMax: READS_MAX, perform })
+  return createBatcher({ itemsMax: READ_MAX, atOnceMax: READS_MAX, perform })
 }

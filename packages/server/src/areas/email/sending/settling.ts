@@ -1,8 +1,8 @@
 /** Writes what became of mails. */
 import type { EmailEventKind, RecipientStatus } from "@svc/contract"
 import type { PlatformEvents } from "../../../core/platform-events/platform-events.ts"
+import { createBatcher } from "../../../kernel/batcher.ts"
 import type { Database, Tx } from "../../../kernel/db/database.ts"
-import { createGathering } from "../../../kernel/gathering.ts"
 import type { MailOutcome } from "../../../ports/mail/port.ts"
 import type { EmailDelivery } from "../delivery.ts"
 import { settleRecipients } from "./due-store.ts"
@@ -60,7 +60,7 @@ export const createSettling = ({ database, platformEvents, delivery }: Needs) =>
 
   const commit = (attempted: readonly Attempted[]) => database.transaction(tx => write(tx, attempted))
 
-  return createGathering({
+  return createBatcher({
     ...{ itemsMax: SETTLED_MAX, atOnceMax: 1 },
     async perform(attempted: readonly Attempted[]): Promise<readonly PromiseSettledResult<void>[]> {
       try {

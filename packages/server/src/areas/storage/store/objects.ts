@@ -1,8 +1,8 @@
 /** Rows of storage.objects. Every statement names the project first. */
 import { OBJECT_KEY_BYTES_MAX } from "@svc/contract"
 import type pg from "pg"
+import { createBatcher } from "../../../kernel/batcher.ts"
 import { fault } from "../../../kernel/fault.ts"
-import { createGathering } from "../../../kernel/gathering.ts"
 import type { Conditions, ListedObjects, Listing, NumberedPart, ObjectRecord } from "../object-store.ts"
 import { successorOf } from "../rules/names.ts"
 import { type BlobPart, OBJECT_COLUMNS, type ObjectRow, type StoredParts, toObject } from "./rows.ts"
@@ -162,7 +162,7 @@ const findRows = async (db: Queries, names: readonly ObjectName[]): Promise<(Fou
 
 /** Reads of many callers share a statement, each of which would cost more than the rest of a small object's reading. */
 export const createFinder = (db: Queries): ((name: ObjectName) => Promise<FoundObject>) =>
-  createGathering<ObjectName, FoundObject>({
+  createBatcher<ObjectName, FoundObject>({
     itemsMax: FOUND_TOGETHER_MAX,
     atOnceMax: FINDS_AT_ONCE_MAX,
     async perform(names) {

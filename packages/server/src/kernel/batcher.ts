@@ -1,10 +1,10 @@
-/** How what comes at once is done together. */
-export interface GatheringOptions<Item, Result> {
-  /** Items of one performance. */
+/** Options of a batcher. */
+export interface BatcherOptions<Item, Result> {
+  /** Largest number of items in a batch. */
   readonly itemsMax: number
-  /** Performances under way: while they are, the next one gathers. */
+  /** Largest number of batches that run at the same time; meanwhile items queue for the next batch. */
   readonly atOnceMax: number
-  /** An outcome for each item, in their order. What it throws, all of its items get. */
+  /** Returns an outcome for each item, in order. A rejection rejects the whole batch. */
   readonly perform: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Result>[]>
 }
 
@@ -14,26 +14,26 @@ interface PendingItem<Item, Result> {
   readonly reject: (error: unknown) => void
 }
 
-/** Makes one statement, or one commit, of many calls: those that come while one is under way share the next. */
-export const createGathering = <Item, Result>({
+/** Combines concurrent calls into one statement or commit: calls during a batch share the next one. */
+export const createBatcher = <Item, Result>({
   itemsMax,
   atOnceMax,
   perform,
-}: GatheringOptions<Item, Result>): ((item: Item) => Promise<Result>) => {
+}: BatcherOptions<Item, Result>): ((item: Item) => Promise<Result>) => {
   const waiting: PendingItem<Item, Result>[] = []
   let atOnce = 0
   let isPlanned = false
 
-  const performFor = async (gathered: readonly PendingItem<Item, Result>[]) => {
+  const performFor = async (batch: readonly PendingItem<Item, Result>[]) => {
     try {
-      const outcomes = await perform(gathered.map(({ item }) => item))
-      for (const [at, { resolve, reject }] of gathered.entries()) {
+      const outcomes = await perform(batch.map(({ item }) => item))
+      for (const [at, { resolve, reject }] of batch.entries()) {
         const outcome = outcomes[at]
         if (outcome?.status === "fulfilled") resolve(outcome.value)
         else reject(outcome?.reason)
       }
     } catch (error) {
-      for (const { reject } of gathered) reject(error)
+      for (const { reject } of batch) reject(error)
     }
   }
 
@@ -53,7 +53,7 @@ export const createGathering = <Item, Result>({
       waiting.push({ item, resolve, reject })
       if (isPlanned || atOnce >= atOnceMax) return
       isPlanned = true
-      // What comes in the same turn goes together.
+      // Calls of the same turn of the event loop share a batch.
       setImmediate(run)
     })
 }

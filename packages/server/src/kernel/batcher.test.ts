@@ -1,12 +1,12 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { setImmediate as nextTurn } from "node:timers/promises"
-import { createGathering } from "./gathering.ts"
+import { createBatcher } from "./batcher.ts"
 
 test("what comes at once goes together, the rest shares the next, and each call gets its own outcome", async () => {
   const performed: number[][] = []
   const gate = Promise.withResolvers<void>()
-  const call = createGathering<number, number>({
+  const call = createBatcher<number, number>({
     ...{ itemsMax: 3, atOnceMax: 1 },
     async perform(items) {
       performed.push([...items])
@@ -36,7 +36,7 @@ test("what comes at once goes together, the rest shares the next, and each call 
 test("a lull is no end, and no more are under way than may be", async () => {
   let running = 0
   let most = 0
-  const call = createGathering<number, number>({
+  const call = createBatcher<number, number>({
     ...{ itemsMax: 2, atOnceMax: 2 },
     async perform(items) {
       running++
