@@ -21,7 +21,7 @@ import { createAudit } from "./audit/audit.ts"
 import { type AreaReport, identityHandlers } from "./identity/handlers.ts"
 import { expiringKeys } from "./keys/expiring.ts"
 import { keysHandlers } from "./keys/handlers.ts"
-import { createKeyring } from "./keys/keyring.ts"
+import { createApiKeyCache } from "./keys/key-cache.ts"
 import { createSignatures } from "./keys/signatures.ts"
 import { createMeters } from "./meters/meters.ts"
 import { createProjectDirectory } from "./organizations/directory.ts"
@@ -82,11 +82,11 @@ export const createCore = (needs: CoreNeeds) => {
   const meters = createMeters(db)
   const platformEvents = createPlatformEvents(clock.now)
   const news = { changes, platformEvents }
-  const keyring = createKeyring(db, changes)
+  const keyCache = createApiKeyCache(db, changes)
   const sessions = createSessions(db)
   const projects = createProjectDirectory(db, changes)
-  const signatures = createSignatures({ keyring, projects, masterKey })
-  const approvals = createApprovals({ database, box, audit, keyring, projects })
+  const signatures = createSignatures({ keyCache, projects, masterKey })
+  const approvals = createApprovals({ database, box, audit, keyCache, projects })
 
   const operations: BoundOperation[] = [
     ...identityHandlers({ limits, areaStates: needs.areaStates }),
@@ -111,7 +111,7 @@ export const createCore = (needs: CoreNeeds) => {
   }
   const flushMeters = logged("writing meters failed; will retry", meters.flush)
   const flushAudit = logged("writing audit counts failed; will retry", audit.flush)
-  const flushUse = logged("writing last-used times of API keys failed", keyring.flushUse)
+  const flushUse = logged("writing last-used times of API keys failed", keyCache.flushUse)
   const timers = [
     clock.every(FLUSH_EVERY_MS, flushMeters),
     clock.every(FLUSH_EVERY_MS, flushAudit),
@@ -133,8 +133,8 @@ export const createCore = (needs: CoreNeeds) => {
     atRest,
     tenantKeys,
     passwords,
-    credentials: { key: keyring.find, session: sessions.find },
-    keys: { byId: keyring.byId },
+    credentials: { key: keyCache.find, session: sessions.find },
+    keys: { byId: keyCache.byId },
     signatures,
     projects,
     approvals,

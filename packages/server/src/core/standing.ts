@@ -2,13 +2,13 @@ import type { Principal } from "../kernel/call.ts"
 import type { Clock } from "../kernel/clock.ts"
 import type { Db } from "../kernel/db/database.ts"
 import { isFault } from "../kernel/fault.ts"
-import type { Keyring } from "./keys/keyring.ts"
+import type { ApiKeyCache } from "./keys/key-cache.ts"
 import { isSameMembership } from "./organizations/rules.ts"
 
 export interface StandingNeeds {
   readonly db: Db
   readonly clock: Clock
-  readonly keys: Pick<Keyring, "byId">
+  readonly keys: Pick<ApiKeyCache, "byId">
 }
 
 /** Whether a caller may still do what was allowed once: streams and terminals outlive the check of their beginning. */

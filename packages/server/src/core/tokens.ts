@@ -1,7 +1,7 @@
 /** What the core gives to modules that ask for it. */
 import type { Audit } from "../kernel/needs.ts"
 import { token } from "../kernel/token.ts"
-import type { Keyring } from "./keys/keyring.ts"
+import type { ApiKeyCache } from "./keys/key-cache.ts"
 import type { AccessKeys } from "./keys/signatures.ts"
 import type { BackgroundMeters } from "./meters/meters.ts"
 import type { PlatformEvents } from "./platform-events/platform-events.ts"
@@ -22,7 +22,7 @@ export const deriveSecret = token<DeriveSecret>("deriveSecret")
 /** For clients that sign their requests in the name of a key. */
 export const accessKeys = token<AccessKeys>("accessKeys")
 /** Who a key is, by its id: for what was put off and must be allowed still. Throws the 401 that fits. */
-export const keys = token<Pick<Keyring, "byId">>("keys")
+export const keys = token<Pick<ApiKeyCache, "byId">>("keys")
 export const meters = token<BackgroundMeters>("meters")
 /** Tells webhooks and notices what happened to a tenant. */
 export const platformEvents = token<PlatformEvents>("platformEvents")

@@ -1,5 +1,5 @@
 import { type Role, roleCeiling, type Scope } from "@svc/contract"
-import type { Keyring } from "../../core/keys/keyring.ts"
+import type { ApiKeyCache } from "../../core/keys/key-cache.ts"
 import { type MemberRow, organizationStore } from "../../core/organizations/store.ts"
 import type { Tenant } from "../../core/organizations/tenants.ts"
 import type { Principal } from "../../kernel/call.ts"
@@ -45,7 +45,7 @@ const createMembers = (db: Db, changes: Changes) => {
 /** Keys by id. One that was revoked, or lost a scope, is heard of at once. */
 export const createSigners = (needs: {
   readonly database: Database
-  readonly keys: Pick<Keyring, "byId">
+  readonly keys: Pick<ApiKeyCache, "byId">
   readonly changes: Changes
   readonly clock: Clock
 }): Signers => {

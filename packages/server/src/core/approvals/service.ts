@@ -10,7 +10,7 @@ import { newId } from "../../kernel/id.ts"
 import type { Approvals, Audit, Projects } from "../../kernel/needs.ts"
 import { auditEntry } from "../../kernel/stages/perform.ts"
 import { toIso } from "../../kernel/to-iso.ts"
-import type { Keyring } from "../keys/keyring.ts"
+import type { ApiKeyCache } from "../keys/key-cache.ts"
 import { keyStore } from "../keys/store.ts"
 import type { SecretBox } from "../secrets/secret-box.ts"
 import { type ApprovalRecord, type ApprovalRow, type ApprovalStatus, approvalStore } from "./store.ts"
@@ -27,7 +27,7 @@ interface Needs {
   readonly database: Database
   readonly box: SecretBox
   readonly audit: Audit
-  readonly keyring: Keyring
+  readonly keyCache: ApiKeyCache
   readonly projects: Projects
 }
 
@@ -42,7 +42,7 @@ const requestContext = (id: string) => `approval-request:${id}`
 const resultContext = (id: string) => `approval-result:${id}`
 
 /** Requests that wait for a person, and their one execution after the yes. */
-export const createApprovals = ({ database, box, audit, keyring, projects }: Needs) => {
+export const createApprovals = ({ database, box, audit, keyCache, projects }: Needs) => {
   const openRequest = async (row: ApprovalRow): Promise<SealedRequest> =>
     parseJson(
       await box.open(row.organization_id, requestContext(row.id), row.sealed_request),
@@ -155,7 +155,7 @@ export const createApprovals = ({ database, box, audit, keyring, projects }: Nee
   /** Everything is checked again: the key may have been revoked or narrowed since it asked. */
   const carryOut = async (row: ApprovalRow, call: InProcessCaller, nowMs: number): Promise<Reply> => {
     const { operation, input } = await openRequest(row)
-    const principal = await keyring.byId(row.key_id, nowMs)
+    const principal = await keyCache.byId(row.key_id, nowMs)
     const project = row.project_id
       ? ((await projects.find(row.organization_id, row.project_id)) ?? null)
       : null

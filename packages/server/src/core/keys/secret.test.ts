@@ -7,7 +7,7 @@ import { openDatabase } from "../../kernel/db/database.ts"
 import { isFault } from "../../kernel/fault.ts"
 import { createLog } from "../../kernel/log.ts"
 import { cloneDatabase } from "../../testing/database.ts"
-import { createKeyring } from "./keyring.ts"
+import { createApiKeyCache } from "./key-cache.ts"
 import { isWellFormed, newSecret, prefixes, secretHash, visiblePrefix } from "./secret.ts"
 
 const BASE62 = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"]
@@ -67,12 +67,12 @@ test("what is no secret is refused without a query, ten thousand guesses of the 
   })
   const changes = await listenForChanges(database.url, createLog("silent"))
   t.after(() => changes[Symbol.asyncDispose]())
-  const keyring = createKeyring(db, changes)
+  const keyCache = createApiKeyCache(db, changes)
   // Without connections every query would reject; a refusal is thrown before that.
   await pool.end()
   const refusesAtOnce = (secret: string) =>
     assert.throws(
-      () => keyring.find(secret, 0),
+      () => keyCache.find(secret, 0),
       error => isFault(error, "invalid_api_key"),
     )
 
@@ -81,7 +81,7 @@ test("what is no secret is refused without a query, ten thousand guesses of the 
   for (const text of ["", "svc_sk_", "svc_sk_ü", "x".repeat(100_000), `${newSecret("secret")} `]) {
     refusesAtOnce(text)
   }
-  await assert.rejects(async () => keyring.find(newSecret("secret"), 0), { message: /pool/ })
+  await assert.rejects(async () => keyCache.find(newSecret("secret"), 0), { message: /pool/ })
 })
 
 test("two secrets are never the same, and their hashes tell nothing of them", () => {

@@ -9,7 +9,7 @@ import type { Principal, SignedRequest } from "../../kernel/call.ts"
 import type { Incoming } from "../../kernel/exchange.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Projects, Signatures } from "../../kernel/needs.ts"
-import type { Keyring } from "./keyring.ts"
+import type { ApiKeyCache } from "./key-cache.ts"
 import { isQuerySigned, querySignaturesOf, readQueryClaim } from "./sigv2.ts"
 import { type Claim, isSameSignature, isSigned, readClaim, signatureOf, signingKeyOf } from "./sigv4.ts"
 
@@ -89,13 +89,13 @@ const UNSIGNED_BODY: SignedRequest = Object.freeze({
 })
 
 export interface SignatureNeeds {
-  readonly keyring: Pick<Keyring, "signer" | "admitSigner">
+  readonly keyCache: Pick<ApiKeyCache, "signer" | "admitSigner">
   readonly projects: Projects
   readonly masterKey: Buffer
 }
 
 export const createSignatures = ({
-  keyring,
+  keyCache,
   projects,
   masterKey,
 }: SignatureNeeds): Signatures & AccessKeys => {
@@ -126,7 +126,7 @@ export const createSignatures = ({
 
   const signerOf = async (accessKeyId: string) => {
     const { keyId, projectId } = readId(accessKeyId)
-    const signer = await keyring.signer(keyId)
+    const signer = await keyCache.signer(keyId)
     if (!signer) throw fault("invalid_api_key")
     return { signer, projectId }
   }
@@ -146,7 +146,7 @@ export const createSignatures = ({
     if (!right.some(signature => isSameSignature(signature, claim.signature)))
       throw fault("signature_invalid")
     return {
-      principal: await inProject(keyring.admitSigner(signer, nowMs), projectId),
+      principal: await inProject(keyCache.admitSigner(signer, nowMs), projectId),
       signed: UNSIGNED_BODY,
     }
   }
@@ -167,13 +167,13 @@ export const createSignatures = ({
         throw fault("signature_invalid")
       const { time, scope: credentialScope, signature, payloadHash } = claim
       return {
-        principal: await inProject(keyring.admitSigner(signer, nowMs), projectId),
+        principal: await inProject(keyCache.admitSigner(signer, nowMs), projectId),
         signed: { signingKey, time, credentialScope, signature, payloadHash },
       }
     },
 
     async ofKey(principal, projectId) {
-      const signer = await keyring.signer(principal.id)
+      const signer = await keyCache.signer(principal.id)
       if (!signer) throw fault("invalid_api_key")
       const accessKeyId = writeId({ keyId: principal.id, projectId: principal.project ? null : projectId })
       return { accessKeyId, secretAccessKey: secretOf(accessKeyId, signer.secretHash) }

@@ -86,7 +86,7 @@ export interface Signer {
 const TOPICS = { key: "one", organization: "all", project: "all" } as const
 
 /** Keys by secret. A revocation, rotation or change of scopes anywhere is heard of at once. */
-export const createKeyring = (db: Db, changes: Changes) => {
+export const createApiKeyCache = (db: Db, changes: Changes) => {
   const usedAtMs = new Map<string, number>()
   const known = createPushedCache<CachedKey>({
     changes,
@@ -146,4 +146,4 @@ export const createKeyring = (db: Db, changes: Changes) => {
   }
 }
 
-export type Keyring = ReturnType<typeof createKeyring>
+export type ApiKeyCache = ReturnType<typeof createApiKeyCache>
