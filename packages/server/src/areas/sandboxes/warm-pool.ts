@@ -5,8 +5,8 @@ import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../../services/hosts/hosts.ts"
+import { type Member, type PoolBucket, remove, wanted } from "./pool-bucket.ts"
 import type { SpecOfMany } from "./rules.ts"
-import { type Member, remove, type Shelf, wanted } from "./shelf.ts"
 
 export interface WarmPool extends AsyncDisposable {
   /** One that runs, if there is one of this shape; notes in any case that one was wanted. */
@@ -28,7 +28,7 @@ export interface WarmPoolNeeds {
 const LOOK_EVERY_MS = 1_000
 const STARTS_AT_ONCE = 2
 
-const spareRoom = (hosts: Hosts, { spec }: Shelf): Disposable | undefined => {
+const spareRoom = (hosts: Hosts, { spec }: PoolBucket): Disposable | undefined => {
   try {
     return hosts.reserve({ memoryBytes: spec.memoryBytes, spare: true })
   } catch {
@@ -37,12 +37,12 @@ const spareRoom = (hosts: Hosts, { spec }: Shelf): Disposable | undefined => {
 }
 
 export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmPoolNeeds): WarmPool => {
-  const shelves = new Map<string, Shelf>()
+  const buckets = new Map<string, PoolBucket>()
   const work = new Set<Promise<void>>()
   let closing = false
 
-  const sum = (count: (shelf: Shelf) => number) =>
-    [...shelves.values()].reduce((total, shelf) => total + count(shelf), 0)
+  const sum = (count: (bucket: PoolBucket) => number) =>
+    [...buckets.values()].reduce((total, bucket) => total + count(bucket), 0)
   const all = () => sum(({ members, starting }) => members.length + starting.size)
 
   const track = (promise: Promise<void>) => {
@@ -57,63 +57,63 @@ export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmP
       .catch(error => log.warn({ err: error, workload: id }, "removing an unused warm-pool sandbox failed"))
   }
 
-  const startOne = async (shelf: Shelf, room: Disposable): Promise<void> => {
+  const startOne = async (bucket: PoolBucket, room: Disposable): Promise<void> => {
     const id = newId()
-    shelf.starting.add(room)
+    bucket.starting.add(room)
     try {
-      const guest = await runtime.start({ ...shelf.spec, id })
+      const guest = await runtime.start({ ...bucket.spec, id })
       const member = { id, guest, room }
-      if (closing || !shelf.starting.has(room)) return await drop(member)
-      shelf.members.push(member)
+      if (closing || !bucket.starting.has(room)) return await drop(member)
+      bucket.members.push(member)
       void guest.ended.then(() => {
-        if (remove(shelf, member)) track(drop(member))
+        if (remove(bucket, member)) track(drop(member))
       })
     } catch (error) {
       room[Symbol.dispose]()
       log.debug({ err: error }, "starting a warm-pool sandbox failed")
     } finally {
-      shelf.starting.delete(room)
+      bucket.starting.delete(room)
     }
   }
 
-  const fill = (shelf: Shelf) => {
-    const missing = () => wanted(shelf, clock.now()) - shelf.members.length - shelf.starting.size
-    while (!closing && missing() > 0 && shelf.starting.size < STARTS_AT_ONCE && all() < membersMax) {
-      const room = spareRoom(hosts, shelf)
+  const fill = (bucket: PoolBucket) => {
+    const missing = () => wanted(bucket, clock.now()) - bucket.members.length - bucket.starting.size
+    while (!closing && missing() > 0 && bucket.starting.size < STARTS_AT_ONCE && all() < membersMax) {
+      const room = spareRoom(hosts, bucket)
       if (!room) return
       track(
-        startOne(shelf, room).then(() => {
-          if (shelf.members.length > 0) fill(shelf)
+        startOne(bucket, room).then(() => {
+          if (bucket.members.length > 0) fill(bucket)
         }),
       )
     }
   }
 
   const look = () => {
-    for (const [key, shelf] of shelves) {
-      const surplus = shelf.members.length - wanted(shelf, clock.now())
-      for (const member of shelf.members.splice(0, Math.max(0, surplus))) track(drop(member))
-      if (wanted(shelf, clock.now()) === 0 && shelf.members.length + shelf.starting.size === 0)
-        shelves.delete(key)
-      else fill(shelf)
+    for (const [key, bucket] of buckets) {
+      const surplus = bucket.members.length - wanted(bucket, clock.now())
+      for (const member of bucket.members.splice(0, Math.max(0, surplus))) track(drop(member))
+      if (wanted(bucket, clock.now()) === 0 && bucket.members.length + bucket.starting.size === 0)
+        buckets.delete(key)
+      else fill(bucket)
     }
   }
   const looking = clock.every(LOOK_EVERY_MS, look)
 
-  const shelfOf = (spec: SpecOfMany): Shelf => {
+  const bucketOf = (spec: SpecOfMany): PoolBucket => {
     const key = JSON.stringify(spec)
-    const shelf = shelves.get(key) ?? { spec, members: [], wantedMs: [], starting: new Set<Disposable>() }
-    shelves.set(key, shelf)
-    return shelf
+    const bucket = buckets.get(key) ?? { spec, members: [], wantedMs: [], starting: new Set<Disposable>() }
+    buckets.set(key, bucket)
+    return bucket
   }
 
   const giveUpMember = (): boolean => {
-    const member = [...shelves.values()].find(({ members }) => members.length > 0)?.members.shift()
+    const member = [...buckets.values()].find(({ members }) => members.length > 0)?.members.shift()
     if (member) track(drop(member))
     return member !== undefined
   }
   const giveUpStart = (): boolean => {
-    for (const { starting } of shelves.values()) {
+    for (const { starting } of buckets.values()) {
       for (const room of starting) {
         starting.delete(room)
         room[Symbol.dispose]()
@@ -127,11 +127,11 @@ export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmP
   return {
     take(spec) {
       if (membersMax === 0) return undefined
-      const shelf = shelfOf(spec)
-      shelf.wantedMs = [...shelf.wantedMs, clock.now()].slice(-membersMax)
-      const member = shelf.members.shift()
+      const bucket = bucketOf(spec)
+      bucket.wantedMs = [...bucket.wantedMs, clock.now()].slice(-membersMax)
+      const member = bucket.members.shift()
       // After the caller has taken a place of its own.
-      queueMicrotask(() => fill(shelf))
+      queueMicrotask(() => fill(bucket))
       return member
     },
     drop,
@@ -139,7 +139,8 @@ export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmP
     async [Symbol.asyncDispose]() {
       closing = true
       looking[Symbol.dispose]()
-      for (const shelf of shelves.values()) for (const member of shelf.members.splice(0)) track(drop(member))
+      for (const bucket of buckets.values())
+        for (const member of bucket.members.splice(0)) track(drop(member))
       while (work.size > 0) await Promise.all([...work])
     },
   }

@@ -19,7 +19,7 @@ import { createLinks } from "./openapi/links.ts"
 import { renderParameters, renderRequestBody, sharedParameters } from "./openapi/parameters.ts"
 import {
   errorSchemas,
-  type ReplyShelves,
+  type ReplyCaches,
   refusalsOf,
   renderReplies,
   type SharedRefusals,
@@ -27,10 +27,10 @@ import {
   transportOf,
 } from "./openapi/replies.ts"
 import {
-  createSchemaShelf,
+  createSchemaCache,
   type JsonSchema,
   pascalCase,
-  type SchemaShelf,
+  type SchemaCache,
   type SchemaUse,
 } from "./openapi/schemas.ts"
 
@@ -79,17 +79,17 @@ const securityOf = (operation: Operation): object[] => {
 }
 
 /** What operations share in the document. */
-interface Shelves extends ReplyShelves {
-  readonly bodies: SchemaShelf
+interface Caches extends ReplyCaches {
+  readonly bodies: SchemaCache
 }
 
 const areaOf = ({ area }: Operation): Area | undefined => allAreas.find(({ name }) => name === area)
 
 const titleOf = (operation: Operation): string => areaOf(operation)?.title ?? operation.area
 
-const renderOperation = (operation: Operation, shelves: Shelves): JsonSchema => {
+const renderOperation = (operation: Operation, caches: Caches): JsonSchema => {
   const parameters = renderParameters(operation)
-  const requestBody = renderRequestBody(operation, shelves.bodies)
+  const requestBody = renderRequestBody(operation, caches.bodies)
   const scopes = scopesOf(operation)
   return {
     operationId: operation.id,
@@ -101,7 +101,7 @@ const renderOperation = (operation: Operation, shelves: Shelves): JsonSchema => 
     ...(operation.aliases && { "x-svc-aliases": operation.aliases }),
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
-    responses: renderReplies(operation, shelves),
+    responses: renderReplies(operation, caches),
   }
 }
 
@@ -143,13 +143,13 @@ const renderExamples = (operations: readonly Operation[], baseUrl: string): Json
   )
 }
 
-const renderPaths = (operations: readonly Operation[], shelves: Shelves): JsonSchema => {
+const renderPaths = (operations: readonly Operation[], caches: Caches): JsonSchema => {
   const byPath = Map.groupBy(operations, ({ path }) => path)
   return Object.fromEntries(
     [...byPath].map(([path, methods]) => [
       path,
       Object.fromEntries(
-        methods.map(operation => [operation.method.toLowerCase(), renderOperation(operation, shelves)]),
+        methods.map(operation => [operation.method.toLowerCase(), renderOperation(operation, caches)]),
       ),
     ]),
   )
@@ -163,8 +163,8 @@ export interface OpenApiOptions {
 /** The OpenAPI 3.1.0 document of these operations, as a value to be written as JSON. */
 export const renderOpenApi = (declared: readonly Operation[], { baseUrl }: OpenApiOptions): object => {
   const operations = declared.filter(isOurs)
-  const replies = createSchemaShelf(replyUses(operations))
-  const bodies = createSchemaShelf(bodyUses(operations), schema => close(schema) as JsonSchema)
+  const replies = createSchemaCache(replyUses(operations))
+  const bodies = createSchemaCache(bodyUses(operations), schema => close(schema) as JsonSchema)
   const refusals: SharedRefusals = {}
   const paths = renderPaths(operations, { replies, bodies, refusals, links: createLinks(operations) })
   const tags = new Map(operations.map(operation => [titleOf(operation), areaOf(operation)?.summary]))

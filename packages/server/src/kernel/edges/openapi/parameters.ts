@@ -9,7 +9,7 @@ import {
   type TSchema,
 } from "@svc/contract"
 import { close } from "../../validation.ts"
-import type { JsonSchema, SchemaShelf } from "./schemas.ts"
+import type { JsonSchema, SchemaCache } from "./schemas.ts"
 
 /** Parameters that many operations have alike. */
 export const sharedParameters = {
@@ -113,7 +113,7 @@ const needsFields = (body: TSchema): boolean => {
 }
 
 /** Undefined for an operation that reads no body. */
-export const renderRequestBody = (operation: Operation, bodies: SchemaShelf): object | undefined => {
+export const renderRequestBody = (operation: Operation, bodies: SchemaCache): object | undefined => {
   const { body, bodyAs, content, bodyBytesMax } = operation
   const kind = content?.request ?? "json"
   if (!body && kind === "json") return undefined

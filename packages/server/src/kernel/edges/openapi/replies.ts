@@ -15,7 +15,7 @@ import {
 } from "@svc/contract"
 import type { Links } from "./links.ts"
 import { bytesContent, mediaTypes } from "./parameters.ts"
-import { type JsonSchema, pascalCase, type SchemaShelf } from "./schemas.ts"
+import { type JsonSchema, pascalCase, type SchemaCache } from "./schemas.ts"
 
 const text = { type: "string" }
 const number = { type: "integer" }
@@ -81,7 +81,7 @@ export const errorSchemas = {
 } as const
 
 /** The payload as it is on the wire. */
-const enveloped = ({ envelope }: Operation, schema: TSchema, replies: SchemaShelf): JsonSchema => {
+const enveloped = ({ envelope }: Operation, schema: TSchema, replies: SchemaCache): JsonSchema => {
   if (envelope !== "data") return replies.at(schema)
   if (!isList(schema)) return object({ data: replies.at(schema), request_id: text })
   const { properties, required } = schema as unknown as { properties: JsonSchema; required: string[] }
@@ -89,7 +89,7 @@ const enveloped = ({ envelope }: Operation, schema: TSchema, replies: SchemaShel
   return object({ ...Object.fromEntries(fields), request_id: text }, [...required, "request_id"])
 }
 
-const successContent = (operation: Operation, schema: TSchema, replies: SchemaShelf): JsonSchema => {
+const successContent = (operation: Operation, schema: TSchema, replies: SchemaCache): JsonSchema => {
   const kind = operation.content?.reply ?? "json"
   if (kind === "websocket") return {}
   const json = () => ({ [mediaTypes.json]: { schema: enveloped(operation, schema, replies) } })
@@ -110,7 +110,7 @@ const successPhrases: Readonly<Record<string, string>> = {
 
 const renderSuccesses = (
   operation: Operation,
-  replies: SchemaShelf,
+  replies: SchemaCache,
   linksOf: Links,
 ): [string, JsonSchema][] =>
   Object.entries(operation.replies).map(([status, schema]) => {
@@ -126,7 +126,7 @@ const renderSuccesses = (
     ]
   })
 
-const renderWaiting = (operation: Operation, replies: SchemaShelf): JsonSchema => ({
+const renderWaiting = (operation: Operation, replies: SchemaCache): JsonSchema => ({
   description: "Nothing was done yet: the key needs a person's approval for this.",
   headers: { ...LIMITS, location: header("Location"), "retry-after": header("RetryAfter") },
   "x-svc-codes": ["approval_required"],
@@ -226,13 +226,13 @@ const renderRefusals = (operation: Operation, shared: SharedRefusals): [string, 
   return [...listed, [String(HEADERS_TOO_LARGE), place(shared, tooLarge)]]
 }
 
-export interface ReplyShelves {
-  readonly replies: SchemaShelf
+export interface ReplyCaches {
+  readonly replies: SchemaCache
   readonly refusals: SharedRefusals
   readonly links: Links
 }
 
-export const renderReplies = (operation: Operation, { replies, refusals, links }: ReplyShelves): JsonSchema =>
+export const renderReplies = (operation: Operation, { replies, refusals, links }: ReplyCaches): JsonSchema =>
   Object.fromEntries([
     ...renderSuccesses(operation, replies, links),
     ...(operation.risk !== undefined && operation.envelope !== "s3"

@@ -9,7 +9,7 @@ export interface SchemaUse {
   readonly names: readonly string[]
 }
 
-export interface SchemaShelf {
+export interface SchemaCache {
   /** The schema for a place in the document: a reference where it is shared, else the schema itself. */
   at(schema: unknown): JsonSchema
   /** The shared schemas that were referred to so far, by name. */
@@ -87,11 +87,11 @@ const nameShared = (uses: readonly SchemaUse[]): Map<unknown, string> => {
   return names
 }
 
-/** `finish` is applied to every schema that leaves the shelf, components included. */
-export const createSchemaShelf = (
+/** `finish` is applied to every schema that leaves the cache, components included. */
+export const createSchemaCache = (
   uses: readonly SchemaUse[],
   finish: (schema: JsonSchema) => JsonSchema = schema => schema,
-): SchemaShelf => {
+): SchemaCache => {
   const names = nameShared(uses)
   const components: Record<string, JsonSchema> = {}
 
