@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 import { StartupError } from "../../startup-error.ts"
 import { acquireDataDirLock } from "./lock.ts"
-import { birthOf } from "./processes.ts"
+import { startTimeOf } from "./processes.ts"
 import { killHard } from "./testing/child-processes.ts"
 import { atEnd, temporaryDir } from "./testing/directories.ts"
 
@@ -69,8 +69,8 @@ test("the lock of a killed process is taken over", async t => {
 
 test("a living process that only inherited the id of the holder does not keep the lock", t => {
   const dataDir = temporaryDir(t)
-  const earlier = { pid: process.pid, birth: "another-boot:1", token: "0123456789abcdef" }
-  assert.notEqual(birthOf(process.pid), undefined)
+  const earlier = { pid: process.pid, startTime: "another-boot:1", token: "0123456789abcdef" }
+  assert.notEqual(startTimeOf(process.pid), undefined)
   writeFileSync(join(dataDir, "svc.lock"), JSON.stringify(earlier))
   using lock = acquireDataDirLock(dataDir)
   assert.equal(lock.dataDir, dataDir)
@@ -78,7 +78,7 @@ test("a living process that only inherited the id of the holder does not keep th
 
 test("a lock torn by a power cut, or by one in the middle of a takeover, is taken over", t => {
   const dataDir = temporaryDir(t)
-  const dead = { pid: 2 ** 22 + 1, birth: "boot:1", token: "00000000000000aa" }
+  const dead = { pid: 2 ** 22 + 1, startTime: "boot:1", token: "00000000000000aa" }
   writeFileSync(join(dataDir, "svc.lock"), "")
   writeFileSync(join(dataDir, "svc.lock.unreadable"), JSON.stringify(dead))
   using _lock = acquireDataDirLock(dataDir)
@@ -89,7 +89,7 @@ test("of five simultaneous starters exactly one wins, on a free and on a stale l
   const root = temporaryDir(t)
   const lockers = await Promise.all(Array.from({ length: 5 }, forkLocker))
   atEnd(t, () => Promise.all(lockers.map(killHard)))
-  const dead = { pid: 2 ** 22 + 1, birth: "boot:1", token: "00000000000000aa" }
+  const dead = { pid: 2 ** 22 + 1, startTime: "boot:1", token: "00000000000000aa" }
 
   for (let round = 0; round < 60; round++) {
     const dataDir = join(root, String(round))

@@ -11,7 +11,7 @@ import {
 } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { errorCode, onDisk, StartupError } from "../../startup-error.ts"
-import { birthOf, isSameProcess } from "./processes.ts"
+import { isSameProcess, startTimeOf } from "./processes.ts"
 
 /** Proof that no other living Svc uses a data directory; disposing it lets the next one in. */
 export interface DataDirLock extends Disposable {
@@ -21,8 +21,8 @@ export interface DataDirLock extends Disposable {
 
 interface Holder {
   readonly pid: number
-  /** Tells the holder from a later process of the same id; see `birthOf`. */
-  readonly birth?: string | undefined
+  /** Tells the holder from a later process of the same id; see `startTimeOf`. */
+  readonly startTime?: string | undefined
   /** Random, so that two holds by one process differ too. */
   readonly token: string
 }
@@ -40,7 +40,7 @@ export const acquireDataDirLock = (dataDir: string): DataDirLock => {
   const path = join(directory, LOCK_FILE)
   const self: Holder = {
     pid: process.pid,
-    birth: birthOf(process.pid),
+    startTime: startTimeOf(process.pid),
     token: randomBytes(8).toString("hex"),
   }
   const claim = `${path}.${self.token}.claim`
@@ -86,7 +86,7 @@ const take = (path: string, claim: string, directory: string): void => {
     if (linkIfAbsent(claim, path)) return
     const holder = readHolder(path)
     if (holder === undefined) continue // released since
-    if (isSameProcess(holder.pid, holder.birth)) throw inUse(directory, holder)
+    if (isSameProcess(holder.pid, holder.startTime)) throw inUse(directory, holder)
 
     const takeover = `${path}.${holder.token}`
     take(takeover, claim, directory)
@@ -118,9 +118,9 @@ const linkIfAbsent = (claim: string, path: string): boolean => {
 /** A file that a power cut left empty or torn reads as a holder who is dead. */
 const readHolder = (path: string): Holder | undefined => {
   try {
-    const { pid, birth, token } = JSON.parse(readFileSync(path, "utf8"))
+    const { pid, startTime, token } = JSON.parse(readFileSync(path, "utf8"))
     if (Number.isSafeInteger(pid) && typeof token === "string" && /^[0-9a-f]{16}$/.test(token)) {
-      return { pid, birth: typeof birth === "string" ? birth : undefined, token }
+      return { pid, startTime: typeof startTime === "string" ? startTime : undefined, token }
     }
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined

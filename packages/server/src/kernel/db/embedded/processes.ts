@@ -33,7 +33,7 @@ export const isLiving = (pid: number): boolean => {
  * A text that differs between two processes which bore the same id, across reboots too.
  * Undefined when the system does not tell; a zombie counts as ended.
  */
-export const birthOf = (pid: number): string | undefined => {
+export const startTimeOf = (pid: number): string | undefined => {
   try {
     if (process.platform !== "linux") {
       const started = execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { env: CHILD_ENVIRONMENT })
@@ -50,11 +50,11 @@ export const birthOf = (pid: number): string | undefined => {
   }
 }
 
-/** True unless it is certain that the process which had this id and birth is gone. */
-export const isSameProcess = (pid: number, birth: string | undefined): boolean => {
+/** False only if the process with this id and start time has certainly ended. */
+export const isSameProcess = (pid: number, startTime: string | undefined): boolean => {
   if (!isLiving(pid)) return false
-  const current = birthOf(pid)
-  return current === undefined || birth === undefined || current === birth
+  const current = startTimeOf(pid)
+  return current === undefined || startTime === undefined || current === startTime
 }
 
 const isPostgresIn = (pid: string, cluster: string): boolean => {
