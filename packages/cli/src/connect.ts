@@ -42,7 +42,7 @@ export const connect = async (
 
 export const NO_KEY = "no key for this server: run svc login, or set SVC_TOKEN"
 
-/** For commands that nobody may run without a key. */
+/** For commands that need a key. */
 export const connectWithKey = async (
   globals: Globals,
   terminal: Terminal,

@@ -11,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value)
 
-/** Stored text must not steer the terminal of whoever looks at it. */
+/** Stored text must not send control sequences to the reader's terminal. */
 export const printable = (text: string): string =>
   text.replace(/\p{Cc}/gu, character => {
     if (character === "\n") return "\\n"

@@ -7,13 +7,13 @@ export interface Terminal {
 }
 
 export interface Writer {
-  /** Columns of the screen; undefined when nobody looks at one. */
+  /** Columns of the screen; undefined when the output is no terminal. */
   readonly columns: number | undefined
   /** Of the screen; undefined as `columns`. */
   size(): { readonly columns: number; readonly rows: number } | undefined
   onResize(hear: () => void): Disposable
   line(text: string): void
-  /** Writes over what it wrote before, where somebody looks; an empty text takes it away. */
+  /** Replaces its previous text if the output is a terminal; an empty text removes it. */
   status(text: string): void
   /** Bytes as they are; resolves when more can be taken. */
   bytes(chunk: Uint8Array): Promise<void>
@@ -21,7 +21,7 @@ export interface Writer {
 
 export const createWriter = (stream: NodeJS.WriteStream): Writer => {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    // The reader of a pipe (`svc … | head`) went away: there is nobody left to tell.
+    // The reader of a pipe (`svc … | head`) has closed it, so there is nothing left to do.
     if (error.code === "EPIPE") process.exit()
     throw error
   })

@@ -8,7 +8,7 @@ export interface TerminalExit {
 
 /** A command that runs somewhere else, with its terminal here. Leaving it (`close`) ends the command. */
 export interface Terminal {
-  /** What the command says; in a terminal all of it. It waits for whoever reads, and so does the command. */
+  /** Output of the command, in a terminal both streams. Without a reader the command is paused. */
   readonly output: ReadableStream<Uint8Array>
   /** What it says on stderr, with `tty: false` only; then both are to be read, or this one cancelled. */
   readonly errors: ReadableStream<Uint8Array>
@@ -26,7 +26,7 @@ const MESSAGE_BYTES_MAX = 64 * 1024
 /** What was taken is told in parts of the window, so that the other side never waits for the last. */
 const ACK_PART = 4
 
-/** Bytes that wait here until somebody reads them. */
+/** Largest number of buffered bytes that are not read yet. */
 const createOutput = (onTaken: (bytes: number) => void) => {
   const waiting: Uint8Array[] = []
   let wake = () => {}

@@ -13,7 +13,7 @@ export interface WebhookEvent<Data = unknown> {
   readonly data: Data
 }
 
-/** Somebody else sent it, it was changed, or it is too old. Answer with 400 or 401, and do nothing of what it says. */
+/** The signature is wrong or too old. Respond with 400 or 401, and ignore the content. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError"
 }
@@ -59,7 +59,7 @@ const keyOf = async (secret: string) => {
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
 }
 
-/** Takes as long wherever they differ, so that nobody learns a signature byte by byte. */
+/** Compares in constant time, so that timing does not reveal the signature byte by byte. */
 const areEqual = (expected: Uint8Array, given: Uint8Array): boolean => {
   if (expected.length !== given.length) return false
   let difference = 0

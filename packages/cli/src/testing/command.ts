@@ -27,7 +27,7 @@ export const openFolder = async (t: TestContext): Promise<string> => {
   return folder
 }
 
-/** A person's shell: the platform at `url`, a key, and a home where nobody has signed in. */
+/** A person's shell: the server at `url`, a key, and a home folder without stored credentials. */
 export const openShell = async (t: TestContext, url: string, key = "svc_sk_test") => {
   const home = await openFolder(t)
   const { PATH = "", NODE_COMPILE_CACHE = join(home, "compiled") } = process.env

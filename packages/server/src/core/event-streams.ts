@@ -58,7 +58,7 @@ const createWatch = (
   }
   signal.addEventListener("abort", wake)
 
-  /** A wake that came while nobody slept ends the next sleep at once. */
+  /** A notification without a waiting reader ends the next wait at once. */
   const sleep = async (msMax: number | undefined) => {
     if (!isAwake) {
       await new Promise<void>(resolve => {

@@ -84,7 +84,7 @@ const createHolder = (
     provideAll(module, area, services)
     started(area)
   }
-  /** One that failed is tried again by whoever needs it next. */
+  /** A failed load is retried by the next caller. */
   const load = (): Promise<void> => {
     loading ??= begin().catch(error => {
       loading = undefined
@@ -127,7 +127,7 @@ const defer = ({ module, load, isLoaded }: Holder, needs: ModulesNeeds): void =>
   for (const token of provides) services.offer(token).provideAfter(load)
   if (wakes?.platformEvents) {
     platformEvents.listen({
-      // Whoever is loaded listens for itself.
+      // A loaded area has listeners of its own.
       wants: () => (isLoaded() ? false : undefined),
       receive: load,
     })

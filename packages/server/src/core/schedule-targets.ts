@@ -52,7 +52,7 @@ export const createScheduleTargets = (): ScheduleTargets => {
   const targets = new Map<CronTargetType, ScheduleTarget>()
   const providers = new Map<CronTargetType, () => Promise<void>>()
   return {
-    // Whoever finds one by its type hands it that type's targets alone.
+    // Callers that look one up by type pass it targets of that type only.
     provide: (type, target) => void targets.set(type, target as unknown as ScheduleTarget),
     provideAfter: (type, load) => void providers.set(type, load),
     async find(type) {

@@ -24,7 +24,7 @@ export const createStanding =
         .where("session.expires_at", ">", new Date(clock.now()))
         .select(["member.role", "member.project_ids"])
         .executeTakeFirst()
-      // As with a key: whoever may do more or less now is checked anew at the next connection.
+      // As with a key: changed permissions are checked at the next connection.
       return session !== undefined && isSameMembership(session, principal)
     }
     try {

@@ -31,7 +31,7 @@ export interface RunningArea<Ports extends string = string> extends Partial<Asyn
   state?(): AreaState | Promise<AreaState>
 }
 
-/** What makes the platform load an area though nobody calls it. */
+/** Background work that loads an area without a call. */
 export interface Wakes<AtStart> {
   /** Why it is loaded before the platform is ready; undefined where that is not necessary. */
   atStart?(given: AtStart): string | undefined
@@ -45,7 +45,7 @@ export interface Wakes<AtStart> {
   readonly scheduleTargets?: readonly CronTargetType[]
 }
 
-/** A TCP port of an area's own. It listens from the start; the area is loaded when somebody comes. */
+/** A TCP port of an area. It listens from the start; the area is loaded by the first connection. */
 export interface PortListener<AtStart> {
   /** What is spoken there, for messages. */
   readonly speaks: string

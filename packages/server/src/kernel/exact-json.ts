@@ -83,7 +83,7 @@ export const parseJson = (text: string): unknown => {
   try {
     return parse(text, keepDigits)
   } catch {
-    // Nested too deeply for a reviver; whoever bounds the depth refuses it.
+    // Nested too deeply for a reviver; the depth limit rejects it.
     return value
   }
 }

@@ -27,7 +27,7 @@ export interface Incoming {
   /** Reads and parses a JSON body of at most `bytesMax`, sent as text too if told; undefined when there is none. */
   json(bytesMax: number, textToo?: boolean): Promise<unknown>
   stream(): Readable
-  /** Made only when somebody asks: most calls are over before anybody could hang up. */
+  /** Created on first use: most calls end before the client could disconnect. */
   signal(): AbortSignal
   /** Whether its sender went away before all of its body had come. */
   readonly isBroken?: boolean
@@ -62,7 +62,7 @@ export interface Exchange {
   meters: readonly (readonly [Meter, number])[]
   commits: readonly (() => void | Promise<void>)[]
   rollbacks: readonly (() => void | Promise<void>)[]
-  /** Of an operation whose handler finds out who pays: takes one request from the limit of whoever it is. */
+  /** For operations with `limit: handler`: counts the request against the given limit. */
   countRequest?: (organization: OrganizationFacts | null) => void
   /** The replay record that this call holds, once the replay stage has claimed it. */
   replay: ReplayClaim | null

@@ -18,7 +18,7 @@ export interface Family {
   readonly samples: readonly Sample[]
 }
 
-/** Where an area adds its own figures; they are asked for when somebody reads the metrics. */
+/** Registry for metrics of areas; they are collected when /metrics is read. */
 export interface MetricSources {
   collect(source: () => readonly Family[] | Promise<readonly Family[]>): void
 }

@@ -125,7 +125,7 @@ export const createReplays = (db: Db) => {
         .execute()
     },
 
-    /** Forgets what has expired. Each step is short, so that nobody who claims a key waits for it. */
+    /** Deletes expired records. Each step is short, so that concurrent claims of keys do not wait. */
     async prune(nowMs: number, stepMax = PRUNE_STEP_MAX): Promise<void> {
       for (;;) {
         const { numAffectedRows = 0n } = await sql`

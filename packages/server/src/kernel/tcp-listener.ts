@@ -21,7 +21,7 @@ export interface TcpListener extends AsyncDisposable {
   readonly port: number
 }
 
-/** More than these are turned away until somebody serves. */
+/** Connections beyond this number are closed while the handler is loading. */
 const WAITING_MAX = 100
 
 /** Rejects with the error of `listen` where the address cannot be had. */
@@ -60,7 +60,7 @@ export const openTcpListener = async ({
     port: (tcp.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       tcp.close()
-      // Connections that were handed on are ended by whoever serves them.
+      // Connections that were passed to the handler are closed by it.
       for (const socket of waiting) socket.destroy()
     },
   }

@@ -77,7 +77,7 @@ export const downloadPipe = async (svc: Svc, { bucket, key }: Remote, out: Write
   }
 }
 
-/** A key is whatever somebody stored; it must not lead out of the folder that the person named. */
+/** Object keys are untrusted: they must not lead out of the given folder. */
 export const pathInside = (folder: string, relative: string, from: Remote): string => {
   const root = resolve(folder)
   const path = resolve(root, `.${sep}${relative}`)

@@ -10,7 +10,7 @@ export const sizeText = (bytes: number): string => {
 }
 
 export interface Progress extends Disposable {
-  /** Files and bytes that there are to copy; bytes are left out when nobody knows. */
+  /** Files and bytes to copy; bytes are absent when their number is not known. */
   expect(files: number, bytes: number): void
   moved(bytes: number): void
   finished(): void

@@ -50,7 +50,7 @@ const compose = (
     messageId: `<${deliveryId}@${mailFrom.split("@")[1] ?? "localhost"}>`,
     ...{ from: mailFrom, to: found.email, subject: title.slice(0, SUBJECT_LENGTH_MAX) },
     text: [body === "" ? title : body, ...(link ? ["", link] : [])].join("\n"),
-    // RFC 3834: nobody's vacation is to answer.
+    // RFC 3834: suppresses automatic replies.
     headers: { "Auto-Submitted": "auto-generated" },
     date: found.created_at,
   })

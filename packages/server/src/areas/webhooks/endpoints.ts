@@ -85,7 +85,7 @@ export const createEndpoints = (needs: {
     listening(organizationId) {
       const found = listening.find(organizationId)
       if (!(found instanceof Promise)) return found
-      // Whoever asks next may be told; until then everybody reads for themselves.
+      // Cache miss: loads in the background; callers read the database meanwhile.
       found.catch(() => undefined)
       return undefined
     },

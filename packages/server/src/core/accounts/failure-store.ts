@@ -65,7 +65,7 @@ export const failureStore = (db: Db) => ({
       .execute()
   },
 
-  /** Asked of nobody too, so that an address without an account takes as long. */
+  /** Runs without a user too, so that an address without an account takes as long. */
   async isKnownSource(userId: string | undefined, source: string): Promise<boolean> {
     const row = await db
       .selectFrom("core.login_sources")

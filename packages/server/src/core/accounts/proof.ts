@@ -19,7 +19,7 @@ export interface Attempt {
   readonly db: Db
   readonly passwords: Passwords
   readonly email: string
-  /** undefined: nobody has this address. Every refusal reads the same and takes as long. */
+  /** undefined: no account has this address. Every error reads the same and takes as long. */
   readonly user: UserRow | undefined
   readonly password: string
   readonly ip: string
@@ -60,12 +60,12 @@ export const proveIdentity = async (attempt: Attempt): Promise<UserRow> => {
   await countAttempt(attempt, counts)
   try {
     if ((await passwords.verify(password, user?.password_hash)) && user) {
-      // Failures of other places stay: else these could tell by them that somebody has signed in, and so exists.
+      // Failures from other networks stay, because their reset would reveal that the account exists and signed in.
       if (counts.elsewhere) await failureStore(db).takeBack(counts.elsewhere)
       return user
     }
   } catch (error) {
-    // Nobody looked at the password, so it was no failure.
+    // The password was not checked, so it was no failure.
     if (isFault(error, "service_unavailable")) {
       for (const counted of [counts.own, counts.elsewhere])
         if (counted) await failureStore(db).takeBack(counted)

@@ -42,7 +42,7 @@ const DAY_MS = 24 * HOUR_MS
 export const SIGNUP_LIFETIME_MS = DAY_MS
 /** Passwords that may be tried with one token. */
 export const SIGNUP_ATTEMPTS_MAX = 10
-/** Mails that sign-ups may cause. Nobody's mailbox is to be filled, and one place is not to lock others' addresses. */
+/** Limits of sign-up mails: they protect mailboxes from floods, and addresses from being locked by one network. */
 export const signupLimits = [
   { by: "account_and_source", count: 3, spanMs: HOUR_MS },
   { by: "account", count: 10, spanMs: DAY_MS },

@@ -15,7 +15,7 @@ export interface SessionFacts {
   readonly now: Date
 }
 
-/** Opens a session for somebody who has just proved who they are. The token is not kept. */
+/** Opens a session for a person who has just authenticated. The token is not stored. */
 export const openSession = async (
   db: Db,
   facts: SessionFacts,

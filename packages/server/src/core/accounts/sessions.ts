@@ -105,7 +105,7 @@ export const createSessions = (db: Db) => {
       return toPrincipal(session, membership)
     },
 
-    /** Forgets the sessions that have ended by themselves, old failures, places that nobody signs in from any more, and expired sign-ups. */
+    /** Deletes expired sessions, old failures, networks without recent sign-ins, and expired sign-ups. */
     async prune(nowMs: number): Promise<void> {
       const before = (ms: number) => new Date(nowMs - ms)
       await failureStore(db).forget(before(FAILURES_KEPT_MS), before(SOURCES_KEPT_MS), new Date(nowMs))

@@ -19,7 +19,7 @@ export const userTarget = ({ id, email }: UserRow) => ({ type: "user", id, name:
 
 export type SignIn = (call: AccountCall, tx: Db, user: UserRow) => Promise<Output<Specs["login"]>>
 
-/** Opens a session for somebody who has just proved who they are, and gives the browser its cookie. */
+/** Opens a session for a person who has just authenticated, and sets its cookie. */
 export const createSignIn =
   (cookie: ReturnType<typeof createSessionCookie>): SignIn =>
   async (call, tx, user) => {

@@ -26,7 +26,7 @@ export interface SignupNeeds {
   readonly passwords: Passwords
   readonly signup: "open" | "closed"
   readonly signIn: SignIn
-  /** Undefined: this installation sends no mail, so that nobody can confirm an address. */
+  /** Undefined if this installation sends no mail, so that addresses cannot be confirmed. */
   readonly mailJobs: (() => Jobs) | undefined
 }
 

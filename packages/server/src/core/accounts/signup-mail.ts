@@ -1,4 +1,4 @@
-/** Mails to addresses that somebody signs up with. */
+/** Mails to addresses of sign-ups. */
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Job, Jobs, Outcome, QueueDefinition } from "../../kernel/jobs/jobs.ts"
@@ -82,7 +82,7 @@ export const signupMailQueue = (needs: SignupMailNeeds): QueueDefinition<Payload
       from: mailFrom,
       to: signup.email,
       ...(await messageFor(signup)),
-      // RFC 3834: nobody's vacation is to answer.
+      // RFC 3834: suppresses automatic replies.
       headers: { "Auto-Submitted": "auto-generated" },
       date: new Date(clock.now()),
     })

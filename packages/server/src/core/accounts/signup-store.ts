@@ -9,7 +9,7 @@ const LOCK = "core.signups"
 
 /** Rows of core.signups. */
 export const signupStore = (db: Db) => ({
-  /** Until the transaction ends nobody else signs up: sign-ups that are sent at once cannot outrun the limits. */
+  /** Serializes sign-ups until the transaction ends, so that concurrent ones cannot exceed the limits. */
   lock: (): Promise<unknown> => sql`SELECT pg_advisory_xact_lock(hashtextextended(${LOCK}, 0))`.execute(db),
 
   /** The time of the `count`-th newest one since then; undefined where there are fewer. */

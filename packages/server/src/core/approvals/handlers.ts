@@ -36,7 +36,7 @@ const decide = async (call: Call, row: ApprovalRecord, decision: Decision, comme
     decided_by: call.principal.type === "session" ? call.principal.id : null,
     comment: comment ?? null,
   })
-  // Somebody else was faster.
+  // Another request decided first.
   if (!moved) throw fault("approval_already_decided")
   call.describe({
     action: `approval_${decision}`,

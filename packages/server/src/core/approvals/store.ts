@@ -73,7 +73,7 @@ export const approvalStore = (db: Db) => {
       return count
     },
 
-    /** Moves the approval from one state to another, unless somebody did first. */
+    /** Moves the approval from one state to another, unless another request did so first. */
     async move(id: string, from: ApprovalStatus, change: Partial<ApprovalRow> & { status: ApprovalStatus }) {
       return await db
         .updateTable("core.approvals")

@@ -6,7 +6,7 @@ import { approvalStore } from "../approvals/store.ts"
 import type { PlatformEvents } from "../platform-events/platform-events.ts"
 import type { KeyRow } from "./store.ts"
 
-/** Who hears of keys: the caches of every process, and whoever the organization has told. */
+/** Receivers of key events: the caches of every process, and the webhooks of the organization. */
 export interface KeyNews {
   readonly changes: Changes
   readonly platformEvents: PlatformEvents

@@ -17,7 +17,7 @@ export const unrestricted = {
   revoked_at: null,
 } satisfies Partial<KeyRow>
 
-/** Stores a new key of these facts. The secret is not kept: whoever calls this shows it, this once. */
+/** Stores a new key. The secret is not stored: the caller shows it once. */
 export const mintKey = async (
   db: Db,
   now: Date,

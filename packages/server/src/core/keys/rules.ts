@@ -142,7 +142,7 @@ export const checkMayCreate = (
   }
 }
 
-/** Whoever rotates a key gets to see the new secret, so it takes all that creating the key would. */
+/** Rotating a key shows its new secret, so it needs the same permissions as creating the key. */
 export const checkMayRotate = (
   principal: Principal,
   key: Pick<KeyRow, "project_id" | "organization_reach" | "scopes">,

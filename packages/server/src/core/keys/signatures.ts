@@ -69,7 +69,7 @@ const checkTime = ({ form, timeMs, expiresSeconds }: Claim, nowMs: number) => {
   if (expiresSeconds !== null && nowMs > timeMs + expiresSeconds * 1000) throw fault("signature_expired")
 }
 
-/** A header that changes what a request does must not be added by whoever has only its URL. */
+/** Headers that change what a request does must be signed, because a presigned URL can be used by anyone who has it. */
 const checkCoverage = (incoming: Incoming, { form, signedHeaders }: Claim) => {
   const covered = new Set(signedHeaders)
   // Its value is part of what is signed wherever it comes from.

@@ -61,7 +61,7 @@ export const splitTarget = (target: string): readonly [path: string, query: stri
   return at < 0 ? [target, ""] : [target.slice(0, at), target.slice(at + 1)]
 }
 
-/** A plus is a blank, as it is for whoever reads the query after us. */
+/** A plus is a space, as in the query parser that runs later. */
 export const parseQuery = (query: string): Pairs =>
   query
     .split("&")

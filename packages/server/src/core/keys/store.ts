@@ -115,7 +115,7 @@ export const keyStore = (db: Db) => {
       return count
     },
 
-    /** The key and those that it was rotated from: one key to whoever uses it. */
+    /** The key and those that it replaced by rotation: they are one key to its user. */
     async versionsOf(organizationId: string, id: string): Promise<string[]> {
       const { rows } = await sql<{ id: string }>`
         WITH RECURSIVE versions AS (
@@ -209,7 +209,7 @@ export const keyStore = (db: Db) => {
       return db.selectFrom("core.api_keys").selectAll().where("id", "in", ids).execute()
     },
 
-    /** Leaves out keys that somebody is changing: this waits for nobody, so it can be in nobody's way. */
+    /** Skips keys that are locked by a change, so that it neither waits nor blocks. */
     async touch(used: readonly { id: string; at: Date }[]): Promise<void> {
       await sql`
         WITH used AS (

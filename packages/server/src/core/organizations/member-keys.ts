@@ -28,7 +28,7 @@ export interface KeyOutcome {
   readonly handedTo: string | null
 }
 
-/** Whether the key can do more than its maker may: then nobody with these rights could have made it. */
+/** True if the key can do more than a member with these rights could grant. */
 const exceeds = (key: KeyRow, rights: Rights): boolean => {
   if (!rights) return true
   const ceiling = roleCeiling(rights.role)

@@ -24,7 +24,7 @@ export const organizationTarget = ({ id, name }: Pick<MembershipRow, "id" | "nam
   name,
 })
 
-/** The caller's part in the organization that the path names; to a stranger it does not exist. */
+/** The caller's membership in the organization of the path; for other callers the organization does not exist. */
 export const getMembership = async ({ db, principal }: Call, organizationId: string): Promise<Membership> => {
   const found = await requireRow(
     organizationStore(db).membership(principal.id, organizationId),
@@ -38,7 +38,7 @@ export const getMembership = async ({ db, principal }: Call, organizationId: str
  * Its audit entry goes to this organization's chain, whichever one the session acts in.
  */
 export const lockMembership = async (call: Call, organizationId: string): Promise<Membership> => {
-  // A stranger must not make the members wait.
+  // Callers who are no members must not be able to lock the rows of the organization.
   await getMembership(call, organizationId)
   if (!(await organizationStore(call.db).lock(organizationId))) throw fault("organization_not_found")
   const membership = await getMembership(call, organizationId)

@@ -36,7 +36,7 @@ const getProject = async ({ db, principal }: Call, id: string): Promise<ProjectR
   return found
 }
 
-/** Changes of one organization's projects take turns; whoever leads it may make them. */
+/** Changes of one organization's projects are serialized; owners and administrators may make them. */
 const lockProjects = async ({ db, principal, organization }: Call) => {
   checkLeads(principal.role)
   if (!(await organizationStore(db).lock(organization.id))) throw fault("organization_not_found")

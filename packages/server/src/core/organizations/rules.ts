@@ -20,7 +20,7 @@ export const checkMayManage = (actor: Role, ...concerned: readonly Role[]) => {
   if (!mayManage(actor, ...concerned)) throw fault("role_insufficient", { roles: "owner" })
 }
 
-/** The projects that somebody of this role is restricted to; null: all. Those who lead are not restricted. */
+/** Projects that a member of this role is restricted to; null: all. Owners and administrators are not restricted. */
 export const projectsFor = (role: Role, asked: readonly string[] | null): string[] | null => {
   if (asked === null) return null
   if (isLeading(role))

@@ -33,7 +33,7 @@ const insertUnderSlug = async <Row extends { name: string }>(
 interface NewProject {
   readonly organizationId: string
   readonly name: string
-  /** Whoever makes it. */
+  /** User who creates it. */
   readonly userId: string
   readonly now: Date
 }

@@ -14,7 +14,7 @@ export interface PlatformEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Whoever passes events on: an area that has started. */
+/** A listener of a started area that forwards events. */
 export interface PlatformEventListener {
   /**
    * Whether anybody of the organization wants this type; undefined where that is not in memory. Every effect asks this
@@ -38,7 +38,7 @@ export interface NewPlatformEvent<Type extends PlatformEventType> {
 export interface PlatformEvents {
   /** Whether emitting this may do anything: for callers whose effect needs no transaction otherwise. */
   isWanted(organizationId: string, type: PlatformEventType): boolean
-  /** Call it with the transaction of the effect. Costs nothing where nobody listens. */
+  /** Call it with the transaction of the effect. Without listeners it costs nothing. */
   emit<Type extends PlatformEventType>(db: Db, ...events: readonly NewPlatformEvent<Type>[]): Promise<void>
   /** For areas, while they start. */
   listen(listener: PlatformEventListener): void

@@ -91,7 +91,7 @@ export const tenantKeyStore = (db: Db) => {
         .execute()
     },
 
-    /** Leaves at least one row, so that nobody makes a first key afterwards. */
+    /** Leaves at least one row, so that no first key is created afterwards. */
     async destroy(tenantId: string, now: Date): Promise<void> {
       const tombstone = { state: "destroyed", wrapped_key: null } as const
       await db

@@ -108,7 +108,7 @@ export const createTenantKeys = ({ database, secrets, changes, clock, log }: Nee
     await rows.lock(tenantId)
     const { erased, minDecryption } = await rows.ring(tenantId)
     if (erased) throw isOver()
-    // Whoever rotated it since this call began has made a key that is new for this caller too.
+    // A concurrent rotation since this call began counts as this caller's rotation too.
     await insert(db, tenantId, current + 1, wrapped)
     const made = await rows.find(tenantId, current + 1)
     const rotatedAt = made?.created_at ?? new Date(clock.now())

@@ -1,4 +1,4 @@
-/** Permits that are taken and given back; whoever finds too few waits, first come, first served. */
+/** A counting semaphore: callers wait for permits in the order of their arrival. */
 export interface Semaphore {
   /** Resolves once so many permits are free. Rejects with the signal's reason when it aborts. */
   acquire(amount?: number, signal?: AbortSignal): Promise<void>

@@ -13,7 +13,7 @@ export interface Changes extends AsyncDisposable {
    * this process hear it as soon as that has committed, without waiting for the round trip through the database.
    */
   invalidate(db: Db, topic: string, id: string): Promise<void>
-  /** Tells all processes of an event that nobody caches: this process hears it like the others. */
+  /** Publishes an event to all processes, including this one. */
   notify(db: Db, topic: string, id: string): Promise<void>
   /** Hears of changes. `undefined` means: anything may have changed, because the connection was lost. */
   subscribe(topic: string, hear: (id: string | undefined) => void): void

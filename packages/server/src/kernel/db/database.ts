@@ -88,7 +88,7 @@ const withActs = (builder: TransactionBuilder<Tables>): TransactionBuilder<Table
   })
 }
 
-/** Whoever begins a transaction on it, and however, its commit carries out what waits for it. */
+/** Every commit of a transaction on it runs the actions that wait for the commit. */
 class ControlDatabase extends Kysely<Tables> {
   override transaction(): TransactionBuilder<Tables> {
     return withActs(super.transaction())

@@ -19,7 +19,7 @@ interface Reading {
   idleTicks: number
   /** Where it has to end in time as a whole. */
   readonly isTimed: boolean
-  /** Whether nothing came since it was last asked, where nobody else counts what comes. */
+  /** True if no bytes arrived since the last call. */
   isIdle?(): boolean
   refuse(why: Fault): void
 }

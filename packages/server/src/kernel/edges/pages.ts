@@ -157,7 +157,7 @@ const addHealth = (pages: FastifyInstance, { ready }: PagesNeeds) => {
 }
 
 const LOOPBACK = parseCidrs(["127.0.0.0/8", "::1"])
-/** Any of these says that the peer is a proxy, and the caller somebody else. */
+/** Headers that show that the peer is a proxy and not the caller. */
 const FORWARDING_HEADERS = ["forwarded", "x-forwarded-for", "x-real-ip", "via"] as const
 const peerAddress = createClientAddress([])
 

@@ -28,9 +28,9 @@ export interface Passed {
   readonly requestId?: string
   /** The caller's. */
   readonly address: string
-  /** All of its body; undefined where nobody has read any. */
+  /** The whole body; undefined if none of it was read yet. */
   readonly body: Buffer | undefined
-  /** The body as it comes, where nobody read any. */
+  /** The body as a stream, if none of it was read yet. */
   readonly stream: () => IncomingMessage
   readonly to: readonly URL[]
   /** Of a request that would go on as a WebSocket. */
@@ -83,7 +83,7 @@ const createProofs = (masterKey: Buffer, clock: Clock) => {
   }
 }
 
-/** Nobody took the request: another may be asked. */
+/** The peer did not receive the request, so another may be tried. */
 class UnreachedError extends Error {
   override readonly name = "UnreachedError"
 }
@@ -206,7 +206,7 @@ export const createRelay = (needs: {
           answered.answer.resume()
         } catch (error) {
           needs.log.warn({ err: error, peer: url.origin }, "forwarding a request to a peer failed")
-          // What became of it nobody knows; or its body has begun to go there.
+          // The outcome is unknown, or part of the body was sent already.
           const isWhole = passed.body !== undefined || !hasBody(request)
           if (!(error instanceof UnreachedError && isWhole)) return false
         }

@@ -11,7 +11,7 @@ export const NO_STORE = { "cache-control": "no-store" } as const
 /** By name in lower case. */
 export type ReplyHeaders = Record<string, string | string[]>
 
-/** How much and how long is still read of a body that nobody wants, so that its sender gets to see the answer. */
+/** Bytes and time for which an unwanted body is still read, so that its sender receives the reply. */
 const LINGER_MS = 2000
 const LINGER_BYTES_MAX = 16 * 1024 * 1024
 

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream"
 export interface Tunnel {
   /** The caller's. */
   readonly socket: Duplex
-  /** Whoever has agreed to go on. */
+  /** The socket of the peer that accepted the upgrade. */
   readonly connection: Duplex
   /** Of the agreement: names and values in turn, without those of the connection. */
   readonly headers: readonly string[]

@@ -11,7 +11,7 @@ export const createCursor = () => {
 
   return {
     current: (): Cursor => ({ tenant, targets }),
-    /** After a claim that left something behind, or all: then nobody had to wait for a turn. */
+    /** Advances after a claim. If the claim left no jobs behind, no target had to wait, and their turns start afresh. */
     move(claimed: readonly Claimed[], leftSome: boolean) {
       tenant = claimed.at(-1)?.tenant ?? tenant
       if (!leftSome) return targets.clear()

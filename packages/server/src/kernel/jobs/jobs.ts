@@ -176,7 +176,7 @@ export interface ScheduleDefinition {
    * Ticks never overlap: one that falls due while the one before still runs is missed.
    */
   readonly every: number | ((after: Date) => Date | undefined)
-  /** When ticks were missed because nobody ran: one run makes up for them all (`once`, the default), or none does. */
+  /** Ticks that were missed while no process ran: one run for all of them (`once`, the default), or none. */
   readonly missed?: "once" | "skip"
   readonly timeoutMs?: number
   /** None when left out. A tick whose last attempt failed is logged and given up; the next one comes all the same. */

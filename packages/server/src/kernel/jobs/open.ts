@@ -220,7 +220,7 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
       await Promise.all([...runners.values()].map(runner => runner.abandon()))
       timers.dispose()
       await store.endLeases(worker, clock.now()).catch(() => undefined)
-      // Whoever lives may have places for what was given back.
+      // Other processes may have capacity for the released jobs.
       wakes.announcer.tell([...runners.keys()])
     },
     [Symbol.dispose]() {

@@ -177,7 +177,7 @@ export const createRunner = (queue: Queue, needs: RunnerNeeds): Runner => {
 
   const lostClaims = createLostClaims(queue, needs, pump.run)
 
-  /** Whoever claims them now runs them again. */
+  /** The next process that claims them runs them again. */
   const lose = (reason: string) => {
     log.warn({ queue: name, jobs: held() }, reason)
     const unwritten = writer.forget().map(({ claimed }) => claimed)

@@ -2,7 +2,7 @@ import { pipeline, type Readable, Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { OutboundError } from "./outbound.ts"
 
-/** What goes wrong after the connection stands. What nobody foresaw is thrown on: it is a mistake of ours. */
+/** Errors after the connection was made. Unexpected errors are rethrown, because they are bugs. */
 export const exchangeError = (error: unknown): OutboundError => {
   if (error instanceof OutboundError) return error
   const { code, name } = error as NodeJS.ErrnoException
@@ -28,7 +28,7 @@ const decoders: Readonly<Record<string, Decoder>> = {
   deflate: createInflate,
 }
 
-/** Undefined for no encoding, and for one that nobody asked for: the body then comes as it is. */
+/** Undefined for no or an unrequested encoding: the body is then passed on unchanged. */
 export const decoderOf = (encoding: string | undefined): Decoder | undefined =>
   encoding !== undefined && Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
 

@@ -17,7 +17,7 @@ export interface Connection {
 }
 
 export interface Connections extends Disposable {
-  /** Nobody else uses it until it is given back. Rejects with the signal's reason. */
+  /** Exclusive until it is released. Rejects with the signal's reason. */
   take(origin: string, signal: AbortSignal): Promise<Connection>
   /** `reusable`: the last answer was read to its end. */
   give(connection: Connection, reusable: boolean): void

@@ -80,7 +80,7 @@ interface OpenResponse {
   readonly body: Readable
   readonly decoder: Decoder | undefined
   readonly signal: AbortSignal
-  /** Must be called once, when nobody reads the body any more. */
+  /** Must be called once, when the body is no longer read. */
   close(): void
 }
 

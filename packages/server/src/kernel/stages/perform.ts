@@ -48,7 +48,7 @@ const append = async (
   metadata?: object,
 ) => {
   const entry = auditEntry(exchange, outcome, metadata)
-  // A stranger's failed sign-up belongs to no tenant; the log and the meters have it.
+  // The failed sign-up of an anonymous caller belongs to no tenant; the log and the meters have it.
   if (entry.tenantId !== "") await audit.append(db, entry)
 }
 
@@ -128,7 +128,7 @@ export const perform = ({ database, audit, meters }: PerformNeeds): Stage => {
     } catch (error) {
       const code = error instanceof Fault ? error.publicCode : "internal_error"
       const recorded = recordResult(exchange, "failure", { code })
-      // A stranger is not to tell by the time it takes that there is a trail to write to, which a person has who exists.
+      // Response times must not reveal to an anonymous caller whether an account, and so an audit trail, exists.
       if (exchange.operation.scope !== "public") await recorded
       throw error
     }

@@ -131,7 +131,7 @@ const claim = async (
   return undefined
 }
 
-/** Refusals that say "try again" or "as somebody else" are not answers to remember. */
+/** Errors that ask for a retry or for other credentials are not stored for replays. */
 const remembers = ({ status }: Reply): boolean => status < 500 && ![401, 403, 408, 429].includes(status)
 
 /** What was refused before all of its bytes came cannot be told from another request, and had no effect. */

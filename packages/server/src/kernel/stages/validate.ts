@@ -42,7 +42,7 @@ const checkStorable = (location: string, value: unknown) => {
   refuse([{ location, message: "must not contain null characters or halves of surrogate pairs" }])
 }
 
-/** Halves of surrogate pairs are left to whoever keeps bytes: they have words of their own for them. */
+/** Lone surrogates are left to areas that store bytes, because they have errors of their own for them. */
 const checkTexts = ({ nulFields }: Operation, fields: Readonly<Record<string, unknown>>) => {
   if (!nulFields) return checkStorable("body", fields)
   for (const name in fields) {

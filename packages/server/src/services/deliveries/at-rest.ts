@@ -14,7 +14,7 @@ export interface Stored<M extends Omit<NewMessage, "recipients"> = NewMessage> {
   readonly data: string
 }
 
-/** Leaves out messages of tenants that were erased: nobody may read them. */
+/** Skips messages of erased tenants, which must not be read. */
 export const encrypted = async <M extends Omit<NewMessage, "recipients">>(
   atRest: AtRest,
   messages: readonly M[],

@@ -12,7 +12,7 @@ const FOREIGN_MS = 2_000
 
 /** There is something due to these endpoints. */
 export const WORK_TOPIC = "deliveries.work"
-/** Somebody changed what waits for an endpoint. */
+/** Topic: the pending deliveries of an endpoint were changed. */
 export const CHANGED_TOPIC = "deliveries.changed"
 
 interface ClaimsNeeds {
@@ -77,7 +77,7 @@ export const createClaims = ({ store, fanout, clock, log, claimed, refused }: Cl
     beat,
     /** Whether this process may still act as the one that sends. */
     isLive: () => clock.now() < leasedUntilMs,
-    /** Claims the endpoint, or tells whoever has it that there is work. */
+    /** Claims the endpoint, or notifies the process that has it of new work. */
     want(lane: LaneOf): void {
       const untilMs = foreign.get(lane.endpointId) ?? 0
       if (untilMs > clock.now()) announcer.tell([lane.endpointId])

@@ -184,7 +184,7 @@ export const dispatchStore = (db: Db, worker: string, atRest: AtRest) => ({
     return rows[0]?.was_live ?? false
   },
 
-  /** Nobody sends to these endpoints any more. */
+  /** Releases the claims of this process on these endpoints. */
   async release(endpointIds: readonly string[]): Promise<void> {
     await sql`
       UPDATE deliveries.lanes SET worker_id = NULL

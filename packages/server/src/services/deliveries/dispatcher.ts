@@ -150,7 +150,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   const sender = createSender({ ...needs, loader, writer, notices: createNotices(needs) })
   const rounds = createRounds({ ...needs, lanes, store, claims, writer, worker, mayTurn, forget, pump })
 
-  /** Somebody did something to what waits for an endpoint; what is known of its health is old, too. */
+  /** The pending deliveries of an endpoint were changed; its cached health is outdated too. */
   const changed = (endpointId: string | undefined) => {
     const lane = endpointId === undefined ? undefined : lanes.get(endpointId)
     if (!lane) return

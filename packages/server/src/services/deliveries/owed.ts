@@ -108,7 +108,7 @@ export const forgetFailures = (db: Db, endpoint: EndpointOf): Promise<void> =>
     is_warned: false,
   })
 
-/** The next of it is sent now, however often it failed: somebody asked for that. */
+/** Sends the next one now, regardless of failures, because a caller requested it. */
 export const unblock = (db: Db, endpoint: EndpointOf): Promise<void> =>
   updateLane(db, endpoint, { blocked_until: null })
 

@@ -75,7 +75,7 @@ export const createRounds = (needs: RoundsNeeds) => {
       }
     },
 
-    /** What nobody sends: of processes that died, and what news were lost of. */
+    /** Takes over endpoints of dead processes, and deliveries whose notification was lost. */
     async look() {
       try {
         for (const { workerId, ...lane } of await store.look(new Date(clock.now()))) {

@@ -36,7 +36,7 @@ export interface Hosts {
   use(): HostUse
   /** Room for one workload, and for what the driver takes beside it, until it is disposed of. Throws `no_host_capacity`. */
   reserve(need: Room): Disposable
-  /** Is asked to give up room that nobody uses when there is no other; gives whether it gave up any. */
+  /** Called to release unused capacity when there is no other; returns whether any was released. */
   onPressure(giveUp: () => boolean): void
   /** Names, when all areas have started, the workloads whose disks must stay. All others of before are removed. */
   keep(ids: () => Promise<readonly string[]>): void
@@ -124,7 +124,7 @@ const OF_ONE_HOST: ReadonlySet<FaultCode> = new Set([
   "not_implemented",
 ])
 
-/** Whether it is this host that cannot, for what it has or has no room for. */
+/** True if another host could run it. */
 const isOfThisHost = (error: unknown, { capabilities }: RuntimePort): error is Fault =>
   error instanceof Fault &&
   (OF_ONE_HOST.has(error.code) || (error.code === "service_unavailable" && capabilities.driver === "none"))

@@ -10,7 +10,7 @@ const read = (path: string): string | undefined => {
   }
 }
 
-/** The id of the host whose disks are in this folder. Made once: whoever has the folder is that host. */
+/** The id of the host whose disks are in this folder. Created once: the folder identifies the host. */
 export const hostIdOf = (dataDir: string): string => {
   const path = join(dataDir, "host-id")
   const known = read(path)

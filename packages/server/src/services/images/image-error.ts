@@ -3,7 +3,7 @@ export class ImageError extends Error {
   override readonly name = "ImageError"
 }
 
-/** An image does not come because the platform stops: whoever wanted it wants it again at the next start. */
+/** A pull was aborted by the shutdown of the server; it is repeated after the next start. */
 export class ImagesStoppedError extends Error {
   override readonly name = "ImagesStoppedError"
 }

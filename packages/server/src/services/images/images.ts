@@ -32,7 +32,7 @@ export interface Image {
 export interface Images extends AsyncDisposable {
   /** What the name `host-rootfs` stands for. */
   readonly host: Image
-  /** Throws `invalid_parameter` for what names no image, or one that is not pulled here. Asks nobody. */
+  /** Throws `invalid_parameter` for an invalid or forbidden image name, without network access. */
   check(name: string): void
   /** What the name stands for, if that is known and unpacked. */
   find(name: string): Image | undefined
@@ -137,7 +137,7 @@ export const openImages = async (
     return changes && clock.now() - found.atMs > FRESH_MS ? undefined : stored(found.digest)
   }
 
-  /** What it stands for now; what it stood for, where nobody can tell. */
+  /** Resolves the name; if the registry cannot be reached, to the image of the last pull. */
   const fetch = async (name: string): Promise<string> => {
     const template = templateOf(name)
     if (template?.kind === "archive") return await puller.unpack(template.path)

@@ -67,7 +67,7 @@ export const openImageStore = async (needs: {
   const { directory, bytesMax, clock, log } = needs
   const [unpackedAt, temporaryAt] = [join(directory, "unpacked"), join(directory, "tmp")]
   for (const path of [directory, unpackedAt, temporaryAt]) await mkdir(path, { recursive: true, mode: 0o700 })
-  // Files of images belong to whoever their archives say: nobody else of this machine gets there.
+  // Files of images have the owners of their archives, so no other user of this machine may enter.
   await chmod(directory, 0o700)
   const adding = createSharing<Stored>()
   const settling = createSharing<void>()

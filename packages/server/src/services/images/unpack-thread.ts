@@ -1,4 +1,4 @@
-/** Takes archives apart in a thread: it is much work that waits for nobody. Started by unpacking.ts, for one task. */
+/** Unpacks archives in a thread, because it needs much CPU time. Started by unpacking.ts, for one task. */
 import { join } from "node:path"
 import { parentPort, workerData } from "node:worker_threads"
 import { ImageError } from "./image-error.ts"

@@ -130,7 +130,7 @@ export const writeFile = (entry: ReadEntry, path: string, failed: (error: unknow
   entry.on("end", () =>
     guarded(() => {
       own(entry, (uid, gid) => fs.fchownSync(fd, uid, gid))
-      // Nobody becomes another by running a file: set-user-id bits are left out.
+      // Set-user-id bits are dropped, so that running a file does not change the user.
       fs.fchmodSync(fd, (entry.mode ?? 0o644) & 0o777)
       const at = entry.mtime ?? new Date(0)
       fs.futimesSync(fd, at, at)

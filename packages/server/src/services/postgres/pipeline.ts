@@ -126,7 +126,7 @@ interface Settling {
 
 const settling = (): Settling => {
   const made = Promise.withResolvers<UnitEnd>()
-  // Whoever awaits only the first of several must not end the process by the others.
+  // Promises that the caller does not await must not end the process when they reject.
   made.promise.catch(() => undefined)
   return made
 }

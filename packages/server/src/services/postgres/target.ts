@@ -7,7 +7,7 @@ export interface Target {
   readonly databaseId: string
   readonly branchId: string
   readonly volume: VolumeRef
-  /** It takes more disk than it may, so nobody writes in it; see `disk/quota.ts`. */
+  /** It exceeds its disk limit and is read-only; see `disk/quota.ts`. */
   readonly isFull?: boolean
 }
 

@@ -23,7 +23,7 @@ export interface CommandDefaults {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The login shell of whoever it is for. */
+/** The login shell of the user. */
 export const LOGIN_SHELL = ["/bin/sh", "-c", 'exec "$SHELL" -l'] as const
 
 /** A string alone is for the shell; anything else is an argument vector. */
@@ -62,7 +62,7 @@ const signalNumbers: Readonly<Record<string, number>> = constants.signals
 
 export const codeOf = ({ code, signal }: Exit): number => code ?? 128 + (signalNumbers[signal ?? ""] ?? 0)
 
-/** Resolves when all that the command wrote has been taken; what it left in the background writes to nobody. */
+/** Resolves when all output of the command was read; output of its background processes is dropped. */
 const follow = (source: Readable, name: "stdout" | "stderr", outputs: Outputs): Promise<void> => {
   source.on("data", (chunk: Buffer) => {
     if (outputs.take(name, chunk)) return

@@ -169,7 +169,7 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
     async stop(id) {
       ending.delete(id)
       const item = running.get(id)?.live.item
-      // Out of sight first: nobody begins to use what is about to end.
+      // Removed from the registry first, so that no call starts to use what is about to end.
       forget(id)
       await runtime.stop(id, item ? graceOf(item) : 0)
     },

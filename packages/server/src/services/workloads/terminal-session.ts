@@ -33,7 +33,7 @@ export interface TerminalSession {
 const HANG_UP_MS_MAX = 5_000
 /** How long a client has to hear why its terminal was ended. */
 const FAREWELL_MS = 2_000
-/** What nobody acknowledged is told in parts of the window, so that the other side never waits for the last. */
+/** Acknowledgements are sent in parts of the window, so that the sender never waits for the last one. */
 const ACK_PART = 4
 
 /** Sends the outputs, as fast as the client takes them. What is left when it is gone is dropped. */
@@ -99,7 +99,7 @@ const createReceiver = (socket: WebSocket, { stdin }: GuestProcess, window: numb
   }
 }
 
-/** Ends what nobody is there for: as a terminal that is hung up, and then for good. */
+/** Ends the command of a disconnected client: by SIGHUP, then by SIGKILL. */
 const hangUp = (process: GuestProcess): void => {
   process.kill("SIGHUP")
   process.stdin.end()

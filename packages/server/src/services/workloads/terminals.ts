@@ -95,7 +95,7 @@ const createWarden = (needs: StandingNeeds, open: ReadonlySet<Open>) => {
       if (!(await isStanding(principal, organizationId)))
         session.end(closeCodes.policy, "the key or session may not do this any more")
     })
-    // What cannot be asked now is asked again soon; nobody's work is to be lost to that.
+    // A check that fails is repeated soon, and does not end the session.
     await Promise.allSettled(checked)
   }
 }

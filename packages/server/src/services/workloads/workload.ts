@@ -9,7 +9,7 @@ export interface Workload {
   readonly organizationId: string
   readonly ownerId: string
   readonly projectId: string | null
-  /** It ends when nobody used it for so long; 0: never. */
+  /** Idle time after which it ends; 0: never. */
   readonly idleMs: number
 }
 

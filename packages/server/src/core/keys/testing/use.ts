@@ -20,7 +20,7 @@ export const holdsWithin = async (limitMs: number, check: () => Promise<boolean>
   while (!(await check())) assert.ok(performance.now() < deadline, `it does not hold after ${limitMs} ms`)
 }
 
-/** Locks a row from outside the platform, so that whoever wants to change it waits until `release`. */
+/** Locks a row from outside the server, so that changes of it wait until `release`. */
 export const holdRow = async (p: TestPlatform, [schema, table]: readonly [string, string], id: string) => {
   const client = new pg.Client({ connectionString: p.config.databaseUrl })
   const name = `"${schema}"."${table}"`

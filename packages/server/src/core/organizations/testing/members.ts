@@ -3,7 +3,7 @@ import type { Role } from "@svc/contract"
 import type { TestPlatform } from "../../../testing/platform.ts"
 import { type Person, signUp } from "../../accounts/testing/people.ts"
 
-/** Somebody who owns an organization on that plan. */
+/** A person who owns an organization on that plan. */
 export const found = async (
   p: TestPlatform,
   plan: "free" | "starter" | "pro" | "enterprise" = "enterprise",

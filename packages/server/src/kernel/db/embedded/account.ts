@@ -40,7 +40,7 @@ export const chooseAccount = (options: {
 
   const account =
     ordinaryOwner(accounts, cluster) ??
-    // A container may not know the user who owns a mounted directory, and initdb refuses to run as a stranger.
+    // A container may not know the user who owns a mounted directory, and initdb fails for an unknown user.
     accounts.find(({ uid }) => uid !== ROOT && uid === ordinaryOwner(accounts, dataDir)?.uid) ??
     findAccount(accounts, "postgres") ??
     findAccount(accounts, "nobody")

@@ -24,7 +24,7 @@ export const clearLeftovers = async (
   await endSurvivors(cluster, pidFile, log)
   onDisk(`remove the stale lock files of ${cluster}`, () => {
     // PostgreSQL sees for itself that a process is gone, and then that no shared memory of it is left in use. It
-    // cannot see that a living process of that id is a stranger, and refuses to start.
+    // cannot see that the id belongs to another process now, and fails to start.
     const pid = readPid(pidFile)
     if (pid !== undefined && isLiving(pid)) rmSync(pidFile, { force: true })
     rmSync(join(socketDir, ".s.PGSQL.5432.lock"), { force: true })

@@ -47,7 +47,7 @@ export const acquireDataDirLock = (dataDir: string): DataDirLock => {
 
   onDisk(`lock the data directory ${directory}`, () => {
     try {
-      // Written whole under a name of its own and linked later, so nobody ever reads half a lock.
+      // Written under a name of its own and linked later, so that no reader sees an incomplete lock.
       writeFileSync(claim, `${JSON.stringify(self)}\n`, { flag: "wx", mode: 0o644 })
       take(path, claim, directory)
     } finally {

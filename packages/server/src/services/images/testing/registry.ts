@@ -64,7 +64,7 @@ export const startRegistry = async (t: Ends): Promise<TestRegistry> => {
     if (registry.isDown) return void reply.writeHead(503).end()
     if (url.startsWith("/token?")) return void reply.end(JSON.stringify({ token, expires_in: 300 }))
     if (url.startsWith("/elsewhere/")) {
-      // Where blobs really are, nobody may see the token.
+      // The token must not be sent to the server that stores the blobs.
       if (headers.authorization !== undefined) return void reply.writeHead(400).end()
       await registry.beforeBlob()
       return void reply.end(blobs.get(url.slice("/elsewhere/".length)))
