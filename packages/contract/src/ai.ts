@@ -169,7 +169,7 @@ export const ai = area(
         "Millionths of a US dollar; null lifts the limit. Past it requests are refused with `ai_budget_exhausted`.",
       scope: "billing:write",
       effect: "write",
-      idempotent: "naturally",
+      idempotency: "natural",
       belongs: "organization",
       body: T.Object({ monthly_limit_micros: MonthlyLimit }),
       replies: { 200: AiBudget },

@@ -109,7 +109,7 @@ export const routes = {
     deleteUpstream: { method: "DELETE", path: "/v1/ai/upstreams/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
     testUpstream: { method: "POST", path: "/v1/ai/upstreams/{id}/test", params: ["id"], effect: "write", keyed: true, project: true },
     budget: { method: "GET", path: "/v1/ai/budget", effect: "read", project: true },
-    setBudget: { method: "PUT", path: "/v1/ai/budget", body: "json", effect: "write", keyed: true, project: true },
+    setBudget: { method: "PUT", path: "/v1/ai/budget", body: "json", effect: "write", project: true },
   },
   aiText: {
     sentiment: { method: "POST", path: "/v1/ai/text/sentiment", body: "json", effect: "read", project: true },

@@ -7,7 +7,7 @@ import { sql } from "kysely"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { createGathering } from "../../kernel/gathering.ts"
+import { createBatcher } from "../../kernel/batcher.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 
@@ -84,7 +84,7 @@ export const createLedger = (needs: {
   const unsettled = new Set<Promise<void>>()
   let failed: Ended[] = []
 
-  const reserveAll = createGathering<{ id: string; ask: Ask }, Granted | undefined>({
+  const reserveAll = createBatcher<{ id: string; ask: Ask }, Granted | undefined>({
     itemsMax: ITEMS_MAX,
     atOnceMax: AT_ONCE_MAX,
     async perform(items) {
@@ -100,7 +100,7 @@ export const createLedger = (needs: {
     },
   })
 
-  const settleAll = createGathering<Ended, void>({
+  const settleAll = createBatcher<Ended, void>({
     itemsMax: ITEMS_MAX,
     atOnceMax: AT_ONCE_MAX,
     async perform(items) {
