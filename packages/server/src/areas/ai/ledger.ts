@@ -4,10 +4,10 @@
  */
 
 import { sql } from "kysely"
+import { createBatcher } from "../../kernel/batcher.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
-import { createBatcher } from "../../kernel/batcher.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 
