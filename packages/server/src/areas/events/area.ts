@@ -2,7 +2,7 @@ import { createEventStreams } from "../../core/event-streams.ts"
 import type { Tx } from "../../kernel/db/database.ts"
 import { createPushedCache } from "../../kernel/pushed-cache.ts"
 import type { DisabledReason, EndpointOf } from "../../services/deliveries/deliveries.ts"
-import { createEndpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import { createEndpoints } from "./endpoints.ts"
 import { createEventCounts } from "./event-counts.ts"
 import { eventHandlers } from "./handlers.ts"
 import { keepEvents } from "./keeping.ts"
@@ -36,7 +36,7 @@ export const start = (services: Needs) => {
     async disable(tx: Tx, { tenantId, endpointId }: EndpointOf, reason: DisabledReason) {
       const now = new Date(clock.now())
       const topicId = await subscriptionStore(tx).disable(tenantId, endpointId, reason, now)
-      await changes.invalidate(tx, SUBSCRIPTION_TOPIC, endpointId)
+      await endpoints.invalidate(tx, endpointId)
       if (topicId !== undefined) await changes.invalidate(tx, TOPIC_TOPIC, topicId)
     },
   })

@@ -36,7 +36,7 @@ export const deliveryHandlers = ({ deliveries, endpoints }: SubscriptionHandlerN
         ...{ topic: topic.name, at: call.now, endpointId: row.id },
         data: JSON.stringify({ subscription_id: row.id, message: "A test of this subscription." }),
       },
-      await endpoints.of(call.db, row),
+      await endpoints.endpointOf(call.db, row),
     )
     const shown = toDelivery(delivery)
     return {

@@ -20,10 +20,9 @@ import { requireRow } from "../../kernel/require-row.ts"
 import { requireScope } from "../../kernel/scopes.ts"
 import type { Deliveries } from "../../services/deliveries/deliveries.ts"
 import { isReservedHeader } from "../../services/deliveries/envelope.ts"
-import { retireSecret } from "../../services/deliveries/secrets.ts"
-import { createSigningSecret, signingSecretHint } from "../../services/deliveries/signature.ts"
+import { createSigningSecret } from "../../services/deliveries/signature.ts"
 import type { FunctionCaller } from "../functions/offers.ts"
-import { type Endpoints, SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import type { Endpoints } from "./endpoints.ts"
 import { toSubscription } from "./payloads.ts"
 import { type SubscriptionRow, subscriptionStore, topicStore } from "./store.ts"
 import { requireTopic, TOPIC_TOPIC } from "./topic-handlers.ts"
@@ -131,7 +130,7 @@ const columnsOf = async (
     max_per_second: max_per_second ?? null,
     updated_at: call.now,
     ...(config.headers && {
-      headers: await needs.endpoints.sealHeaders(of, config.headers),
+      headers: await needs.endpoints.encryptHeaders(of, config.headers),
       header_names: Object.keys(config.headers),
     }),
   }
@@ -152,7 +151,7 @@ const createWith =
       ...{ ...of, project_id: call.project?.id ?? null, owner_id: call.owner, topic_id, sub_type },
       ...{ headers: null, header_names: [], status: "active", disabled_reason: null },
       ...(await columnsOf(sub_type, of, given, call, needs)),
-      ...{ secret: await needs.endpoints.sealSecret(of, secret), secret_hint: signingSecretHint(secret) },
+      ...(await needs.endpoints.encrypt(of, secret)),
       created_at: call.now,
     }
     await store.insert(row)
@@ -164,7 +163,7 @@ const createWith =
 const updateWith =
   (needs: SubscriptionHandlerNeeds) =>
   async ({ sub_id, status = "active", ...given }: Input<Specs["updateSubscription"]>, call: Call) => {
-    const { deliveries, changes } = needs
+    const { deliveries, endpoints, changes } = needs
     const before = await requireSubscriptionForUpdate(call, sub_id)
     const of = endpointOf(before)
     const row: SubscriptionRow = {
@@ -178,7 +177,7 @@ const updateWith =
     else if (before.status === "disabled" || before.target !== row.target) {
       await deliveries.forgive(call.db, of)
     }
-    await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, id)
+    await endpoints.invalidate(call.db, id)
     await changes.invalidate(call.db, TOPIC_TOPIC, topic_id)
     call.describe({ targets: [targetOf(row)] })
     const health = await deliveries.health(call.db, of.tenantId, [id])
@@ -186,26 +185,24 @@ const updateWith =
   }
 
 const rotateWith =
-  ({ endpoints, changes, deliveries }: SubscriptionHandlerNeeds) =>
+  ({ endpoints, deliveries }: SubscriptionHandlerNeeds) =>
   async ({ sub_id, grace_period_seconds }: Input<Specs["rotateSecret"]>, call: Call) => {
     const row = await requireSubscriptionForUpdate(call, sub_id)
-    const store = subscriptionStore(call.db)
     const graceSeconds = grace_period_seconds ?? SUBSCRIPTION_SECRET_GRACE_SECONDS_DEFAULT
-    await retireSecret(store.oldSecrets(sub_id), row.secret, graceSeconds, call.now)
     const secret = createSigningSecret()
     const changed = {
-      ...{ secret: await endpoints.sealSecret(row, secret), secret_hint: signingSecretHint(secret) },
+      ...(await endpoints.rotate(call.db, row, { secret, graceSeconds, now: call.now })),
       updated_at: call.now,
     }
-    await store.update(call.tenant, sub_id, changed)
-    await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)
+    await subscriptionStore(call.db).update(call.tenant, sub_id, changed)
+    await endpoints.invalidate(call.db, sub_id)
     call.describe({ targets: [targetOf(row)] })
     const health = await deliveries.health(call.db, row.organization_id, [sub_id])
     return { ...toSubscription({ ...row, ...changed }, health.get(sub_id)), signing_secret: secret }
   }
 
 export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
-  const { deliveries, changes } = needs
+  const { deliveries, endpoints, changes } = needs
   return {
     createSubscription: createWith(needs),
     updateSubscription: updateWith(needs),
@@ -229,7 +226,7 @@ export const subscriptionHandlers = (needs: SubscriptionHandlerNeeds) => {
       const row = await requireSubscriptionForUpdate(call, sub_id)
       await deliveries.cancel(call.db, endpointOf(row))
       await subscriptionStore(call.db).delete(call.tenant, sub_id)
-      await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, sub_id)
+      await endpoints.invalidate(call.db, sub_id)
       await changes.invalidate(call.db, TOPIC_TOPIC, row.topic_id)
       call.describe({ targets: [targetOf(row)] })
     },

@@ -7,7 +7,7 @@ import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import type { Deliveries } from "../../services/deliveries/deliveries.ts"
-import { SUBSCRIPTION_TOPIC } from "./endpoints.ts"
+import type { Endpoints } from "./endpoints.ts"
 import type { EventCounts } from "./event-counts.ts"
 import { FORGET_QUEUE } from "./keeping.ts"
 import { toTopic } from "./payloads.ts"
@@ -24,11 +24,12 @@ export const requireTopic = (call: Call, id: string): Promise<TopicRow> =>
 export interface TopicHandlerNeeds {
   readonly counts: EventCounts
   readonly deliveries: Deliveries
+  readonly endpoints: Endpoints
   readonly changes: Changes
   readonly jobs: Jobs
 }
 
-export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandlerNeeds) => ({
+export const topicHandlers = ({ deliveries, endpoints, changes, jobs, counts }: TopicHandlerNeeds) => ({
   async createTopic({ name, retention_days }: Input<Specs["createTopic"]>, call: Call) {
     const store = topicStore(call.db)
     if ((await store.count(call.tenant)) >= TOPICS_MAX) {
@@ -65,7 +66,7 @@ export const topicHandlers = ({ deliveries, changes, jobs, counts }: TopicHandle
     const subscriptions = await subscriptionStore(call.db).list(owner, topic_id, { limit: 1_000, offset: 0 })
     for (const { id } of subscriptions.rows) {
       await deliveries.cancel(call.db, { tenantId: owner.organizationId, endpointId: id })
-      await changes.invalidate(call.db, SUBSCRIPTION_TOPIC, id)
+      await endpoints.invalidate(call.db, id)
     }
     await topicStore(call.db).delete(owner, topic_id)
     await changes.invalidate(call.db, TOPIC_TOPIC, topic_id)

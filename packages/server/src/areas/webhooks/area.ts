@@ -7,9 +7,9 @@ export const start = ({ database, changes, clock, box, outbound, platformEvents,
   const { db } = database
   const { now } = clock
   const endpoints = createEndpoints({ db, changes, box, now })
-  deliveries.define(webhookKind({ endpoints, platformEvents, changes, now }))
+  deliveries.define(webhookKind({ endpoints, platformEvents, now }))
   platformEvents.listen(createListener({ endpoints, deliveries }))
   return {
-    operations: webhookHandlers({ endpoints, deliveries, changes, urlProblem: outbound.urlProblem }),
+    operations: webhookHandlers({ endpoints, deliveries, urlProblem: outbound.urlProblem }),
   }
 }

@@ -10,20 +10,14 @@ import {
   WEBHOOKS_MAX,
 } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import { implement, type JudgeRisk, withRisk } from "../../kernel/implement.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import type { Deliveries } from "../../services/deliveries/deliveries.ts"
 import { rangeOf } from "../../services/deliveries/payload.ts"
-import { retireSecret } from "../../services/deliveries/secrets.ts"
-import {
-  createSigningSecret,
-  readSigningSecret,
-  signingSecretHint,
-} from "../../services/deliveries/signature.ts"
-import { type Endpoints, WEBHOOK_TOPIC } from "./endpoints.ts"
+import { createSigningSecret, readSigningSecret } from "../../services/deliveries/signature.ts"
+import type { Endpoints } from "./endpoints.ts"
 import { toDelivery, toWebhook } from "./payloads.ts"
 import { unknownPatterns } from "./rules.ts"
 import { type WebhookRow, webhookStore } from "./store.ts"
@@ -35,7 +29,6 @@ type WebhookInput = Omit<Input<Specs["register"]>, "tenant_id">
 export interface WebhookHandlerNeeds {
   readonly endpoints: Endpoints
   readonly deliveries: Deliveries
-  readonly changes: Changes
   readonly urlProblem: (url: string) => string | undefined
 }
 
@@ -72,18 +65,6 @@ const fieldsOf = (
   return { url, event_types: [...event_types], active, description }
 }
 
-const createSecrets = ({ endpoints }: WebhookHandlerNeeds) => ({
-  async columns(webhook: Pick<WebhookRow, "organization_id" | "id">, secret: string) {
-    return { secret: await endpoints.seal(webhook, secret), secret_hint: signingSecretHint(secret) }
-  },
-
-  /** Gives a webhook another secret; the one before signs beside it for that long. */
-  async replace(call: Call, row: WebhookRow, secret: string, graceSeconds: number) {
-    await retireSecret(webhookStore(call.db).oldSecrets(row), row.secret, graceSeconds, call.now)
-    return this.columns(row, secret)
-  },
-})
-
 /** What was sent to a webhook, and sending it again. */
 const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
   test: async ({ id }: Input<Specs["test"]>, call: Call) => {
@@ -94,7 +75,7 @@ const deliveryHandlers = ({ endpoints, deliveries }: WebhookHandlerNeeds) => ({
       ...{ type: "webhook.test", occurredAt: call.now },
       data: { webhook_id: row.id, message: "A test of this webhook." },
     })
-    const endpoint = await endpoints.of(call.db, row)
+    const endpoint = await endpoints.endpointOf(call.db, row)
     const delivery = toDelivery(await deliveries.deliverOnce({ ...message, endpointId: row.id }, endpoint))
     const { status_code, response_time_ms } = delivery
     const error = delivery.attempts.at(-1)?.error ?? null
@@ -134,8 +115,7 @@ const newSecretIsRisk: JudgeRisk<{ secret?: string }> = ({ secret }) =>
   secret === undefined ? undefined : { detail: "gives the webhook another secret" }
 
 export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerNeeds) => {
-  const { deliveries, changes, urlProblem } = needs
-  const secrets = createSecrets(needs)
+  const { endpoints, deliveries, urlProblem } = needs
 
   const shown = async ({ db }: Call, row: WebhookRow) =>
     toWebhook(row, (await deliveries.health(db, row.organization_id, [row.id])).get(row.id))
@@ -171,11 +151,11 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
         ...webhook,
         project_id: call.tenant.projectId,
         ...fields,
-        ...(await secrets.columns(webhook, secret)),
+        ...(await endpoints.encrypt(webhook, secret)),
         ...{ disabled_at: null, disabled_reason: null, created_at: now, updated_at: now },
       }
       await store.insert(row)
-      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
+      await endpoints.invalidate(call.db, row.id)
       call.describe({ targets: [target(row)] })
       return { ...toWebhook(row, undefined), secret }
     },
@@ -188,11 +168,12 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       const before = await lockWebhook(call, id)
       const fields = fieldsOf(input, urlProblem)
       const secret = given === undefined ? undefined : checkSecret(given)
-      const isNew = secret !== undefined && secret !== (await needs.endpoints.open(before))
+      const graceSeconds = WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT
+      const isNew = secret !== undefined && secret !== (await endpoints.decrypt(before))
       const row: WebhookRow = {
         ...before,
         ...fields,
-        ...(isNew && (await secrets.replace(call, before, secret, WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT))),
+        ...(isNew && (await endpoints.rotate(call.db, before, { secret, graceSeconds, now: call.now }))),
         ...(fields.active && { disabled_at: null, disabled_reason: null }),
         updated_at: call.now,
       }
@@ -200,7 +181,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       if (before.active && !row.active) await deliveries.cancel(call.db, endpointOf(row))
       if (before.url !== row.url || (!before.active && row.active))
         await deliveries.forgive(call.db, endpointOf(row))
-      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
+      await endpoints.invalidate(call.db, row.id)
       call.describe({ targets: [target(row)] })
       return { ...(await shown(call, row)), ...(isNew && { secret }) }
     }),
@@ -209,7 +190,7 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       const row = await lockWebhook(call, id)
       await webhookStore(call.db).delete(row.organization_id, row.id)
       await deliveries.cancel(call.db, endpointOf(row))
-      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
+      await endpoints.invalidate(call.db, row.id)
       call.describe({ targets: [target(row)] })
     },
 
@@ -219,11 +200,11 @@ export const webhookHandlers = implement(areas.webhooks, (needs: WebhookHandlerN
       const graceSeconds = grace_period_seconds ?? WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT
       const row: WebhookRow = {
         ...before,
-        ...(await secrets.replace(call, before, secret, graceSeconds)),
+        ...(await endpoints.rotate(call.db, before, { secret, graceSeconds, now: call.now })),
         updated_at: call.now,
       }
       await webhookStore(call.db).update(row.organization_id, row.id, row)
-      await changes.invalidate(call.db, WEBHOOK_TOPIC, row.id)
+      await endpoints.invalidate(call.db, row.id)
       call.describe({ targets: [target(row)], metadata: { grace_period_seconds: graceSeconds } })
       return { ...(await shown(call, row)), secret }
     },

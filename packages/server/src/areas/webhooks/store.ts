@@ -2,7 +2,7 @@ import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import { countRows, listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
-import type { OldSecretStore } from "../../services/deliveries/secrets.ts"
+import type { OldSecretStore } from "../../services/deliveries/signed-endpoints.ts"
 
 export type WebhookRow = Tables["webhooks.webhooks"]
 

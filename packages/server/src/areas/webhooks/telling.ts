@@ -3,7 +3,6 @@ import type {
   PlatformEventListener,
   PlatformEvents,
 } from "../../core/platform-events/platform-events.ts"
-import type { Changes } from "../../kernel/db/changes.ts"
 import type { Tx } from "../../kernel/db/database.ts"
 import type {
   Deliveries,
@@ -12,7 +11,6 @@ import type {
   NewMessage,
 } from "../../services/deliveries/deliveries.ts"
 import type { Endpoints, Listening } from "./endpoints.ts"
-import { WEBHOOK_TOPIC } from "./endpoints.ts"
 import { choosesType, hearsProject } from "./rules.ts"
 import { type WebhookRow, webhookStore } from "./store.ts"
 
@@ -72,10 +70,9 @@ export const createListener = (needs: {
 export const webhookKind = (needs: {
   readonly endpoints: Endpoints
   readonly platformEvents: PlatformEvents
-  readonly changes: Changes
   readonly now: () => number
 }): DeliveryKind => {
-  const { endpoints, platformEvents, changes, now } = needs
+  const { endpoints, platformEvents, now } = needs
 
   const find = (tx: Tx, { tenantId, endpointId }: EndpointOf): Promise<WebhookRow | undefined> =>
     webhookStore(tx).find({ organizationId: tenantId, projectId: null }, endpointId)
@@ -96,7 +93,7 @@ export const webhookKind = (needs: {
       await webhookStore(tx).update(webhook.organization_id, webhook.id, {
         ...{ active: false, disabled_at: at, disabled_reason: reason, updated_at: at },
       })
-      await changes.invalidate(tx, WEBHOOK_TOPIC, webhook.id)
+      await endpoints.invalidate(tx, webhook.id)
       const data = { webhook_id: webhook.id, url: webhook.url, reason }
       await platformEvents.emit(tx, { ...about(webhook), type: "webhook.disabled", data })
     },
