@@ -16,6 +16,7 @@ import { identity } from "./identity.ts"
 import { integrations } from "./integrations.ts"
 import { keys } from "./keys.ts"
 import { kv } from "./kv.ts"
+import { mcp } from "./mcp.ts"
 import { notifications } from "./notifications.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
@@ -131,6 +132,7 @@ export { GIT_HOOK_BYTES_MAX } from "./integrations.ts"
 export { gitProviders, INTEGRATION_SECRET_GRACE_SECONDS_DEFAULT } from "./integrations-fields.ts"
 export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./keys.ts"
 export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
+export { MCP_TOOLS_PER_PAGE } from "./mcp.ts"
 export * from "./meters.ts"
 export {
   NOTIFICATION_DATA_BYTES_MAX,
@@ -238,6 +240,7 @@ export const areas = {
   advice,
   schema,
   encryption,
+  mcp,
   email,
   ai,
   aiText,

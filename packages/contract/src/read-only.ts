@@ -29,6 +29,7 @@ export const readsByPost: Readonly<Record<string, string>> = {
   "encryption.decrypt": "opens a ciphertext; nothing is stored, and no key is made for it",
   "email.previewTemplate": "renders a template; nothing is sent or stored",
   "cron.preview": "computes times of a schedule that is not stored",
+  "mcp.call": "calls another operation, which refuses read-only keys itself",
   "storage.presign":
     "computes a link, as any holder of the key could sign for itself; links that write are refused",
   "s3.credentials":

@@ -58,6 +58,10 @@ export const routes = {
     updateKey: { method: "PATCH", path: "/api/v1/encryption/key", body: "json", effect: "write", project: true },
     keyVersions: { method: "GET", path: "/api/v1/encryption/key/versions", query: ["limit","offset"], effect: "read", list: true, project: true },
   },
+  mcp: {
+    list: { method: "GET", path: "/api/v1/mcp", query: ["toolsets","cursor"], effect: "read", envelope: "bare", project: true },
+    call: { method: "POST", path: "/api/v1/mcp/call", body: "json", effect: "read-or-write", once: true, envelope: "bare", project: true },
+  },
   email: {
     sendTransactional: { method: "POST", path: "/v1/email/send/tx", body: "json", effect: "write", keyed: true, project: true },
     sendRaw: { method: "POST", path: "/v1/email/send/raw", body: "json", effect: "write", keyed: true, project: true },

@@ -68,6 +68,8 @@ const assemble = async (start: Start, engines: Engines) => {
   const { database, keysDatabase, changes, fanout, masterKey, secrets, mails, services } = engines
   const limits = createLimits(config)
   let inProcess: InProcessCaller | undefined
+  const origins = ownOrigins(config)
+  const isOwnOrigin = (origin: string) => origins.has(origin)
 
   const areaStates = async () => [
     // They live in the control database alone; when that is gone, nobody gets as far as this answer.
@@ -99,6 +101,8 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(kernelTokens.jobs, jobs),
     supply(kernelTokens.outbound, outbound),
     supply(kernelTokens.relay, relay),
+    supply(kernelTokens.inProcess, request => (inProcess ?? unavailable())(request)),
+    supply(kernelTokens.isOwnOrigin, isOwnOrigin),
     supply(kernelTokens.stopping, stopping.signal),
     supply(kernelTokens.retryDelayFactor, config.retryDelayFactor),
     supply(coreTokens.box, box),
@@ -130,12 +134,11 @@ const assemble = async (start: Start, engines: Engines) => {
   const operations = [...core.operations, ...areas.operations]
   const replays = createReplays(database.db)
   jobs.schedule({ name: "replays.prune", every: PRUNE_EVERY_MS, run: () => replays.prune(clock.now()) })
-  const origins = ownOrigins(config)
   const pipeline = createPipeline({
     ...core,
     ...{ clock, log, database, limits, replays, sealer: box, metrics },
     baseUrl: config.baseUrl,
-    isOwnOrigin: origin => origins.has(origin),
+    isOwnOrigin,
   })
   const countUnrouted = createUnroutedCounter({ credentials: core.credentials, limits, clock })
   inProcess = createInProcessCaller(pipeline, operations)

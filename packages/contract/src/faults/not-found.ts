@@ -12,6 +12,11 @@ export const notFoundFaults = {
     text: "resource not found[: {id}]",
     help: "Nothing with this id exists in this organization and project. Check the id and which project the key works in.",
   },
+  tool_not_found: {
+    status: 404,
+    text: "tool not found[: {name}]",
+    help: "No tool has this name, or none that a key may use. `GET /api/v1/mcp?toolsets=all` lists those that the key admits; `search_tools` finds them by words.",
+  },
   key_not_found: {
     status: 404,
     text: "key not found[: {id}]",

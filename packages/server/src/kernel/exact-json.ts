@@ -94,10 +94,6 @@ export const exactNumber = (text: string): number | RawNumber => {
   return String(value) === text ? value : rawJSON(text)
 }
 
-/** A copy that shares nothing with the value. `structuredClone` would lose which numbers are raw. */
-export const cloneJson = (value: unknown): unknown =>
-  value === undefined ? undefined : parseJson(JSON.stringify(value))
-
 const mapRaw = (value: unknown, map: (raw: RawNumber) => unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return value.map(item => mapRaw(item, map))

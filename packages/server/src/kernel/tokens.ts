@@ -2,6 +2,7 @@
 import type { Clock } from "./clock.ts"
 import type { Changes } from "./db/changes.ts"
 import type { Database } from "./db/database.ts"
+import type { InProcessCaller } from "./edges/in-process.ts"
 import type { Relay } from "./edges/relay.ts"
 import type { Fanout } from "./fanout.ts"
 import type { Jobs } from "./jobs/jobs.ts"
@@ -43,6 +44,10 @@ export const metrics = token<MetricSources>("metrics")
 export const jobs = token<Jobs>("jobs")
 /** Requests URLs that users give, and the only way to. */
 export const outbound = token<Outbound>("outbound")
+/** Calls operations through all stages, in the name of a principal. */
+export const inProcess = token<InProcessCaller>("inProcess")
+/** Whether a page of that origin is the platform's own. */
+export const isOwnOrigin = token<(origin: string) => boolean>("isOwnOrigin")
 /** How requests go on to other processes of the platform. */
 export const relay = token<Relay>("relay")
 /** Aborts when the platform begins to stop: what would otherwise last must end. */

@@ -124,6 +124,9 @@ const validator = (ajv: Ajv, part: string, schema: TObject): Validator => {
   }
 }
 
+/** Of values that came as JSON, outside the body of an operation. */
+export const jsonValidator = (part: string, schema: TObject): Validator => validator(forJson, part, schema)
+
 /** A part of the path that is an id, and the code that says that there is nothing of that id. */
 interface PathId {
   readonly name: string

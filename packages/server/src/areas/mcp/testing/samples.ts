@@ -1,0 +1,6 @@
+/** Valid inputs of the operations of MCP, for the tests that hold for every operation. */
+import type { Sample } from "../../../testing/sample-world.ts"
+
+export const samples = {
+  "mcp.call": async () => ({ name: "search_tools", arguments: { query: "sql" } }),
+} satisfies Readonly<Record<string, Sample>>
