@@ -143,7 +143,7 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
   jobs.schedule({
     name: "deliveries.days",
     every: PRUNE_EVERY_MS,
-    run: () => turnDays(database, days, clock.now()),
+    run: () => turnDays(database, clock.now()),
   })
   metrics.collect(() => figuresOf(dispatcher))
 
