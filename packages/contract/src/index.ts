@@ -2,6 +2,7 @@
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { ai } from "./ai.ts"
+import { aiDocuments } from "./ai-documents.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { computers } from "./computers.ts"
@@ -32,6 +33,17 @@ import { webhooks } from "./webhooks.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
+export {
+  DOCUMENT_CHARACTERS_MAX,
+  DOCUMENT_DATA_BYTES_MAX,
+  DOCUMENT_EDITS_MAX,
+  DOCUMENT_FILE_BYTES_MAX,
+  DOCUMENT_FORMATS,
+  DOCUMENT_VERSIONS_MAX,
+  DOCUMENTS_MAX,
+  type DocumentFormat,
+  DocumentStyle,
+} from "./ai-documents-fields.ts"
 export {
   AI_AUDIO_BYTES_MAX,
   AI_DEFAULT_MODEL,
@@ -243,6 +255,7 @@ export const areas = {
   mcp,
   email,
   ai,
+  aiDocuments,
   aiText,
   storage,
   s3,

@@ -115,6 +115,18 @@ export const routes = {
     budget: { method: "GET", path: "/v1/ai/budget", effect: "read", project: true },
     setBudget: { method: "PUT", path: "/v1/ai/budget", body: "json", effect: "write", project: true },
   },
+  aiDocuments: {
+    create: { method: "POST", path: "/v1/ai/docgen/create", body: "json", effect: "write", keyed: true, project: true },
+    download: { method: "GET", path: "/v1/ai/docgen/download/{doc_id}", params: ["doc_id"], query: ["version","format"], reply: "bytes", effect: "read", project: true },
+    formats: { method: "GET", path: "/v1/ai/docgen/formats", effect: "read", project: true },
+    history: { method: "GET", path: "/v1/ai/docgen/history", query: ["limit","offset"], effect: "read", list: true, project: true },
+    preview: { method: "POST", path: "/v1/ai/docgen/preview", body: "json", effect: "read", project: true },
+    revise: { method: "POST", path: "/v1/ai/docgen/revise", body: "json", effect: "write", keyed: true, project: true },
+    status: { method: "GET", path: "/v1/ai/docgen/status", effect: "read", project: true },
+    templates: { method: "GET", path: "/v1/ai/docgen/templates", effect: "read", project: true },
+    versions: { method: "GET", path: "/v1/ai/docgen/versions/{doc_id}", params: ["doc_id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    delete: { method: "DELETE", path: "/v1/ai/docgen/documents/{doc_id}", params: ["doc_id"], effect: "destroy", keyed: true, project: true },
+  },
   aiText: {
     sentiment: { method: "POST", path: "/v1/ai/text/sentiment", body: "json", effect: "read", project: true },
     summarize: { method: "POST", path: "/v1/ai/text/summarize", body: "json", effect: "read", project: true },

@@ -1,6 +1,7 @@
 /** The areas, a line each; their order means nothing. */
 export { advice } from "./areas/advice/module.ts"
 export { ai } from "./areas/ai/module.ts"
+export { aiDocuments } from "./areas/ai-documents/module.ts"
 export { aiText } from "./areas/ai-text/module.ts"
 export { computers } from "./areas/computers/module.ts"
 export { cron } from "./areas/cron/module.ts"

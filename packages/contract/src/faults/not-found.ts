@@ -236,7 +236,6 @@ export const notFoundFaults = {
     status: 404,
     text: "document not found[: {id}]",
     help: "There is no document with this id, or it was deleted.",
-    planned: true,
   },
   notification_not_found: {
     status: 404,

@@ -1,0 +1,36 @@
+/** The threads that make documents. */
+import { createThreadPool, TaskFailure } from "../../../kernel/concurrency/thread-pool.ts"
+import { fault } from "../../../kernel/fault.ts"
+import type { ComposedDocument, DocumentTask } from "./blocks.ts"
+
+export interface Maker extends AsyncDisposable {
+  /** Throws `invalid_parameter` with what is wrong with the document. */
+  make(tenantId: string, task: DocumentTask): Promise<ComposedDocument>
+}
+
+const THREADS_MAX = 2
+const MEMORY_MB_MAX = 512
+const TIMEOUT_MS = 15_000
+const IDLE_MS = 60_000
+
+export const createMaker = (): Maker => {
+  const pool = createThreadPool<DocumentTask, ComposedDocument>({
+    name: "documents",
+    file: new URL("./worker.ts", import.meta.url),
+    threadsMax: THREADS_MAX,
+    memoryMb: MEMORY_MB_MAX,
+    idleMs: IDLE_MS,
+    timeoutMs: () => TIMEOUT_MS,
+  })
+  return {
+    async make(tenantId, task) {
+      try {
+        return await pool.run(tenantId, task)
+      } catch (error) {
+        if (!(error instanceof TaskFailure)) throw error
+        throw fault("invalid_parameter", { reason: `the document cannot be made: ${error.message}` })
+      }
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  }
+}
