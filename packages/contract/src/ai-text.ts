@@ -5,6 +5,9 @@ import { OneOf } from "./types.ts"
 /** Characters of a text. */
 export const AI_TEXT_LENGTH_MAX = 100_000
 export const AI_SUMMARY_SENTENCES_DEFAULT = 3
+/** Characters of a text whose grammar is checked. */
+export const AI_GRAMMAR_LENGTH_MAX = 20_000
+export const AI_TEXT_TOP_K_DEFAULT = 5
 
 const FAULTS = [
   "invalid_parameter",
@@ -20,8 +23,9 @@ const METERS = ["ai_requests", "ai_input_tokens", "ai_output_tokens"] as const
 const common = { scope: "ai:infer", effect: "read", faults: FAULTS, meters: METERS } as const
 
 const Text = T.String({ minLength: 1, maxLength: AI_TEXT_LENGTH_MAX, description: "The text" })
+const LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 const Language = T.String({
-  pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
+  pattern: LANGUAGE,
   description: "The text's language, as `en` or `pt-BR`; detected when left out",
 })
 
@@ -142,6 +146,164 @@ const summarize = {
   },
 } as const satisfies OperationSpec
 
+const Detected = T.Object(
+  {
+    language: T.String({ description: "Two letters of ISO 639-1; `und` where it cannot be told" }),
+    confidence: T.Number({ minimum: 0, maximum: 1, description: "From 0 to 1; 1 where the caller gives it" }),
+  },
+  { description: "What the text's language was taken for" },
+)
+
+const Offset = T.Integer({ description: "Where it begins, in UTF-16 units" })
+const Length = T.Integer({ description: "In UTF-16 units" })
+
+const Match = T.Object({
+  message: T.String({ description: "What is wrong, in a sentence" }),
+  shortMessage: T.String({ description: "What is wrong, in a word or two" }),
+  offset: Offset,
+  length: Length,
+  replacements: T.Array(T.Object({ value: T.String({ description: "What may stand there instead" }) }), {
+    description: "The likeliest first",
+  }),
+  context: T.Object(
+    { text: T.String({ description: "The place with what is around it" }), offset: Offset, length: Length },
+    { description: "For display" },
+  ),
+  sentence: Sentence,
+  rule: T.Object(
+    {
+      id: T.String({ description: "The rule's name" }),
+      description: T.String({ description: "What the rule is about" }),
+      issueType: T.String({
+        description: "`misspelling`, `grammar`, `typographical`, `style`, `duplication` …",
+      }),
+      category: T.Object(
+        { id: T.String({ description: "Name of the kind" }), name: T.String({ description: "For people" }) },
+        { description: "The kind of rule" },
+      ),
+    },
+    { description: "Why it is wrong" },
+  ),
+})
+
+const grammar = {
+  id: "checkGrammar",
+  http: "POST /v1/ai/text/grammar",
+  summary: "Find mistakes in a text",
+  description:
+    "English by Harper, an embedded engine; the reply's names are LanguageTool's, its offsets UTF-16 units. Other languages, " +
+    "and a `model` of an upstream, are corrected by that model, whose reply has `corrected` and no matches.",
+  ...common,
+  body: T.Object({
+    text: T.String({
+      minLength: 1,
+      maxLength: AI_GRAMMAR_LENGTH_MAX,
+      description: `The text, at most ${AI_GRAMMAR_LENGTH_MAX} characters`,
+    }),
+    language: T.Optional(Language),
+    model: ChatModel,
+  }),
+  replies: {
+    200: T.Object({
+      matches: T.Array(Match, { description: "The mistakes, in the text's order; none overlaps another" }),
+      language: T.Object(
+        { code: T.String({ description: "As given or detected" }), detectedLanguage: Detected },
+        { description: "The text's language" },
+      ),
+      corrected: T.String({ description: "The text with the first replacement of each match" }),
+      ...answered,
+    }),
+  },
+  example: { text: "She have a apple.", language: "en-US" },
+} as const satisfies OperationSpec
+
+const translate = {
+  id: "translateText",
+  http: "POST /v1/ai/text/translate",
+  summary: "Translate a text",
+  description:
+    "By a chat model of an upstream. A text that is in the target language already comes back as it is, without one. " +
+    "LibreTranslate's names are taken as well: `q`, `source`, `target`.",
+  ...common,
+  body: T.Object({
+    text: Text,
+    target: T.String({ pattern: LANGUAGE, description: "The language to translate into, as `de`" }),
+    source: T.Optional(
+      T.String({
+        pattern: `^auto$|${LANGUAGE}`,
+        description: "The text's language; `auto` (default) detects it",
+      }),
+    ),
+    model: ChatModel,
+  }),
+  aliases: { q: "text", target_language: "target", source_language: "source" },
+  replies: {
+    200: T.Object({
+      translation: T.String({ description: "The text in the target language" }),
+      translatedText: T.String({ description: "The same, under LibreTranslate's name" }),
+      detectedLanguage: Detected,
+      ...answered,
+    }),
+  },
+  example: { text: "Good morning.", source: "en", target: "en" },
+} as const satisfies OperationSpec
+
+const Passage = T.String({ minLength: 1, maxLength: AI_TEXT_LENGTH_MAX, description: "A passage" })
+
+const vectorSearch = {
+  id: "textVectorSearch",
+  http: "POST /v1/ai/text/vector-search",
+  summary: "Find the passages of a request that are most like its query",
+  description:
+    "By the embedded lexical vectors (cosine) and by BM25, fused by reciprocal rank (k = 60). They compare words and parts of " +
+    "words, not meaning. Nothing is stored.",
+  ...common,
+  faults: ["invalid_parameter", "ai_daily_limit_exceeded"],
+  body: T.Object({
+    query: T.String({ minLength: 1, maxLength: 4_000, description: "What is looked for" }),
+    documents: T.Array(
+      T.Union([
+        Passage,
+        T.Object({
+          id: T.String({ maxLength: 200, description: "Comes back with the result" }),
+          text: Passage,
+        }),
+      ]),
+      { minItems: 1, maxItems: 1_000, description: "The passages, as texts or with ids" },
+    ),
+    top_k: T.Optional(
+      T.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        description: `Most results. Default: ${AI_TEXT_TOP_K_DEFAULT}`,
+      }),
+    ),
+  }),
+  replies: {
+    200: T.Object({
+      results: T.Array(
+        T.Object({
+          index: T.Integer({ description: "Which of `documents` it is, from 0" }),
+          id: T.Union([T.String(), T.Null()], { description: "As given; null where none was" }),
+          score: T.Number({ description: "Cosine of query and passage, from -1 to 1" }),
+          scores: T.Object(
+            {
+              vector: T.Number({ description: "The cosine" }),
+              bm25: T.Number({ description: "By words in common" }),
+              rrf: T.Number({ description: "Both ranks fused; the results' order" }),
+            },
+            { description: "What the order comes from" },
+          ),
+          text: T.String({ description: "The passage" }),
+        }),
+        { description: "The best first; those that share nothing with the query are left out" },
+      ),
+      ...answered,
+    }),
+  },
+  example: { query: "red apples", documents: ["An apple is red.", "The sea is blue."], top_k: 1 },
+} as const satisfies OperationSpec
+
 export const aiText = area(
   "aiText",
   {
@@ -150,5 +312,5 @@ export const aiText = area(
     project: "optional",
     belongs: "project",
   },
-  { sentiment, summarize },
+  { grammar, sentiment, summarize, translate, vectorSearch },
 )

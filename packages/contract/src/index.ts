@@ -54,7 +54,12 @@ export {
   AiModelRecord,
   upstreamFields as aiUpstreamFields,
 } from "./ai-fields.ts"
-export { AI_SUMMARY_SENTENCES_DEFAULT, AI_TEXT_LENGTH_MAX } from "./ai-text.ts"
+export {
+  AI_GRAMMAR_LENGTH_MAX,
+  AI_SUMMARY_SENTENCES_DEFAULT,
+  AI_TEXT_LENGTH_MAX,
+  AI_TEXT_TOP_K_DEFAULT,
+} from "./ai-text.ts"
 export { PendingApproval } from "./approvals.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,

@@ -128,8 +128,11 @@ export const routes = {
     delete: { method: "DELETE", path: "/v1/ai/docgen/documents/{doc_id}", params: ["doc_id"], effect: "destroy", keyed: true, project: true },
   },
   aiText: {
+    grammar: { method: "POST", path: "/v1/ai/text/grammar", body: "json", effect: "read", project: true },
     sentiment: { method: "POST", path: "/v1/ai/text/sentiment", body: "json", effect: "read", project: true },
     summarize: { method: "POST", path: "/v1/ai/text/summarize", body: "json", effect: "read", project: true },
+    translate: { method: "POST", path: "/v1/ai/text/translate", body: "json", effect: "read", project: true },
+    vectorSearch: { method: "POST", path: "/v1/ai/text/vector-search", body: "json", effect: "read", project: true },
   },
   storage: {
     listBuckets: { method: "GET", path: "/v1/storage/buckets", query: ["limit","offset"], effect: "read", list: true, project: true },

@@ -13,12 +13,17 @@ const GERMAN = "Der Kundendienst war wirklich schrecklich, und ich werde dort ni
 
 /** A request of each row that a chat model answers. */
 const written: Readonly<Record<string, (svc: Svc, fields?: { model?: string }) => Promise<unknown>>> = {
+  grammar: (svc, fields) => svc.aiText.grammar({ text: GERMAN, ...fields }),
+  translate: (svc, fields) => svc.aiText.translate({ text: GERMAN, target: "en", ...fields }),
   sentiment: (svc, fields) => svc.aiText.sentiment({ text: GERMAN, ...fields }),
   summarize: (svc, fields) => svc.aiText.summarize({ text: ARTICLE, technique: "abstractive", ...fields }),
 }
 
 /** A request of each row that an embedded engine answers. */
 const embedded: Readonly<Record<string, (svc: Svc) => Promise<{ model: string; method: string }>>> = {
+  grammar: svc => svc.aiText.grammar({ text: "She have a apple.", language: "en" }),
+  translate: svc => svc.aiText.translate({ text: "Good morning.", source: "en", target: "en" }),
+  vectorSearch: svc => svc.aiText.vectorSearch({ query: "apple", documents: ["an apple"] }),
   sentiment: svc => svc.aiText.sentiment({ text: "It is great." }),
   summarize: svc => svc.aiText.summarize({ text: ARTICLE, technique: "extractive" }),
 }
@@ -174,6 +179,8 @@ test("hostile texts are answered or refused, and never by 500", async t => {
       () => svc.aiText.sentiment({ text, language: "en" }),
       () => svc.aiText.sentiment({ text }),
       () => svc.aiText.summarize({ text }),
+      () => svc.aiText.grammar({ text: text.slice(0, 2_000), language: "en" }),
+      () => svc.aiText.vectorSearch({ query: text.slice(0, 4_000), documents: [text, { id: "x", text }] }),
     ])
       await ask().catch(error => assert.ok([400, 503].includes(error.status), `${name}: ${error}`))
   await assert.rejects(svc.aiText.summarize({ text: "a".repeat(100_001) }), { status: 400 })

@@ -2,7 +2,8 @@
 
 import { createThreadPool, TaskFailure } from "../../kernel/concurrency/thread-pool.ts"
 import { fault } from "../../kernel/fault.ts"
-import type { TextResults, TextTask } from "./engines/tasks.ts"
+import type { Grammar } from "./engines/grammar.ts"
+import type { GrammarTask, TextResults, TextTask } from "./engines/tasks.ts"
 
 export interface Engines extends AsyncDisposable {
   /** Throws `invalid_parameter` where the text takes too much time or memory. */
@@ -10,12 +11,23 @@ export interface Engines extends AsyncDisposable {
     tenantId: string,
     task: Extract<TextTask, { kind: Kind }>,
   ): Promise<TextResults[Kind]>
+  /** Undefined where the optional package is not installed. */
+  checkGrammar(tenantId: string, task: GrammarTask): Promise<Grammar | undefined>
 }
 
 const THREADS_MAX = 2
 const MEMORY_MB = 256
 const IDLE_MS = 60_000
-const TIMEOUT_MS = 10_000
+/** The first text of a kind waits until its engine is loaded, which takes long on a busy machine. */
+const TIMEOUT_MS = 30_000
+/** Beside Harper's own memory, which is outside of the thread's heap. */
+const GRAMMAR_MEMORY_MB = 512
+const GRAMMAR_TIMEOUT_MS = 60_000
+
+const refused = (error: unknown) => {
+  if (!(error instanceof TaskFailure)) return error
+  return fault("invalid_parameter", { reason: `the text cannot be processed: ${error.message}` })
+}
 
 export const createEngines = (): Engines => {
   const pool = createThreadPool<TextTask, TextResults[TextTask["kind"]]>({
@@ -26,15 +38,31 @@ export const createEngines = (): Engines => {
     idleMs: IDLE_MS,
     timeoutMs: () => TIMEOUT_MS,
   })
+  const grammar = createThreadPool<GrammarTask, Grammar | null>({
+    name: "ai-text-grammar",
+    file: new URL("./engines/grammar-worker.ts", import.meta.url),
+    threadsMax: 1,
+    memoryMb: GRAMMAR_MEMORY_MB,
+    idleMs: IDLE_MS,
+    timeoutMs: () => GRAMMAR_TIMEOUT_MS,
+  })
   return {
     async run<Kind extends TextTask["kind"]>(tenantId: string, task: Extract<TextTask, { kind: Kind }>) {
       try {
         return (await pool.run(tenantId, task)) as TextResults[Kind]
       } catch (error) {
-        if (!(error instanceof TaskFailure)) throw error
-        throw fault("invalid_parameter", { reason: `the text cannot be processed: ${error.message}` })
+        throw refused(error)
       }
     },
-    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+    async checkGrammar(tenantId, task) {
+      try {
+        return (await grammar.run(tenantId, task)) ?? undefined
+      } catch (error) {
+        throw refused(error)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([pool[Symbol.asyncDispose](), grammar[Symbol.asyncDispose]()])
+    },
   }
 }

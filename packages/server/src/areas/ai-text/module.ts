@@ -7,6 +7,9 @@ export const aiText = defineModule({
   title: "AI on texts",
   contract: [areas.aiText],
   needs,
-  state: () => ({ status: "available", capabilities: { embedded: ["sentiment", "summarize"] } }),
+  state: () => ({
+    status: "available",
+    capabilities: { embedded: ["grammar", "sentiment", "summarize", "vectorSearch"] },
+  }),
   load: () => import("./area.ts"),
 })

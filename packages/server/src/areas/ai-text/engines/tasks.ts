@@ -9,12 +9,20 @@ export interface Detected {
   readonly confidence: number
 }
 
+export interface GrammarTask {
+  readonly text: string
+  readonly dialect: "american" | "british" | "canadian" | "australian"
+}
+
 export type TextTask =
   | { readonly kind: "detect"; readonly text: string }
   | { readonly kind: "sentiment"; readonly text: string }
+  | { readonly kind: "bm25"; readonly query: string; readonly texts: readonly string[] }
   | { readonly kind: "summarize"; readonly text: string; readonly limits: SummaryLimits }
 
 export interface TextResults {
+  /** The score of each text. */
+  readonly bm25: number[]
   readonly detect: Detected
   readonly sentiment: Sentiment
   readonly summarize: Summary
