@@ -31,7 +31,6 @@ export const unreached: Readonly<Record<string, string>> = {
   chatCompletion: MODEL,
   streamChatCompletion: MODEL,
   generateImage: MODEL,
-  generateSpeech: MODEL,
   transcribeAudio: MODEL,
 }
 

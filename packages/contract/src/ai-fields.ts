@@ -135,9 +135,17 @@ export const SpeechRequest = T.Object(
   {
     model: T.Optional(Model),
     input: T.String({ minLength: 1, maxLength: 4096, description: "The text that is read aloud" }),
-    voice: T.Optional(T.Unknown({ description: "The name of a voice" })),
+    voice: T.Optional(
+      T.Unknown({
+        description:
+          "The name of a voice. `svc-espeak` has OpenAI's names, and languages with or without a variant, as in `en-gb+f3`",
+      }),
+    ),
     response_format: T.Optional(
-      T.String({ maxLength: 20, description: "`mp3` (default), `opus`, `aac`, `flac`, `wav` or `pcm`" }),
+      T.String({
+        maxLength: 20,
+        description: "`mp3` (default), `opus`, `aac`, `flac`, `wav` or `pcm` (24 kHz, 16 bit, one channel)",
+      }),
     ),
     speed: T.Optional(
       T.Number({ minimum: 0.25, maximum: 4, description: "1 is the voice's own. Default: 1" }),

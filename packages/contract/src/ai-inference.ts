@@ -102,7 +102,7 @@ export const aiInference = {
     id: "generateSpeech",
     http: "POST /v1/ai/audio/speech",
     summary: "Read a text aloud",
-    description: `OpenAI's speech, by an upstream that has a speech model. The reply is the audio. ${HEADERS}`,
+    description: `OpenAI's speech. The reply is the audio, of an upstream's speech model, or of \`svc-espeak\` where there is none: a formant voice made here, as \`mp3\`, \`wav\` or \`pcm\`, whose replies have \`x-svc-method: embedded\`. ${HEADERS}`,
     scope: "ai:infer",
     effect: "read",
     envelope: "bare",

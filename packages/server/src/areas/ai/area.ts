@@ -3,6 +3,7 @@ import { provide } from "../../kernel/token.ts"
 import { createCatalog } from "./catalog.ts"
 import { createChat } from "./chat.ts"
 import { createEmbeddings } from "./embeddings.ts"
+import { createSpeech } from "./engines/speech/speech.ts"
 import { createGateway } from "./gateway.ts"
 import { aiHandlers } from "./handlers.ts"
 import { createHealth } from "./health.ts"
@@ -12,6 +13,7 @@ import { createModelsOffer } from "./models-offer.ts"
 import type { Needs } from "./needs.ts"
 import { aiModels } from "./offers.ts"
 import { createRouting } from "./routing.ts"
+import { createSpeak } from "./speak.ts"
 import { createUpstreamClient } from "./upstream-client.ts"
 
 const EXPIRE_EVERY_MS = 60_000
@@ -49,7 +51,9 @@ export const start = async ({
   })
   const chat = opened.use(createChat({ gateway, client, health, clock }))
   const embed = createEmbeddings({ gateway, catalog, ledger, client, clock })
+  const speech = opened.use(createSpeech())
   const media = createMedia({ gateway, client, clock })
+  const speak = createSpeak({ gateway, catalog, ledger, client, clock, speech })
   jobs.schedule({ name: "ai.expire", every: EXPIRE_EVERY_MS, run: async () => void (await ledger.expire()) })
   const { urlProblem } = outbound
   const operations = aiHandlers({
@@ -63,6 +67,8 @@ export const start = async ({
     chat,
     embed,
     media,
+    speech,
+    speak,
   })
   const provides = [provide(aiModels, createModelsOffer({ catalog, ledger, chat }))]
   const closing = opened.move()

@@ -5,9 +5,11 @@ import { implement } from "../../kernel/implement.ts"
 import type { Catalog } from "./catalog.ts"
 import type { Chat } from "./chat.ts"
 import type { createEmbeddings } from "./embeddings.ts"
+import type { Speech } from "./engines/speech/speech.ts"
 import type { Health } from "./health.ts"
 import type { createMedia } from "./media.ts"
-import { listModels, modelTiers } from "./model-list.ts"
+import { embeddedModels, listModels, modelTiers } from "./model-list.ts"
+import type { createSpeak } from "./speak.ts"
 import { accountStore } from "./store.ts"
 import { type UpstreamHandlerNeeds, upstreamHandlers } from "./upstream-handlers.ts"
 
@@ -18,6 +20,8 @@ export interface AiHandlerNeeds extends UpstreamHandlerNeeds {
   readonly chat: Chat
   readonly embed: ReturnType<typeof createEmbeddings>
   readonly media: ReturnType<typeof createMedia>
+  readonly speech: Speech
+  readonly speak: ReturnType<typeof createSpeak>
 }
 
 const NANOS_PER_MICRO = 1_000
@@ -37,7 +41,7 @@ const budgetOf = async ({ db, organization, now }: Call) => {
 const asSent = <Payload>(bytes: unknown): Payload => bytes as Payload
 
 export const aiHandlers = implement(areas.ai, (needs: AiHandlerNeeds) => {
-  const { chat, embed, media, catalog, health, clock } = needs
+  const { chat, embed, media, speech, speak, catalog, health, clock } = needs
   return {
     ...upstreamHandlers(needs),
 
@@ -54,7 +58,7 @@ export const aiHandlers = implement(areas.ai, (needs: AiHandlerNeeds) => {
       return asSent(await media.generateImage(input, call))
     },
     async speak(input, call) {
-      return asSent(await media.speak(input, call))
+      return asSent(await speak(input, call))
     },
     async transcribe(_input, call) {
       return asSent(await media.transcribe(call))
@@ -62,7 +66,11 @@ export const aiHandlers = implement(areas.ai, (needs: AiHandlerNeeds) => {
 
     async models(_input, { organization }) {
       const upstreams = await catalog.upstreamsOf(organization.id)
-      return listModels(upstreams, organization.plan, health, clock.now())
+      const embedded = embeddedModels(speech.isInstalled, clock.now())
+      return {
+        object: "list",
+        data: [...listModels(upstreams, organization.plan, health, clock.now()), ...embedded],
+      }
     },
 
     modelTiers: () => ({ tiers: modelTiers(catalog.installation) }),

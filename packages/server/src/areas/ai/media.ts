@@ -1,22 +1,21 @@
-/** Images and sound, by upstreams alone. */
+/** Images and transcriptions, by upstreams alone. */
 import type { Readable } from "node:stream"
 import { AI_AUDIO_BYTES_MAX, type areas, type Input } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { fault } from "../../kernel/fault.ts"
-import { checkStatus, readBytes, readJson } from "./answer.ts"
+import { readBytes, readJson } from "./answer.ts"
 import type { Candidate } from "./catalog.ts"
-import { UpstreamFailure } from "./failure.ts"
 import { boundaryOf, readForm, withModel } from "./form.ts"
-import type { Estimate, Gateway } from "./gateway.ts"
-import { costOf, costOfUnits, estimateTokens, inputTokensAtMost, type TokenUsage } from "./prices.ts"
-import type { Flight, UpstreamClient } from "./upstream-client.ts"
+import type { Gateway } from "./gateway.ts"
+import { createPost, fixed } from "./post.ts"
+import { costOf, costOfUnits, inputTokensAtMost, type TokenUsage } from "./prices.ts"
+import type { UpstreamClient } from "./upstream-client.ts"
 import { readUsage } from "./usage.ts"
 
 type Specs = typeof areas.ai.specs
 
 const FIRST_BYTE_MS = 120_000
-const CHARACTERS_PER_MCHAR = 1_000_000
 /** What a file of unknown length is taken for, one minute: 16 kHz, 16 bit, one channel, compressed to an eighth. */
 const BYTES_PER_MINUTE = 240_000
 
@@ -26,18 +25,6 @@ export interface MediaNeeds {
   readonly gateway: Gateway
   readonly client: UpstreamClient
   readonly clock: Clock
-}
-
-/** A request whose price is known before: no more and no less is reserved. */
-const fixed = (nanos: number): Estimate => ({ inputNanos: nanos, leastNanos: nanos, mostNanos: nanos })
-
-const speechFormats: Readonly<Record<string, string>> = {
-  mp3: "audio/mpeg",
-  opus: "audio/ogg",
-  aac: "audio/aac",
-  flac: "audio/flac",
-  wav: "audio/wav",
-  pcm: "audio/pcm",
 }
 
 const collect = async (stream: Readable): Promise<Buffer> => {
@@ -52,18 +39,7 @@ const collect = async (stream: Readable): Promise<Buffer> => {
 }
 
 export const createMedia = ({ gateway, client, clock }: MediaNeeds) => {
-  const post = async (
-    candidate: Candidate,
-    flight: Flight,
-    path: string,
-    body: string | Uint8Array,
-    contentType?: string,
-  ) => {
-    const request = { method: "POST" as const, path, body, ...(contentType !== undefined && { contentType }) }
-    const answer = await client.send(candidate.upstream, request, flight)
-    await checkStatus(answer, flight, clock.now())
-    return answer
-  }
+  const post = createPost(client, clock)
 
   const imageCost = (candidate: Candidate, images: number, usage: TokenUsage | undefined): number => {
     const { prices } = candidate.model
@@ -96,45 +72,6 @@ export const createMedia = ({ gateway, client, clock }: MediaNeeds) => {
       reservation.settle(imageCost(candidate, result.images, result.usage))
       if (result.usage) gateway.meterTokens(call, result.usage)
       call.setHeader("content-type", JSON_TYPE)
-      return result.bytes
-    },
-
-    async speak(given: Input<Specs["speak"]>, call: Call): Promise<Buffer> {
-      const format = given.response_format ?? "mp3"
-      const type = speechFormats[format]
-      if (type === undefined)
-        throw fault("invalid_parameter", {
-          reason: `\`response_format\` is one of ${Object.keys(speechFormats).join(", ")}`,
-        })
-      const millions = given.input.length / CHARACTERS_PER_MCHAR
-      const priceOf = ({ model }: Candidate) => costOfUnits(model.prices, "speech_micros_per_mchar", millions)
-      const { result, candidate, reservation } = await gateway.infer(call, {
-        kind: "speech",
-        models: [given.model],
-        firstByteMs: FIRST_BYTE_MS,
-        estimate: of => fixed(priceOf(of)),
-        async send(of, flight) {
-          const answer = await post(
-            of,
-            flight,
-            "/audio/speech",
-            JSON.stringify({ ...given, model: of.model.id }),
-          )
-          const bytes = await readBytes(answer, flight)
-          flight.end()
-          const sent = answer.headers["content-type"] ?? ""
-          if (sent.startsWith("application/json") || sent.startsWith("text/") || bytes.length === 0)
-            throw new UpstreamFailure("transient", `it answered ${sent || "nothing"} in the place of audio`)
-          return { bytes, type: sent.startsWith("audio/") ? sent : type }
-        },
-      })
-      reservation.settle(priceOf(candidate))
-      gateway.meterTokens(call, {
-        inputTokens: estimateTokens(given.input.length),
-        outputTokens: 0,
-        isEstimated: true,
-      })
-      call.setHeader("content-type", result.type)
       return result.bytes
     },
 

@@ -3,6 +3,7 @@ import { AI_KINDS, type AiKind, type PlanName, planNames, plans } from "@svc/con
 import { type Candidate, callable, type Upstream } from "./catalog.ts"
 import { EMBEDDED_EMBEDDING } from "./embeddings.ts"
 import type { Health } from "./health.ts"
+import { EMBEDDED_SPEECH } from "./speak.ts"
 
 const FREE_PLAN = planNames[0]
 
@@ -19,12 +20,14 @@ const pricing = ({ model: { prices } }: Candidate) => {
   }
 }
 
-const embedded = (created: number) => ({
-  id: EMBEDDED_EMBEDDING,
+const secondsOf = (nowMs: number): number => Math.floor(nowMs / 1000)
+
+const embedded = (id: string, kind: AiKind, created: number) => ({
+  id,
   object: "model" as const,
   created,
   owned_by: "svc",
-  capabilities: ["embedding" as const],
+  capabilities: [kind],
   context_length: null,
   max_output_tokens: null,
   pricing: { prompt: "0", completion: "0" },
@@ -34,20 +37,27 @@ const embedded = (created: number) => ({
   upstreams: [],
 })
 
+/** Those that need no upstream. */
+export const embeddedModels = (hasSpeech: boolean, nowMs: number) => {
+  const created = secondsOf(nowMs)
+  const embedding = embedded(EMBEDDED_EMBEDDING, "embedding", created)
+  return hasSpeech ? [embedding, embedded(EMBEDDED_SPEECH, "speech", created)] : [embedding]
+}
+
 /** The same id at several upstreams is one model. */
 const grouped = (candidates: readonly Candidate[]): Candidate[][] => [
   ...Map.groupBy(candidates, ({ model }) => model.id).values(),
 ]
 
 export const listModels = (upstreams: readonly Upstream[], plan: PlanName, health: Health, nowMs: number) => {
-  const created = Math.floor(nowMs / 1000)
+  const created = secondsOf(nowMs)
   const all = new Set(
     AI_KINDS.flatMap((kind: AiKind) => callable(upstreams, kind, plan).map(found => found.model)),
   )
   const candidates = upstreams.flatMap(upstream =>
     upstream.models.filter(model => all.has(model)).map(model => ({ upstream, model })),
   )
-  const data = grouped(candidates).flatMap(same => {
+  return grouped(candidates).flatMap(same => {
     const [first] = same
     if (!first) return []
     const { model, upstream } = first
@@ -66,7 +76,6 @@ export const listModels = (upstreams: readonly Upstream[], plan: PlanName, healt
       upstreams: same.map(({ upstream: { name } }) => name),
     }
   })
-  return { object: "list", data: [...data, embedded(created)] }
 }
 
 /** The models that each plan adds to those of the smaller ones. */

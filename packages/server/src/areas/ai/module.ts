@@ -15,10 +15,10 @@ export const ai = defineModule({
   migrations: { schema: "ai", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   provides: [aiModels],
   wakes: { rowsIn: ["ai.reservations"], queues: ["ai.expire"] },
-  // Organizations may have upstreams of their own, and embeddings need none.
+  // Organizations may have upstreams of their own, and embeddings and speech need none.
   state: ({ settings }) => ({
     status: "available",
-    capabilities: { upstreams: operatorUpstreams(settings).length, embedded: ["embeddings"] },
+    capabilities: { upstreams: operatorUpstreams(settings).length, embedded: ["embeddings", "speech"] },
   }),
   load: () => import("./area.ts"),
 })
