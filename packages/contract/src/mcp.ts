@@ -107,5 +107,30 @@ export const mcp = area(
       faults: ["tool_not_found", "missing_scope", "key_read_only", "organization_reach_required"],
       example: { name: "search_tools", arguments: { query: "sql" } },
     },
+    message: {
+      id: "sendMcpMessage",
+      http: "POST /api/v1/mcp",
+      summary: "Send a message of the Model Context Protocol",
+      description:
+        "Streamable HTTP without sessions, of the revisions 2026-07-28 and 2025-11-25 and those before. Clients of the protocol call it; JSON-RPC errors come as the protocol has them. Batches are refused.",
+      scope: "any",
+      effect: "read-or-write",
+      idempotency: "none",
+      extension: true,
+      query: T.Object({ toolsets: Toolsets }),
+      body: T.Object(
+        {
+          jsonrpc: T.Literal("2.0", { description: "Always `2.0`" }),
+          method: T.String({ maxLength: NAME_LENGTH_MAX, description: "Such as `tools/call`" }),
+        },
+        open,
+      ),
+      bodyBytesMax: ARGUMENTS_BYTES_MAX,
+      // The operation that is called refuses what it cannot store.
+      nulFields: ["params"],
+      replies: { 200: T.Object({}, { ...open, description: "A JSON-RPC response" }), 202: null },
+      faults: ["invalid_parameter", "unsupported_media_type"],
+      example: { jsonrpc: "2.0", id: 1, method: "ping" },
+    },
   },
 )

@@ -30,6 +30,7 @@ export const readsByPost: Readonly<Record<string, string>> = {
   "email.previewTemplate": "renders a template; nothing is sent or stored",
   "cron.preview": "computes times of a schedule that is not stored",
   "mcp.call": "calls another operation, which refuses read-only keys itself",
+  "mcp.message": "calls other operations, which refuse read-only keys themselves",
   "storage.presign":
     "computes a link, as any holder of the key could sign for itself; links that write are refused",
   "s3.credentials":

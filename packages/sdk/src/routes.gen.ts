@@ -61,6 +61,7 @@ export const routes = {
   mcp: {
     list: { method: "GET", path: "/api/v1/mcp", query: ["toolsets","cursor"], effect: "read", envelope: "bare", project: true },
     call: { method: "POST", path: "/api/v1/mcp/call", body: "json", effect: "read-or-write", once: true, envelope: "bare", project: true },
+    message: { method: "POST", path: "/api/v1/mcp", query: ["toolsets"], body: "json", effect: "read-or-write", once: true, envelope: "bare", project: true },
   },
   email: {
     sendTransactional: { method: "POST", path: "/v1/email/send/tx", body: "json", effect: "write", keyed: true, project: true },
