@@ -3,6 +3,7 @@ import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { ai } from "./ai.ts"
 import { aiDocuments } from "./ai-documents.ts"
+import { rag } from "./ai-rag.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { computers } from "./computers.ts"
@@ -54,6 +55,19 @@ export {
   AiModelRecord,
   upstreamFields as aiUpstreamFields,
 } from "./ai-fields.ts"
+export {
+  RAG_CHUNKS_MAX,
+  RAG_DOCUMENTS_MAX,
+  RAG_FILE_BYTES_MAX,
+  RAG_FORMATS,
+  RAG_METADATA_BYTES_MAX,
+  RAG_STATUSES,
+  RAG_TOP_K_DEFAULT,
+  type RagDocumentPayload,
+  type RagFormat,
+  type RagMode,
+  type RagStatus,
+} from "./ai-rag.ts"
 export {
   AI_GRAMMAR_LENGTH_MAX,
   AI_SUMMARY_SENTENCES_DEFAULT,
@@ -262,6 +276,7 @@ export const areas = {
   ai,
   aiDocuments,
   aiText,
+  rag,
   storage,
   s3,
   kv,

@@ -135,6 +135,13 @@ export const routes = {
     translate: { method: "POST", path: "/v1/ai/text/translate", body: "json", effect: "read", project: true },
     vectorSearch: { method: "POST", path: "/v1/ai/text/vector-search", body: "json", effect: "read", project: true },
   },
+  rag: {
+    upload: { method: "POST", path: "/v1/ai/rag/upload", body: "multipart", effect: "write", project: true },
+    documents: { method: "GET", path: "/v1/ai/rag/documents", query: ["limit","offset","status"], effect: "read", list: true, project: true },
+    deleteDocument: { method: "DELETE", path: "/v1/ai/rag/documents/{doc_id}", params: ["doc_id"], effect: "destroy", keyed: true, project: true },
+    query: { method: "POST", path: "/v1/ai/rag/query", body: "json", effect: "read", project: true },
+    status: { method: "GET", path: "/v1/ai/rag/status", effect: "read", project: true },
+  },
   storage: {
     listBuckets: { method: "GET", path: "/v1/storage/buckets", query: ["limit","offset"], effect: "read", list: true, project: true },
     createBucket: { method: "POST", path: "/v1/storage/buckets", body: "json", effect: "write", keyed: true, project: true },

@@ -2,6 +2,7 @@
 export { advice } from "./areas/advice/module.ts"
 export { ai } from "./areas/ai/module.ts"
 export { aiDocuments } from "./areas/ai-documents/module.ts"
+export { rag } from "./areas/ai-rag/module.ts"
 export { aiText } from "./areas/ai-text/module.ts"
 export { computers } from "./areas/computers/module.ts"
 export { cron } from "./areas/cron/module.ts"

@@ -1,0 +1,18 @@
+import { fileURLToPath } from "node:url"
+import { areas, RAG_FORMATS } from "@svc/contract"
+import { defineModule } from "../../kernel/area.ts"
+import { needs } from "./needs.ts"
+
+export const rag = defineModule({
+  name: "ai-rag",
+  title: "Retrieval",
+  contract: [areas.rag],
+  needs,
+  migrations: { schema: "ai_rag", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  wakes: { queues: ["rag.read"] },
+  state: () => ({
+    status: "available",
+    capabilities: { embedded: ["bm25", "vector", "answer"], formats: [...RAG_FORMATS] },
+  }),
+  load: () => import("./area.ts"),
+})
