@@ -78,6 +78,6 @@ test("a null character is refused in every text of every body, but where bytes a
 test("the fields that keep null characters are those of bytes and of JSON", () => {
   const kept = allOperations.flatMap(({ name, nulFields = [] }) => nulFields.map(field => `${name} ${field}`))
   const areas = new Set(kept.map(entry => entry.split(".")[0]))
-  assert.deepEqual([...areas].sort(), ["encryption", "functions", "kv"])
+  assert.deepEqual([...areas].sort(), ["encryption", "functions", "kv", "mcp"])
   for (const entry of kept) assert.doesNotMatch(entry, / (env|labels|storage|name|description|handler)$/)
 })

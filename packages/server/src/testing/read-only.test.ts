@@ -128,10 +128,11 @@ const changesOf = async (
   return changed
 }
 
-/** An area that is loaded enters its schedules, whoever called it. */
+/** An area that is loaded enters its schedules, and the server's own engine of speech starts, whoever called it. */
 const loadAreas = async (world: SampleWorld) => {
   const firstOfEach = new Map(admitted.toReversed().map(operation => [operation.area, operation]))
-  for (const operation of firstOfEach.values()) {
+  const speech = admitted.filter(({ name }) => name === "ai.speak")
+  for (const operation of [...firstOfEach.values(), ...speech]) {
     const input = await inputOf(world, operation)
     await world.key.request(operation.name as OperationName, input as never).catch(() => undefined)
   }

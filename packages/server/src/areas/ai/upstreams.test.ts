@@ -103,7 +103,7 @@ test("the list of models has what the plan may call, with prices, and what is bu
   const { data } = await world.p.as(world.secret).ai.models({})
   assert.deepEqual(
     data.map(({ id }) => id),
-    ["gpt-test", "embed-test", "image-test", "tts-test", "whisper-test", "svc-embed-hash-384"],
+    ["gpt-test", "embed-test", "image-test", "tts-test", "whisper-test", "svc-embed-hash-384", "svc-espeak"],
   )
   const [chat] = data
   assert.deepEqual(chat?.upstreams, ["first", "second"])
