@@ -52,37 +52,48 @@ const Match = T.Object({
   document: T.String({ description: "Name of the document" }),
   text: T.String({ description: "The chunk, as it stands in the text of the document" }),
   score: T.Number({ description: "1 for the best that the mode can give; the order of the matches" }),
-  scores: T.Object({
-    bm25: Nullable(T.Number(), { description: "BM25; null where no word of the query is in the chunk" }),
-    vector: Nullable(T.Number(), { description: "Cosine of the vectors; null where they were not compared" }),
-    rrf: Nullable(T.Number(), { description: "Sum of 1 / (60 + rank); null for the modes of one ranking" }),
-  }),
-  metadata: T.Object({
-    page: Nullable(T.Integer(), { description: "Page, slide or sheet on which it begins, from 1" }),
-    heading: Nullable(T.String(), { description: "Headings above it, joined by ` > `" }),
-    start: T.Integer({ description: "Where it begins in the text of the document, in UTF-16 units" }),
-    end: T.Integer({ description: "Where it ends" }),
-    document: Metadata,
-  }),
-})
-
-const Answer = T.Object({
-  text: T.String({ description: "Sentences of the matches, each followed by the number of its citation" }),
-  method: T.String({ description: "`embedded`: no model has written it" }),
-  technique: T.String({ description: "`extractive`: the sentences stand so in the documents" }),
-  citations: T.Array(
-    T.Object({
-      n: T.Integer({ description: "Its number in the text" }),
-      doc_id: Id,
-      chunk_id: Id,
-      page: Nullable(T.Integer(), { description: "Page, slide or sheet; null where the format has none" }),
-      start: T.Integer({ description: "Where the sentence begins in the text of the document" }),
+  scores: T.Object(
+    {
+      bm25: Nullable(T.Number(), { description: "BM25; null where no word of the query is in the chunk" }),
+      vector: Nullable(T.Number(), {
+        description: "Cosine of the vectors; null where they were not compared",
+      }),
+      rrf: Nullable(T.Number(), { description: "Sum of 1 / (60 + rank); null for the modes of one ranking" }),
+    },
+    { description: "What each ranking gave it" },
+  ),
+  metadata: T.Object(
+    {
+      page: Nullable(T.Integer(), { description: "Page, slide or sheet on which it begins, from 1" }),
+      heading: Nullable(T.String(), { description: "Headings above it, joined by ` > `" }),
+      start: T.Integer({ description: "Where it begins in the text of the document, in UTF-16 units" }),
       end: T.Integer({ description: "Where it ends" }),
-      quote: T.String({ description: "The sentence" }),
-    }),
-    { description: "Where the sentences stand" },
+      document: Metadata,
+    },
+    { description: "Where it stands in its document" },
   ),
 })
+
+const Answer = T.Object(
+  {
+    text: T.String({ description: "Sentences of the matches, each followed by the number of its citation" }),
+    method: T.String({ description: "`embedded`: no model has written it" }),
+    technique: T.String({ description: "`extractive`: the sentences stand so in the documents" }),
+    citations: T.Array(
+      T.Object({
+        n: T.Integer({ description: "Its number in the text" }),
+        doc_id: Id,
+        chunk_id: Id,
+        page: Nullable(T.Integer(), { description: "Page, slide or sheet; null where the format has none" }),
+        start: T.Integer({ description: "Where the sentence begins in the text of the document" }),
+        end: T.Integer({ description: "Where it ends" }),
+        quote: T.String({ description: "The sentence" }),
+      }),
+      { description: "Where the sentences stand" },
+    ),
+  },
+  { description: "The sentences of the matches that answer best; present where `include_answer` is true" },
+)
 
 const queryBody = {
   query: T.String({ minLength: 1, maxLength: QUERY_LENGTH_MAX, description: "Question or words" }),
@@ -198,10 +209,13 @@ export const rag = area(
           mode: OneOf(RAG_MODES, { description: "How the matches were ranked" }),
           method: T.String({ description: "`embedded`: the platform's own engines" }),
           embedding_model: T.String({ description: "What made the vectors" }),
-          usage: T.Object({
-            chunks_searched: T.Integer({ description: "Chunks that were looked through" }),
-            query_tokens: T.Integer({ description: "Words of the query" }),
-          }),
+          usage: T.Object(
+            {
+              chunks_searched: T.Integer({ description: "Chunks that were looked through" }),
+              query_tokens: T.Integer({ description: "Words of the query" }),
+            },
+            { description: "What the query took" },
+          ),
         }),
       },
       faults: ["ai_daily_limit_exceeded"],
