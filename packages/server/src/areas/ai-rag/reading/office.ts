@@ -5,19 +5,19 @@
 import { unzipSync } from "fflate"
 import { Parser } from "htmlparser2"
 import { namedRow } from "./plain.ts"
-import { createTextBuilder, type ReadText, UnreadableFile } from "./text-blocks.ts"
+import { createTextBuilder, type ReadText, type TextBuilder, UnreadableFile } from "./text-blocks.ts"
 
 const UNPACKED_BYTES_MAX = 100 * 1024 * 1024
 const ENTRIES_MAX = 10_000
 
 /** The entries that match. An entry is never unpacked to more than it says. */
-const unpack = (bytes: Uint8Array, wanted: RegExp): ReadonlyMap<string, string> => {
+const unpack = (bytes: Uint8Array, isWanted: (name: string) => boolean): ReadonlyMap<string, string> => {
   let unpacked = 0
   let entries = 0
   const filter = ({ name, originalSize }: { name: string; originalSize: number }): boolean => {
     entries++
     if (entries > ENTRIES_MAX) throw new UnreadableFile(`it has more than ${ENTRIES_MAX} entries`)
-    if (!wanted.test(name)) return false
+    if (!isWanted(name)) return false
     unpacked += originalSize
     if (unpacked > UNPACKED_BYTES_MAX)
       throw new UnreadableFile(`it unpacks to more than ${UNPACKED_BYTES_MAX / 1024 ** 2} MiB`)
@@ -53,9 +53,16 @@ const parseXml = (xml: string, { open, close, text }: XmlHandlers): void => {
   parser.end()
 }
 
+const tidy = (text: string): string => text.replaceAll(/\s+/g, " ").trim()
+
+const tableText = (rows: readonly (readonly string[])[]): string =>
+  rows.map(row => row.join(" | ")).join("\n")
+
 /** Which elements of a format of text documents mean what. */
 interface TextFormat {
   readonly paragraph: ReadonlySet<string>
+  /** What repeats other text, or is no text of the document's present state. */
+  readonly skipped: ReadonlySet<string>
   /** Whose text counts; undefined: that of paragraphs. */
   readonly run: string | undefined
   readonly row: string
@@ -70,6 +77,8 @@ const STYLED_HEADING = /^(?:heading|berschrift|titre|título|titolo)\s*([1-6])$/
 
 const DOCX: TextFormat = {
   paragraph: new Set(["w:p"]),
+  // A text box stands in a file twice: as it is, and for programs that do not know it.
+  skipped: new Set(["mc:Fallback"]),
   run: "w:t",
   row: "w:tr",
   cell: "w:tc",
@@ -87,6 +96,7 @@ const DOCX: TextFormat = {
 
 const ODT: TextFormat = {
   paragraph: new Set(["text:p", "text:h"]),
+  skipped: new Set(["text:tracked-changes", "text:note-citation"]),
   run: undefined,
   row: "table:table-row",
   cell: "table:table-cell",
@@ -96,53 +106,79 @@ const ODT: TextFormat = {
     name === "text:h" ? Math.min(6, Number(attributes["text:outline-level"] ?? 1) || 1) : undefined,
 }
 
+interface OpenParagraph {
+  text: string
+  level: number | undefined
+  /** Of notes and text boxes inside it; they come after it. */
+  readonly nested: OpenParagraph[]
+}
+
+const addParagraph = (builder: TextBuilder, { text, level, nested }: OpenParagraph): void => {
+  if (level === undefined) builder.paragraph(text)
+  else builder.heading(level, text)
+  for (const paragraph of nested) addParagraph(builder, paragraph)
+}
+
 const readTextDocument = (xml: string, format: TextFormat): ReadText => {
   const builder = createTextBuilder()
   const tables: string[][][] = []
-  let paragraphs = 0
+  const paragraphs: OpenParagraph[] = []
+  let skipped = 0
   let runs = 0
-  let level: number | undefined
-  let text = ""
+  let cell = ""
   parseXml(xml, {
     open(name, attributes) {
-      const isParagraph = format.paragraph.has(name)
-      if (isParagraph) paragraphs++
-      if (isParagraph && tables.length === 0) text = ""
-      if (isParagraph && tables.length === 0) level = undefined
-      level = format.levelOf(name, attributes) ?? level
+      if (skipped > 0 || format.skipped.has(name)) {
+        skipped++
+        return
+      }
+      if (format.paragraph.has(name)) paragraphs.push({ text: "", level: undefined, nested: [] })
+      const paragraph = paragraphs.at(-1)
+      if (paragraph) {
+        paragraph.level = format.levelOf(name, attributes) ?? paragraph.level
+        paragraph.text += format.spaces[name] ?? ""
+      }
       if (name === format.run) runs++
-      if (paragraphs > 0) text += format.spaces[name] ?? ""
       if (name === format.table) tables.push([])
       if (name === format.row) tables.at(-1)?.push([])
-      if (name === format.cell && tables.length === 1) text = ""
+      if (name === format.cell && tables.length === 1) cell = ""
     },
     close(name) {
-      if (name === format.run) runs--
-      if (format.paragraph.has(name)) {
-        paragraphs--
-        if (tables.length > 0) text += " "
-        else if (level === undefined) builder.paragraph(text)
-        else builder.heading(level, text)
+      if (skipped > 0) {
+        skipped--
+        return
       }
-      if (name === format.cell && tables.length === 1)
-        tables[0]?.at(-1)?.push(text.replaceAll(/\s+/g, " ").trim())
+      if (name === format.run) runs--
+      const paragraph = format.paragraph.has(name) ? paragraphs.pop() : undefined
+      if (paragraph) {
+        const outer = paragraphs.at(-1)
+        if (tables.length > 0) cell += `${paragraph.text} `
+        else if (outer) outer.nested.push(paragraph)
+        else addParagraph(builder, paragraph)
+      }
+      if (name === format.cell && tables.length === 1) tables[0]?.at(-1)?.push(tidy(cell))
       if (name !== format.table) return
       const table = tables.pop() ?? []
-      if (tables.length === 0) builder.whole(table.map(row => row.join(" | ")).join("\n"))
-      level = undefined
+      if (tables.length === 0) builder.whole(tableText(table))
     },
     text(piece) {
-      if (paragraphs > 0 && (format.run === undefined || runs > 0)) text += piece
+      const paragraph = paragraphs.at(-1)
+      if (paragraph && skipped === 0 && (format.run === undefined || runs > 0)) paragraph.text += piece
     },
   })
   return builder.done()
 }
 
-export const readDocx = (bytes: Uint8Array): ReadText =>
-  readTextDocument(unpack(bytes, /^word\/document\.xml$/).get("word/document.xml") ?? "", DOCX)
+const onlyEntry = (bytes: Uint8Array, name: string): string => {
+  const xml = unpack(bytes, entry => entry === name).get(name)
+  if (xml === undefined) throw new UnreadableFile(`the archive has no ${name}`)
+  return xml
+}
 
-export const readOdt = (bytes: Uint8Array): ReadText =>
-  readTextDocument(unpack(bytes, /^content\.xml$/).get("content.xml") ?? "", ODT)
+export const readDocx = (bytes: Uint8Array): ReadText =>
+  readTextDocument(onlyEntry(bytes, "word/document.xml"), DOCX)
+
+export const readOdt = (bytes: Uint8Array): ReadText => readTextDocument(onlyEntry(bytes, "content.xml"), ODT)
 
 const NUMBER = /(\d+)\.xml$/
 const byNumber = (entries: ReadonlyMap<string, string>, folder: string): string[] =>
@@ -151,32 +187,51 @@ const byNumber = (entries: ReadonlyMap<string, string>, folder: string): string[
     .sort(([a], [b]) => Number(NUMBER.exec(a)?.[1]) - Number(NUMBER.exec(b)?.[1]))
     .map(([, xml]) => xml)
 
+const readSlide = (xml: string, builder: TextBuilder): void => {
+  let table: string[][] | undefined
+  let isTitle = false
+  let isRun = false
+  let text = ""
+  let cell = ""
+  parseXml(xml, {
+    open(name, { type }) {
+      if (name === "p:sp") isTitle = false
+      if (name === "p:ph") isTitle = type === "title" || type === "ctrTitle"
+      if (name === "a:tbl") table = []
+      if (name === "a:tr") table?.push([])
+      if (name === "a:tc") cell = ""
+      if (name === "a:p") text = ""
+      if (name === "a:t") isRun = true
+      if (name === "a:br") text += "\n"
+    },
+    close(name) {
+      if (name === "p:sp") isTitle = false
+      if (name === "a:t") isRun = false
+      if (name === "a:p") {
+        if (table) cell += `${text} `
+        else if (isTitle) builder.heading(1, text)
+        else builder.paragraph(text)
+      }
+      if (name === "a:tc") table?.at(-1)?.push(tidy(cell))
+      if (name !== "a:tbl" || !table) return
+      builder.whole(tableText(table))
+      table = undefined
+    },
+    text(piece) {
+      if (isRun) text += piece
+    },
+  })
+}
+
 export const readPptx = (bytes: Uint8Array): ReadText => {
   const builder = createTextBuilder()
-  const slides = byNumber(unpack(bytes, /^ppt\/slides\/slide\d+\.xml$/), "ppt/slides/")
+  const slides = byNumber(
+    unpack(bytes, name => /^ppt\/slides\/slide\d+\.xml$/.test(name)),
+    "ppt/slides/",
+  )
   for (const [at, xml] of slides.entries()) {
     builder.turnTo(at + 1)
-    let isTitle = false
-    let isRun = false
-    let text = ""
-    parseXml(xml, {
-      open(name, { type }) {
-        if (name === "p:sp") isTitle = false
-        if (name === "p:ph") isTitle = type === "title" || type === "ctrTitle"
-        if (name === "a:p") text = ""
-        if (name === "a:t") isRun = true
-        if (name === "a:br") text += "\n"
-      },
-      close(name) {
-        if (name === "a:t") isRun = false
-        if (name !== "a:p") return
-        if (isTitle) builder.heading(1, text)
-        else builder.paragraph(text)
-      },
-      text(piece) {
-        if (isRun) text += piece
-      },
-    })
+    readSlide(xml, builder)
   }
   return builder.done()
 }
@@ -258,7 +313,9 @@ const sheetNames = (xml: string): string[] => {
 
 export const readXlsx = (bytes: Uint8Array): ReadText => {
   const builder = createTextBuilder()
-  const entries = unpack(bytes, /^xl\/(?:workbook|sharedStrings|worksheets\/sheet\d+)\.xml$/)
+  const entries = unpack(bytes, name =>
+    /^xl\/(?:workbook|sharedStrings|worksheets\/sheet\d+)\.xml$/.test(name),
+  )
   const shared = sharedStrings(entries.get("xl/sharedStrings.xml") ?? "")
   const names = sheetNames(entries.get("xl/workbook.xml") ?? "")
   for (const [at, xml] of byNumber(entries, "xl/worksheets/").entries()) {
