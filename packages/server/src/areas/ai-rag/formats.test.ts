@@ -97,6 +97,37 @@ test("an odt is read with its headings, tables and notes, and a note leaves its 
   assert.equal(text, "Mill\n\nThe mill turns by night & day.\n\nExcept in a drought.\n\nRye | 40")
 })
 
+test("sheets of an xlsx have the names and the order of its workbook, whatever their files are called", async t => {
+  const p = await platform(t)
+  const acme = await p.client("acme", "ai:infer")
+  const sheet = (value: string) =>
+    strToU8(
+      `<worksheet><sheetData><row><c t="inlineStr"><is><t>${value}</t></is></c></row></sheetData></worksheet>`,
+    )
+  const bytes = zipSync({
+    "xl/workbook.xml": strToU8(
+      '<workbook><sheets><sheet name="Geese" r:id="rId2"/><sheet name="Ducks" r:id="rId1"/></sheets></workbook>',
+    ),
+    "xl/_rels/workbook.xml.rels": strToU8(
+      '<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Target="/xl/worksheets/sheet2.xml"/></Relationships>',
+    ),
+    "xl/worksheets/sheet1.xml": sheet("mallard"),
+    "xl/worksheets/sheet2.xml": sheet("greylag"),
+  })
+  const document = await ingested(acme, "birds.xlsx", Uint8Array.from(bytes))
+  assert.deepEqual([document.status, document.status_reason], ["ready", null])
+  const { matches } = await acme.rag.query({ query: "greylag mallard", doc_ids: [document.doc_id] })
+  assert.deepEqual(
+    matches
+      .map(({ text, metadata: { page, heading } }) => ({ text, page, heading }))
+      .sort((a, b) => Number(a.page) - Number(b.page)),
+    [
+      { text: "Geese\n\ngreylag", page: 1, heading: "Geese" },
+      { text: "Ducks\n\nmallard", page: 2, heading: "Ducks" },
+    ],
+  )
+})
+
 test("a text box of a docx is read once, and leaves its paragraph whole", async t => {
   const p = await platform(t)
   const acme = await p.client("acme", "ai:infer")

@@ -180,12 +180,35 @@ export const readDocx = (bytes: Uint8Array): ReadText =>
 
 export const readOdt = (bytes: Uint8Array): ReadText => readTextDocument(onlyEntry(bytes, "content.xml"), ODT)
 
-const NUMBER = /(\d+)\.xml$/
-const byNumber = (entries: ReadonlyMap<string, string>, folder: string): string[] =>
-  [...entries]
-    .filter(([name]) => name.startsWith(folder))
-    .sort(([a], [b]) => Number(NUMBER.exec(a)?.[1]) - Number(NUMBER.exec(b)?.[1]))
-    .map(([, xml]) => xml)
+const RELATIONSHIP_ID = "r:id"
+
+interface Part {
+  readonly name: string | undefined
+  readonly xml: string
+}
+
+/** Slides or sheets in the order of the main entry; the numbers of their own names say nothing of it. */
+const partsInOrder = (
+  entries: ReadonlyMap<string, string>,
+  folder: string,
+  main: string,
+  element: string,
+): Part[] => {
+  const targets = new Map<string, string>()
+  const parts: Part[] = []
+  const visit = (entry: string, open: XmlHandlers["open"]): void =>
+    parseXml(entries.get(`${folder}/${entry}`) ?? "", { open, close: () => undefined, text: () => undefined })
+  visit(`_rels/${main}.rels`, (name, { Id, Target }) => {
+    if (name === "Relationship" && Id !== undefined && Target !== undefined)
+      targets.set(Id, Target.startsWith("/") ? Target.slice(1) : `${folder}/${Target}`)
+  })
+  visit(main, (tag, { name, [RELATIONSHIP_ID]: id = "" }) => {
+    if (tag !== element) return
+    const xml = entries.get(targets.get(id) ?? "")
+    if (xml !== undefined) parts.push({ name, xml })
+  })
+  return parts
+}
 
 const readSlide = (xml: string, builder: TextBuilder): void => {
   let table: string[][] | undefined
@@ -223,13 +246,12 @@ const readSlide = (xml: string, builder: TextBuilder): void => {
   })
 }
 
+const PPTX_ENTRY = /^ppt\/(?:presentation\.xml|_rels\/presentation\.xml\.rels|slides\/[^/]+\.xml)$/
+
 export const readPptx = (bytes: Uint8Array): ReadText => {
   const builder = createTextBuilder()
-  const slides = byNumber(
-    unpack(bytes, name => /^ppt\/slides\/slide\d+\.xml$/.test(name)),
-    "ppt/slides/",
-  )
-  for (const [at, xml] of slides.entries()) {
+  const entries = unpack(bytes, name => PPTX_ENTRY.test(name))
+  for (const [at, { xml }] of partsInOrder(entries, "ppt", "presentation.xml", "p:sldId").entries()) {
     builder.turnTo(at + 1)
     readSlide(xml, builder)
   }
@@ -299,32 +321,20 @@ const rowsOfSheet = (xml: string, shared: readonly string[]): string[][] => {
   return rows
 }
 
-const sheetNames = (xml: string): string[] => {
-  const names: string[] = []
-  parseXml(xml, {
-    open(element, { name }) {
-      if (element === "sheet") names.push(name ?? "")
-    },
-    close: () => undefined,
-    text: () => undefined,
-  })
-  return names
-}
+const XLSX_ENTRY =
+  /^xl\/(?:workbook\.xml|_rels\/workbook\.xml\.rels|sharedStrings\.xml|worksheets\/[^/]+\.xml)$/
 
 export const readXlsx = (bytes: Uint8Array): ReadText => {
   const builder = createTextBuilder()
-  const entries = unpack(bytes, name =>
-    /^xl\/(?:workbook|sharedStrings|worksheets\/sheet\d+)\.xml$/.test(name),
-  )
+  const entries = unpack(bytes, name => XLSX_ENTRY.test(name))
   const shared = sharedStrings(entries.get("xl/sharedStrings.xml") ?? "")
-  const names = sheetNames(entries.get("xl/workbook.xml") ?? "")
-  for (const [at, xml] of byNumber(entries, "xl/worksheets/").entries()) {
+  for (const [at, { name, xml }] of partsInOrder(entries, "xl", "workbook.xml", "sheet").entries()) {
     builder.turnTo(at + 1)
-    builder.heading(1, names[at] ?? `Sheet ${at + 1}`)
+    builder.heading(1, name ?? `Sheet ${at + 1}`)
     const [header = [], ...rows] = rowsOfSheet(xml, shared).filter(row =>
       row.some(value => value.trim() !== ""),
     )
-    builder.whole(header.filter(name => name.trim() !== "").join(", "))
+    builder.whole(header.filter(label => label.trim() !== "").join(", "))
     for (const row of rows) builder.whole(namedRow(header, row))
   }
   return builder.done()
