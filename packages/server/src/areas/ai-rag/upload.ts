@@ -129,7 +129,7 @@ export const createUpload = ({ database, blob, ingest }: UploadNeeds) => {
         await staged.publish()
         return staged.address
       })
-    const docId = await database.transaction(async tx => {
+    const store = async (tx: Tx): Promise<string> => {
       const documents = documentStore(tx)
       const known = await documents.findBySha256(projectId, sha256)
       if (known) return update(tx, known, uploaded, publish, call.now)
@@ -156,10 +156,15 @@ export const createUpload = ({ database, blob, ingest }: UploadNeeds) => {
       }
       await ingest.enqueue(tx, { organizationId, projectId, docId: id })
       return id
+    }
+    // Within the transaction, since the job can begin to read the document as soon as it ends.
+    const document = await database.transaction(async tx => {
+      const docId = await store(tx)
+      const stored = await documentStore(tx).find(projectId, docId)
+      if (!stored) throw fault("resource_not_found", { id: docId })
+      return stored
     })
-    const document = await documentStore(database.db).find(projectId, docId)
-    if (!document) throw fault("resource_not_found", { id: docId })
-    call.describe({ targets: [{ type: "rag_document", id: docId, name: document.name }] })
+    call.describe({ targets: [{ type: "rag_document", id: document.id, name: document.name }] })
     return document
   }
 }
