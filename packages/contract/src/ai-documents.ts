@@ -16,7 +16,7 @@ import { Id, OneOf, Page, PageQuery } from "./types.ts"
 
 const DocumentId = T.Object({ doc_id: Id })
 
-const WRITE_FAULTS = ["invalid_parameter", "all_providers_exhausted", "conflict"] as const
+const WRITE_FAULTS = ["invalid_parameter", "all_providers_exhausted"] as const
 
 export const aiDocuments = area(
   "aiDocuments",
@@ -100,7 +100,7 @@ export const aiDocuments = area(
       transaction: "none",
       body: DocumentRevision,
       replies: { 200: DocumentPayload },
-      faults: ["document_not_found", ...WRITE_FAULTS],
+      faults: ["document_not_found", "conflict", ...WRITE_FAULTS],
     },
     status: {
       id: "getDocgenStatus",

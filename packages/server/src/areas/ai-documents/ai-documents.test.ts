@@ -201,4 +201,9 @@ test("what a model would write is refused without one, and repeating it is in va
   assert.equal(reply.status, 503)
   assert.equal(reply.headers.get("x-should-retry"), "false")
   assert.match(await reply.text(), /all_providers_exhausted/)
+  const svc = p.as(secret)
+  const refused = { code: "all_providers_exhausted" }
+  await assert.rejects(svc.aiDocuments.preview({ prompt: "An offer." }), refused)
+  const { id } = await svc.aiDocuments.create({ format: "md", content: "# Offer" })
+  await assert.rejects(svc.aiDocuments.revise({ document_id: id, instruction: "Shorter." }), refused)
 })

@@ -62,6 +62,8 @@ test("its key is never shown, is sealed at rest, and does not follow to another 
   })
   assert.equal(moved.api_key_hint, "5555")
   await assert.rejects(svc.ai.createUpstream(upstream), { code: "name_taken" })
+  const other = await svc.ai.createUpstream({ ...upstream, name: "another" })
+  await assert.rejects(svc.ai.updateUpstream({ id: other.id, name: upstream.name }), { code: "name_taken" })
 })
 
 test("an organization cannot reach into the operator's network", async t => {

@@ -58,6 +58,7 @@ test("a foreign page, a batch and a wrong key are refused before anything is don
   assert.equal(((await foreign.json()) as { code: string }).code, "csrf_failed")
   assert.equal((await send([ping, ping])).status, 400)
   assert.equal((await send(ping, { authorization: "Bearer svc_sk_wrong" })).status, 401)
+  assert.equal((await send(ping, { "content-type": "text/plain" })).status, 415)
   assert.equal((await send(ping)).status, 200)
   assert.equal((await p.request("/api/v1/mcp", { method: "DELETE" })).status, 405)
 })
