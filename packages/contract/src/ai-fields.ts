@@ -6,6 +6,18 @@ import { Id, Nullable, OneOf, Time } from "./types.ts"
 export const AI_KINDS = ["chat", "embedding", "image", "speech", "transcription"] as const
 export type AiKind = (typeof AI_KINDS)[number]
 
+/** How every kind of inference can be refused. */
+export const INFERENCE_FAULTS = [
+  "invalid_parameter",
+  "ai_request_refused",
+  "ai_budget_exhausted",
+  "model_not_found",
+  "ai_daily_limit_exceeded",
+  "all_providers_exhausted",
+] as const
+
+export const INFERENCE_METERS = ["ai_requests", "ai_input_tokens", "ai_output_tokens"] as const
+
 /** The id that stands for the first chat model. */
 export const AI_DEFAULT_MODEL = "svc-default"
 /** The embedded lexical engine's default number of dimensions. */

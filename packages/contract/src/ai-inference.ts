@@ -7,20 +7,11 @@ import {
   Embeddings,
   ImageRequest,
   Images,
+  INFERENCE_FAULTS,
+  INFERENCE_METERS,
   SpeechRequest,
 } from "./ai-fields.ts"
 import { MIB, type OperationSpec, T } from "./dsl.ts"
-
-const FAULTS = [
-  "invalid_parameter",
-  "ai_request_refused",
-  "ai_budget_exhausted",
-  "model_not_found",
-  "ai_daily_limit_exceeded",
-  "all_providers_exhausted",
-] as const
-
-const METERS = ["ai_requests", "ai_input_tokens", "ai_output_tokens"] as const
 
 /** Images and audio travel inside messages. */
 const CHAT_BYTES_MAX = 32 * MIB
@@ -43,8 +34,8 @@ export const aiInference = {
     body: ChatCompletionRequest,
     bodyBytesMax: CHAT_BYTES_MAX,
     replies: { 200: ChatCompletion },
-    faults: FAULTS,
-    meters: METERS,
+    faults: INFERENCE_FAULTS,
+    meters: INFERENCE_METERS,
     example: exampleChat,
   },
   chatStream: {
@@ -65,8 +56,8 @@ export const aiInference = {
         description: "Events whose data is a `chat.completion.chunk`; the last one's is `[DONE]`",
       }),
     },
-    faults: FAULTS,
-    meters: METERS,
+    faults: INFERENCE_FAULTS,
+    meters: INFERENCE_METERS,
     example: exampleChat,
   },
   embed: {
@@ -80,8 +71,8 @@ export const aiInference = {
     body: EmbeddingRequest,
     bodyBytesMax: 8 * MIB,
     replies: { 200: Embeddings },
-    faults: FAULTS,
-    meters: METERS,
+    faults: INFERENCE_FAULTS,
+    meters: INFERENCE_METERS,
     example: { model: "svc-embed-hash-384", input: ["a red apple", "a green apple"] },
   },
   generateImage: {
@@ -94,8 +85,8 @@ export const aiInference = {
     envelope: "bare",
     body: ImageRequest,
     replies: { 200: Images },
-    faults: FAULTS,
-    meters: METERS,
+    faults: INFERENCE_FAULTS,
+    meters: INFERENCE_METERS,
     example: { prompt: "A red apple on a table" },
   },
   speak: {
@@ -112,8 +103,8 @@ export const aiInference = {
     },
     body: SpeechRequest,
     replies: { 200: T.String({ description: "Audio" }) },
-    faults: FAULTS,
-    meters: METERS,
+    faults: INFERENCE_FAULTS,
+    meters: INFERENCE_METERS,
     example: { input: "Hello.", voice: "alloy", response_format: "wav" },
   },
   transcribe: {
@@ -129,7 +120,7 @@ export const aiInference = {
     replies: {
       200: T.Object({ text: T.String({ description: "What was said" }) }, { additionalProperties: true }),
     },
-    faults: [...FAULTS, "payload_too_large", "unsupported_media_type", "missing_parameter"],
-    meters: METERS,
+    faults: [...INFERENCE_FAULTS, "payload_too_large", "unsupported_media_type", "missing_parameter"],
+    meters: INFERENCE_METERS,
   },
 } as const satisfies Record<string, OperationSpec>

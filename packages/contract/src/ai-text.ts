@@ -1,4 +1,4 @@
-import { Model } from "./ai-fields.ts"
+import { INFERENCE_FAULTS, INFERENCE_METERS, Model } from "./ai-fields.ts"
 import { area, type OperationSpec, T } from "./dsl.ts"
 import { OneOf } from "./types.ts"
 
@@ -9,18 +9,12 @@ export const AI_SUMMARY_SENTENCES_DEFAULT = 3
 export const AI_GRAMMAR_LENGTH_MAX = 20_000
 export const AI_TEXT_TOP_K_DEFAULT = 5
 
-const FAULTS = [
-  "invalid_parameter",
-  "ai_request_refused",
-  "ai_budget_exhausted",
-  "model_not_found",
-  "ai_daily_limit_exceeded",
-  "all_providers_exhausted",
-] as const
-
-const METERS = ["ai_requests", "ai_input_tokens", "ai_output_tokens"] as const
-
-const common = { scope: "ai:infer", effect: "read", faults: FAULTS, meters: METERS } as const
+const common = {
+  scope: "ai:infer",
+  effect: "read",
+  faults: INFERENCE_FAULTS,
+  meters: INFERENCE_METERS,
+} as const
 
 const Text = T.String({ minLength: 1, maxLength: AI_TEXT_LENGTH_MAX, description: "The text" })
 const LANGUAGE = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
