@@ -1,7 +1,6 @@
 /** The embedded engines, each in a thread that is started at its first use and ends when idle. */
 
-import { createThreadPool, TaskFailure } from "../../kernel/concurrency/thread-pool.ts"
-import { fault } from "../../kernel/fault.ts"
+import { createThreadPool } from "../../kernel/concurrency/thread-pool.ts"
 import type { Grammar } from "./engines/grammar.ts"
 import type { GrammarTask, TextResults, TextTask } from "./engines/tasks.ts"
 
@@ -24,10 +23,7 @@ const TIMEOUT_MS = 30_000
 const GRAMMAR_MEMORY_MB = 512
 const GRAMMAR_TIMEOUT_MS = 60_000
 
-const refused = (error: unknown) => {
-  if (!(error instanceof TaskFailure)) return error
-  return fault("invalid_parameter", { reason: `the text cannot be processed: ${error.message}` })
-}
+const REFUSAL = "the text cannot be processed"
 
 export const createEngines = (): Engines => {
   const pool = createThreadPool<TextTask, TextResults[TextTask["kind"]]>({
@@ -36,6 +32,7 @@ export const createEngines = (): Engines => {
     threadsMax: THREADS_MAX,
     memoryMb: MEMORY_MB,
     idleMs: IDLE_MS,
+    refusal: REFUSAL,
     timeoutMs: () => TIMEOUT_MS,
   })
   const grammar = createThreadPool<GrammarTask, Grammar | null>({
@@ -44,23 +41,13 @@ export const createEngines = (): Engines => {
     threadsMax: 1,
     memoryMb: GRAMMAR_MEMORY_MB,
     idleMs: IDLE_MS,
+    refusal: REFUSAL,
     timeoutMs: () => GRAMMAR_TIMEOUT_MS,
   })
   return {
-    async run<Kind extends TextTask["kind"]>(tenantId: string, task: Extract<TextTask, { kind: Kind }>) {
-      try {
-        return (await pool.run(tenantId, task)) as TextResults[Kind]
-      } catch (error) {
-        throw refused(error)
-      }
-    },
-    async checkGrammar(tenantId, task) {
-      try {
-        return (await grammar.run(tenantId, task)) ?? undefined
-      } catch (error) {
-        throw refused(error)
-      }
-    },
+    run: async <Kind extends TextTask["kind"]>(tenantId: string, task: Extract<TextTask, { kind: Kind }>) =>
+      (await pool.run(tenantId, task)) as TextResults[Kind],
+    checkGrammar: async (tenantId, task) => (await grammar.run(tenantId, task)) ?? undefined,
     async [Symbol.asyncDispose]() {
       await Promise.all([pool[Symbol.asyncDispose](), grammar[Symbol.asyncDispose]()])
     },

@@ -7,13 +7,8 @@ import { fault } from "../fault.ts"
 import { type Answer, READY } from "./thread-side.ts"
 
 export interface ThreadPool<Task, Result> extends AsyncDisposable {
-  /** Throws `TaskFailure` with what is wrong with the task, and `rate_limited` where too many wait. */
+  /** Throws `invalid_parameter` with what is wrong with the task, and `rate_limited` where too many wait. */
   run(tenantId: string, task: Task): Promise<Result>
-}
-
-/** A task that cannot be done: for its author. */
-export class TaskFailure extends Error {
-  override readonly name = "TaskFailure"
 }
 
 export interface ThreadPoolOptions<Task> {
@@ -22,6 +17,8 @@ export interface ThreadPoolOptions<Task> {
   readonly threadsMax: number
   readonly memoryMb: number
   readonly idleMs: number
+  /** Begins the reason of a task's failure, for its author: "the template cannot be used". */
+  readonly refusal: string
   /** Counted from when the thread is ready. */
   timeoutMs(task: Task): number
 }
@@ -46,7 +43,7 @@ interface Thread<Task, Result> {
 export const createThreadPool = <Task, Result>(
   options: ThreadPoolOptions<Task>,
 ): ThreadPool<Task, Result> => {
-  const { name, file, threadsMax, memoryMb, idleMs, timeoutMs } = options
+  const { name, file, threadsMax, memoryMb, idleMs, refusal, timeoutMs } = options
   const threads = new Set<Thread<Task, Result>>()
   let waiting: QueuedTask<Task, Result>[] = []
 
@@ -130,7 +127,7 @@ export const createThreadPool = <Task, Result>(
         waiting.push({ tenantId, task, settle })
         dispatch()
       })
-      if ("problem" in answer) throw new TaskFailure(answer.problem)
+      if ("problem" in answer) throw fault("invalid_parameter", { reason: `${refusal}: ${answer.problem}` })
       return answer.result
     },
     async [Symbol.asyncDispose]() {

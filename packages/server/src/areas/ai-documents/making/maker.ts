@@ -1,6 +1,5 @@
 /** The threads that make documents. */
-import { createThreadPool, TaskFailure } from "../../../kernel/concurrency/thread-pool.ts"
-import { fault } from "../../../kernel/fault.ts"
+import { createThreadPool } from "../../../kernel/concurrency/thread-pool.ts"
 import type { ComposedDocument, DocumentTask } from "./blocks.ts"
 
 export interface Maker extends AsyncDisposable {
@@ -20,17 +19,11 @@ export const createMaker = (): Maker => {
     threadsMax: THREADS_MAX,
     memoryMb: MEMORY_MB_MAX,
     idleMs: IDLE_MS,
+    refusal: "the document cannot be made",
     timeoutMs: () => TIMEOUT_MS,
   })
   return {
-    async make(tenantId, task) {
-      try {
-        return await pool.run(tenantId, task)
-      } catch (error) {
-        if (!(error instanceof TaskFailure)) throw error
-        throw fault("invalid_parameter", { reason: `the document cannot be made: ${error.message}` })
-      }
-    },
+    make: pool.run,
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   }
 }

@@ -1,7 +1,6 @@
 /** Threads that run templates. */
-import { createThreadPool, TaskFailure } from "../../../kernel/concurrency/thread-pool.ts"
+import { createThreadPool } from "../../../kernel/concurrency/thread-pool.ts"
 import { toTexts } from "../../../kernel/exact-json.ts"
-import { fault } from "../../../kernel/fault.ts"
 import type { ResultOf, TemplateTask } from "./messages.ts"
 
 export interface Renderer extends AsyncDisposable {
@@ -26,17 +25,12 @@ export const createRenderer = (): Renderer => {
     threadsMax: THREADS_MAX,
     memoryMb: MEMORY_MB_MAX,
     idleMs: IDLE_MS,
+    refusal: "the template cannot be used",
     timeoutMs: ({ kind }) => TIMEOUT_MS[kind],
   })
   return {
-    async run<Task extends TemplateTask>(tenantId: string, task: Task) {
-      try {
-        return (await pool.run(tenantId, withTexts(task))) as ResultOf[Task["kind"]]
-      } catch (error) {
-        if (!(error instanceof TaskFailure)) throw error
-        throw fault("invalid_parameter", { reason: `the template cannot be used: ${error.message}` })
-      }
-    },
+    run: async <Task extends TemplateTask>(tenantId: string, task: Task) =>
+      (await pool.run(tenantId, withTexts(task))) as ResultOf[Task["kind"]],
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   }
 }
