@@ -95,5 +95,3 @@ export const documentStore = (db: Db, projectId: string) => {
     },
   }
 }
-
-export type DocumentStore = ReturnType<typeof documentStore>

@@ -1,6 +1,8 @@
 /** What a harness says, read with suspicion: the code it runs may write to the same place. */
+
 import { FUNCTION_RESPONSE_BYTES_MAX, type FunctionLogStream } from "@svc/contract"
 import { isRawNumber, parseJson, toDoubles } from "../../kernel/exact-json.ts"
+import { isJsonObject } from "../../kernel/json-object.ts"
 
 export interface FunctionError {
   readonly type: string
@@ -46,9 +48,6 @@ const MESSAGE_LENGTH_MAX = 8_192
 const STACK_LENGTH_MAX = 16_384
 const YEAR_9999_MS = 253_370_764_800_000
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** PostgreSQL's text holds no null character and no half of a surrogate pair. */
 export const storable = (text: string): string => text.replaceAll("\0", "\ufffd").toWellFormed()
 
@@ -58,7 +57,7 @@ const textOf = (value: unknown, max: number): string =>
     .toWellFormed()
 
 const toError = (value: unknown): FunctionError => {
-  const { type, message, stack } = isRecord(value) ? value : {}
+  const { type, message, stack } = isJsonObject(value) ? value : {}
   return {
     type: textOf(type, TYPE_LENGTH_MAX) || "Error",
     message: textOf(message, MESSAGE_LENGTH_MAX),
@@ -104,7 +103,7 @@ export const readFrame = (line: Buffer, nonce: string | undefined): Frame | unde
   } catch {
     return undefined
   }
-  if (!isRecord(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   if (nonce === undefined) return value.t === "up" ? { kind: "up" } : undefined
   if (value.n !== nonce) return undefined
   const invocationId = idOf(value.i)

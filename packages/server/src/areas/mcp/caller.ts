@@ -4,8 +4,8 @@ import { describeScopes } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
 import { fault } from "../../kernel/fault.ts"
+import { isJsonObject } from "../../kernel/json-object.ts"
 import type { PipelineResult } from "../../kernel/pipeline.ts"
-import { isJsonObject } from "./json.ts"
 import { resultOf, type ToolResult, textResult } from "./results.ts"
 import { FILE_FIELDS, takesFile } from "./tools.ts"
 
@@ -23,10 +23,12 @@ const headersOf = (call: Call, type: string | undefined): Record<string, string>
   }
 }
 
+/** What a file given as text is, unless its caller says otherwise. */
+const TEXT_TYPE = "text/plain; charset=utf-8"
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 const fileOf = (given: Arguments): Uint8Array | string => {
-  const { content, content_base64, content_type = "text/plain; charset=utf-8" } = given
+  const { content, content_base64, content_type = TEXT_TYPE } = given
   if (typeof content_type !== "string" || !/^[\x20-\x7e]{1,200}$/.test(content_type))
     return "content_type is not a media type"
   if (content_base64 === undefined)
@@ -44,8 +46,7 @@ const splitFile = (operation: Operation, given: Arguments) => {
   )
   const file = fileOf(given)
   if (typeof file === "string") throw fault("invalid_parameter", { reason: file })
-  const type =
-    given.content_type ?? (given.content_base64 === undefined ? "text/plain; charset=utf-8" : undefined)
+  const type = given.content_type ?? (given.content_base64 === undefined ? TEXT_TYPE : undefined)
   return { input, bytes: file, type: type as string | undefined }
 }
 

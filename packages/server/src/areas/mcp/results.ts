@@ -1,7 +1,7 @@
 /** What a model is given of a reply. */
 import { Readable } from "node:stream"
 import type { areas, Output, Reply } from "@svc/contract"
-import { isJsonObject } from "./json.ts"
+import { isJsonObject } from "../../kernel/json-object.ts"
 
 export type ToolResult = Output<(typeof areas.mcp.specs)["call"]>
 

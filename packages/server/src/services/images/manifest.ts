@@ -1,4 +1,5 @@
 /** What registries and archives say of images (OCI image specification 1.1, Docker's manifest schema 2). */
+import { isJsonObject } from "../../kernel/json-object.ts"
 import { ImageError } from "./image-error.ts"
 import { DIGEST } from "./reference.ts"
 
@@ -45,16 +46,14 @@ const WORDS_BYTES_MAX = 65_536
 
 type Json = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
+const objectOf = (value: unknown): Json => (isJsonObject(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
 
 export const parseJson = (bytes: Buffer, what: string): Json => {
   try {
     const value: unknown = JSON.parse(bytes.toString("utf8"))
-    if (isObject(value)) return value
+    if (isJsonObject(value)) return value
   } catch {
     // Told below.
   }
@@ -90,7 +89,7 @@ export const chosenOf = (document: Json): Descriptor | undefined => {
 }
 
 export const manifestOf = (document: Json): Manifest => {
-  if (!isObject(document.config) || !Array.isArray(document.layers))
+  if (!isJsonObject(document.config) || !Array.isArray(document.layers))
     throw new ImageError("the manifest is of a kind that is not known here")
   const layers = listOf(document.layers)
   if (layers.length > LAYERS_MAX) throw new ImageError(`the image has more than ${LAYERS_MAX} layers`)

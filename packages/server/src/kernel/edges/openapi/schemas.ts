@@ -1,5 +1,7 @@
 /** Schemas of the declarations as JSON, with those that several operations share lifted into components. */
+
 import { EITHER_OR, type EitherOr } from "@svc/contract"
+import { isJsonObject } from "../../json-object.ts"
 
 export type JsonSchema = Record<string, unknown>
 
@@ -16,10 +18,8 @@ export interface SchemaCache {
   readonly components: Readonly<Record<string, JsonSchema>>
 }
 
-const isRecord = (value: unknown): value is JsonSchema =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const isObjectSchema = (value: JsonSchema): boolean => value.type === "object" && isRecord(value.properties)
+const isObjectSchema = (value: JsonSchema): boolean =>
+  value.type === "object" && isJsonObject(value.properties)
 
 /** `created_by` → `CreatedBy`, `kvSet` → `KvSet`. */
 export const pascalCase = (name: string): string =>
@@ -54,7 +54,7 @@ const countUses = (uses: readonly SchemaUse[]) => {
   const found = new Map<object, { count: number; names: readonly string[] }>()
   const walk = (value: unknown, names: readonly string[]): void => {
     if (typeof value !== "object" || value === null) return
-    if (!isRecord(value) || !isObjectSchema(value)) {
+    if (!isJsonObject(value) || !isObjectSchema(value)) {
       for (const inner of Object.values(value)) walk(inner, names)
       return
     }
@@ -97,7 +97,7 @@ export const createSchemaCache = (
 
   const write = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(write)
-    if (!isRecord(value)) return value
+    if (!isJsonObject(value)) return value
     const name = names.get(value)
     if (name === undefined) return writeFields(value)
     components[name] ??= finish(writeFields(value))
