@@ -1,4 +1,4 @@
-/** Reads uploaded files in the background. A document is found by all of its chunks or by none. */
+/** Reads uploaded files in the background. Its chunks become searchable all at once. */
 import { buffer } from "node:stream/consumers"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"

@@ -36,7 +36,7 @@ const cosine = (a: Float32Array, b: Float32Array): number => {
   return sum
 }
 
-/** Every vector is compared; a page at a time, so that a large project holds up nobody. */
+/** Compares every vector, a page at a time, so that a large project does not block other requests. */
 const byVectors = async (
   db: Db,
   projectId: string,

@@ -56,7 +56,7 @@ export const documentStore = (db: Db) => {
     find: async (projectId: string, id: string) =>
       (await all(projectId).where("id", "=", id).executeTakeFirst()) as DocumentRecord | undefined,
 
-    /** Nobody changes it before this transaction ends. */
+    /** Locks the row until this transaction ends. */
     findBySha256: async (projectId: string, sha256: Buffer) =>
       (await all(projectId).where("sha256", "=", sha256).forUpdate().executeTakeFirst()) as
         | DocumentRecord

@@ -97,7 +97,7 @@ const readUpload = async (call: Call): Promise<UploadedFile> => {
 }
 
 export const createUpload = ({ database, blob, ingest }: UploadNeeds) => {
-  /** One that is known and could be read, or is about to be, is not read again. */
+  /** A known document is read again only where reading it failed. */
   const update = async (
     tx: Tx,
     known: DocumentRecord,

@@ -23,7 +23,7 @@ export const createTranslation =
     const models = await provided(offered)
     const language = source === "auto" ? undefined : source
     const detectedLanguage = await languageOf(engines, call, { text, language })
-    // `pt` covers `pt-BR` where nobody says which the text is in.
+    // A text detected as `pt` counts as `pt-BR`: detection does not tell variants apart.
     const from = (language ?? detectedLanguage.language).toLowerCase()
     const into = target.toLowerCase()
     if (model === undefined && (from === into || (language === undefined && into.startsWith(`${from}-`)))) {

@@ -219,7 +219,7 @@ const forward = (
   const body = new Readable({
     read: () => void source.resume(),
     destroy(error, done) {
-      // Whoever destroys it before its end is a caller that hung up.
+      // It is destroyed before its end only when the caller hung up.
       conclude({ outcome: "cancelled" })
       done(error)
     },

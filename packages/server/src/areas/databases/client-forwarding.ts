@@ -3,7 +3,7 @@ import type { Logger } from "../../kernel/log.ts"
 import type { Offer } from "../../kernel/offer.ts"
 import type { Accept } from "../../kernel/tcp-listener.ts"
 
-/** Hands clients of the port on to whoever serves them, who is loaded for the first. */
+/** Hands clients of the port to the area that serves them; the first client loads it. */
 export const forward = (server: Offer<Accept>, log: Logger): Accept => {
   let accept: Accept | undefined
 

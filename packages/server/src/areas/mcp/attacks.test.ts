@@ -1,4 +1,4 @@
-/** A tool gives nobody more than the operation itself would. */
+/** A caller reaches no more through a tool than through the operation itself. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { eventually } from "../../testing/eventually.ts"

@@ -77,7 +77,7 @@ const open = async (toolbox: Toolbox) => {
     return server
   }
   return createMcpHandler(({ authInfo }) => serverFor(authInfo?.extra?.exchange as Exchange), {
-    // Nothing here changes while somebody listens, and a stream would last for ever.
+    // The list of tools does not change, so a subscription would be a stream without events that never ends.
     maxSubscriptions: 0,
   })
 }

@@ -40,7 +40,7 @@ export const createToolbox = (caller: Caller, helpers: ReadonlyMap<string, Helpe
       const helper = helpers.get(name)
       return await (helper ? helper.run(given, call) : caller.run(operationNamed(name), given, call))
     } catch (error) {
-      // What is wrong with the arguments is for whoever wrote them: the model.
+      // The model wrote the arguments, so it is told what is wrong with them.
       if (isFault(error, "invalid_parameter")) return errorResult(`${error.publicCode}: ${error.message}`)
       throw error
     }

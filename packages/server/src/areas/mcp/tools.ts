@@ -34,7 +34,7 @@ const isCallable = ({ method, content }: Operation): boolean =>
   ["json", "bytes"].includes(content?.request ?? "json") &&
   ["json", "bytes"].includes(content?.reply ?? "json")
 
-/** What takes a signed-in person, such as approving, is not for agents, whoever's session they hold. */
+/** Operations that need a signed-in person, such as approving, are no tools, even for an agent that holds a session. */
 const isForPrograms = ({ scope }: Operation): boolean =>
   scope !== "public" && scope !== "publishable" && scope !== "session"
 

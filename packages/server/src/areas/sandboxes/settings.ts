@@ -20,7 +20,7 @@ export const settings = {
   },
 } as const satisfies Settings
 
-/** URLs of ports; undefined where no domain leads here. Names below `localhost` lead to whoever asks, as its own do. */
+/** URLs of ports; undefined where no domain leads here. Browsers resolve names below `localhost` to their own machine, as they do `localhost`. */
 export const portUrlsOf = (
   { sandboxDomain }: ValuesOf<typeof settings>,
   { baseUrl, deriveSecret }: { readonly baseUrl: string; readonly deriveSecret: DeriveSecret },

@@ -44,7 +44,7 @@ export const webhookStore = (db: Db) => {
     list: (owner: Owner, slice: Slice): Promise<{ rows: WebhookRow[]; total: number }> =>
       listRows(own(owner).selectAll().orderBy("created_at", "desc").orderBy("id", "desc"), slice),
 
-    /** How many the organization has; nobody else registers one until the transaction ends. */
+    /** Number of webhooks of the organization; holds a lock that keeps others from registering until the transaction ends. */
     countToRegister: async (organizationId: string): Promise<number> => {
       await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`webhooks.registered:${organizationId}`}, 0))`.execute(
         db,

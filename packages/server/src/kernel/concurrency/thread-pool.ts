@@ -60,7 +60,7 @@ export const createThreadPool = <Task, Result>(
     return thread.worker.terminate()
   }
 
-  /** The time that a thread takes to begin, which is long on a busy machine, is none of the task's. */
+  /** The time limit of a task does not count how long its thread takes to start, which is long on a busy machine. */
   const watch = (thread: Thread<Task, Result>) => {
     if (!thread.isReady || !thread.current) return
     thread.deadline = setTimeout(end, timeoutMs(thread.current.task), thread)

@@ -27,7 +27,7 @@ export interface DeliveriesNeeds extends Omit<DispatcherNeeds, "kinds"> {
 
 export interface RunningDeliveries extends Disposable {
   readonly deliveries: Deliveries
-  /** Begins to send, in the background: whoever opens this may have a transaction open, and must not wait for another connection. */
+  /** Begins to send, in the background: the caller may have a transaction open, and must not wait for another connection. */
   start(): void
   /** Sends nothing more, and waits this long at most for what is under way. */
   drain(waitMsMax: number): Promise<void>

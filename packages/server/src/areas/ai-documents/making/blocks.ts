@@ -108,7 +108,7 @@ export interface ComposedDocument {
 export const DEFAULT_FONT_SIZE = 11
 export const DEFAULT_ACCENT = "#1f3864"
 
-/** A document that cannot be made, with the reason for whoever wrote it. */
+/** A document that cannot be made; the message is shown to its author. */
 export class DocumentProblem extends Error {
   override readonly name = "DocumentProblem"
 }

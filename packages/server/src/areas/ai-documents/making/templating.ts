@@ -20,7 +20,7 @@ const escapeMarkdown = (value: unknown): string => {
 const liquid = new Liquid({
   ...LIMITS,
   outputEscape: escapeMarkdown,
-  // Fields of prototypes are nobody's data.
+  // A template reads the fields of its data, not those of prototypes.
   ownPropertyOnly: true,
   strictFilters: true,
   strictVariables: true,

@@ -6,7 +6,7 @@ export interface ReadTask {
   readonly format: RagFormat
 }
 
-/** Told first, so that the time that a thread takes to begin is none of the file's. */
+/** Sent first: the time limit of a file does not count how long its thread takes to start. */
 export const READY = "ready"
 
 export type ReadReply = ReadFile | { readonly problem: string }

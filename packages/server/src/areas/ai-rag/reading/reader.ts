@@ -41,7 +41,7 @@ export const readInThread = async (
     stdout: true,
     stderr: true,
   })
-  // What libraries print about a file is nobody's log.
+  // Libraries print warnings about files; the server's log does not need them.
   worker.stdout.resume()
   worker.stderr.resume()
   const { promise, resolve, reject } = Promise.withResolvers<ReadReply>()

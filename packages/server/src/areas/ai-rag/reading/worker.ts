@@ -1,4 +1,4 @@
-/** Reads one file and ends. What a hostile file can break is this thread. */
+/** Reads one file and ends. A hostile file can break only this thread. */
 import { parentPort, workerData } from "node:worker_threads"
 import { READY, type ReadReply, type ReadTask } from "./messages.ts"
 import { readFile } from "./read-file.ts"

@@ -1,4 +1,4 @@
-/** Runs the embedded engines, each loaded at its first use. What a text can break is this thread, and it is replaced. */
+/** Runs the embedded engines, each loaded at its first use. A hostile text can break only this thread, which is then replaced. */
 import { answerTasks } from "../../../kernel/concurrency/thread-side.ts"
 import type { TextResults, TextTask } from "./tasks.ts"
 

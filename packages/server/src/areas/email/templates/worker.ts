@@ -13,7 +13,7 @@ const SUBJECT_LENGTH_MAX = 998
 const PARSED_MAX = 200
 
 const LIMITS = {
-  // Fields of prototypes are nobody's data.
+  // A template reads the fields of its data, not those of prototypes.
   ownPropertyOnly: true,
   strictFilters: true,
   parseLimit: SOURCE_LENGTH_MAX,

@@ -73,7 +73,7 @@ export const createSpeech = ({
     done?.settle(answer)
   }
 
-  /** Nothing is given to it from now on, and what it had to say is known to nobody. */
+  /** It gets no more tasks, and its late replies are dropped. */
   const end = (reason: string) => {
     child?.kill("SIGKILL")
     child = undefined
