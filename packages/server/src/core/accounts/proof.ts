@@ -1,19 +1,11 @@
 import type { Db } from "../../kernel/db/database.ts"
-import { type Fault, fault, isFault } from "../../kernel/fault.ts"
+import { fault, isFault } from "../../kernel/fault.ts"
 import { addressBucket } from "../../kernel/stages/limit.ts"
-import { accountHash, ELSEWHERE, type Failures, failureStore } from "./failure-store.ts"
+import { type AttemptCounts, countAttempt, passwordCounts, takeBackAttempt } from "../credentials/attempts.ts"
+import { accountHash, failureStore } from "../credentials/failure-store.ts"
 import type { Passwords } from "./passwords.ts"
-import { FAILURES_ELSEWHERE_FREE, FAILURES_FREE, LOCK_SECONDS_MAX, lockSecondsOf } from "./rules.ts"
+import { sourceStore } from "./source-store.ts"
 import type { UserRow } from "./store.ts"
-
-const LOCKS = lockSecondsOf(FAILURES_FREE)
-const LOCKS_ELSEWHERE = lockSecondsOf(FAILURES_ELSEWHERE_FREE)
-
-const locked = (until: Date | null, now: Date): Fault => {
-  const restMs = (until?.getTime() ?? 0) - now.getTime()
-  const seconds = restMs > 0 ? Math.ceil(restMs / 1000) : LOCK_SECONDS_MAX
-  return fault("account_locked", undefined, { headers: { "retry-after": String(seconds) } })
-}
 
 export interface Attempt {
   readonly db: Db
@@ -28,24 +20,10 @@ export interface Attempt {
   readonly now: Date
 }
 
-/** The counts that an attempt goes by: that of its place, and of all unknown places together where it is one. */
-const countsOf = async ({ db, email, user, ip, isSignedIn = false }: Attempt) => {
-  const account = accountHash(email)
+const countsOf = async ({ db, email, user, ip, isSignedIn = false }: Attempt): Promise<AttemptCounts> => {
   const source = addressBucket(ip)
-  const isKnown = (await failureStore(db).isKnownSource(user?.id, source)) || isSignedIn
-  return { own: { account, source }, elsewhere: isKnown ? undefined : { account, source: ELSEWHERE } }
-}
-
-/** Counts the attempt as a failure; throws `account_locked` where it may not be made. */
-const countAttempt = async (
-  { db, now }: Attempt,
-  { own, elsewhere }: { readonly own: Failures; readonly elsewhere: Failures | undefined },
-) => {
-  const store = failureStore(db)
-  if (!(await store.count(own, LOCKS, now))) throw locked(await store.lockedUntil(own), now)
-  if (!elsewhere || (await store.count(elsewhere, LOCKS_ELSEWHERE, now))) return
-  await store.takeBack(own)
-  throw locked(await store.lockedUntil(elsewhere), now)
+  const isKnown = (await sourceStore(db).isKnown(user?.id, source)) || isSignedIn
+  return passwordCounts(accountHash(email), source, isKnown)
 }
 
 /**
@@ -55,9 +33,9 @@ const countAttempt = async (
  * from. Many from many places lock all but those that the account was signed in from: guessing locks nobody out at home.
  */
 export const proveIdentity = async (attempt: Attempt): Promise<UserRow> => {
-  const { db, passwords, user, password } = attempt
+  const { db, passwords, user, password, now } = attempt
   const counts = await countsOf(attempt)
-  await countAttempt(attempt, counts)
+  await countAttempt(db, counts, now)
   try {
     if ((await passwords.verify(password, user?.password_hash)) && user) {
       // Failures from other networks stay, because their reset would reveal that the account exists and signed in.
@@ -66,10 +44,7 @@ export const proveIdentity = async (attempt: Attempt): Promise<UserRow> => {
     }
   } catch (error) {
     // The password was not checked, so it was no failure.
-    if (isFault(error, "service_unavailable")) {
-      for (const counted of [counts.own, counts.elsewhere])
-        if (counted) await failureStore(db).takeBack(counted)
-    }
+    if (isFault(error, "service_unavailable")) await takeBackAttempt(db, counts)
     throw error
   }
   throw fault("invalid_credentials")
@@ -79,5 +54,5 @@ export const proveIdentity = async (attempt: Attempt): Promise<UserRow> => {
 export const clearFailures = async (db: Db, { email, id }: UserRow, ip: string, now: Date) => {
   const source = addressBucket(ip)
   await failureStore(db).clear({ account: accountHash(email), source })
-  await failureStore(db).addSource(id, source, now)
+  await sourceStore(db).add(id, source, now)
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { isFault } from "../../kernel/fault.ts"
-import { checkPassword, isLive, lockSecondsOf, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from "./rules.ts"
+import { checkPassword, isLive, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from "./rules.ts"
 
 const isWeak = (error: unknown) => isFault(error, "weak_password")
 
@@ -31,11 +31,6 @@ test("a password has 8 characters or more and at most 1024 bytes, and nothing el
   ]) {
     checkPassword(password, "ada@example.com")
   }
-})
-
-test("a place rests from the tenth failure on, each time twice as long, up to an hour", () => {
-  const rests = lockSecondsOf(10)
-  assert.deepEqual(rests, [...Array(9).fill(null), 60, 120, 240, 480, 960, 1920, 3600])
 })
 
 test("a session ends at its idle limit or at its absolute one, whichever comes first", () => {

@@ -18,23 +18,6 @@ export const checkPassword = (password: string, email: string) => {
   }
 }
 
-/** Failures in a row from one place before it has to rest. */
-export const FAILURES_FREE = 10
-/** The same of all places together that the account was never signed in from (NIST SP 800-63B, 3.2.2). */
-export const FAILURES_ELSEWHERE_FREE = 100
-const LOCK_SECONDS_MIN = 60
-export const LOCK_SECONDS_MAX = 3600
-/** A minute doubles to an hour in six steps. */
-const LOCK_STEPS = 7
-
-/** The rest after each failure in a row, from the first: none, then a minute, doubling up to an hour, which stays. */
-export const lockSecondsOf = (free: number): readonly (number | null)[] => [
-  ...Array<null>(free - 1).fill(null),
-  ...Array.from({ length: LOCK_STEPS }, (_, step) =>
-    Math.min(LOCK_SECONDS_MAX, LOCK_SECONDS_MIN * 2 ** step),
-  ),
-]
-
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 

@@ -3,11 +3,12 @@ import type { Principal } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
+import { forgetFailures } from "../credentials/failure-store.ts"
 import { type MembershipRow, organizationStore } from "../organizations/store.ts"
-import { failureStore } from "./failure-store.ts"
 import { isLive, SESSION_IDLE_MS, SIGNUP_LIFETIME_MS } from "./rules.ts"
 import { SESSION_PREFIX } from "./service.ts"
 import { signupStore } from "./signup-store.ts"
+import { sourceStore } from "./source-store.ts"
 import { accountStore, type SessionWithUser } from "./store.ts"
 import { tokenHash } from "./token.ts"
 
@@ -108,7 +109,8 @@ export const createSessions = (db: Db) => {
     /** Deletes expired sessions, old failures, networks without recent sign-ins, and expired sign-ups. */
     async prune(nowMs: number): Promise<void> {
       const before = (ms: number) => new Date(nowMs - ms)
-      await failureStore(db).forget(before(FAILURES_KEPT_MS), before(SOURCES_KEPT_MS), new Date(nowMs))
+      await forgetFailures(db, before(FAILURES_KEPT_MS), new Date(nowMs))
+      await sourceStore(db).forget(before(SOURCES_KEPT_MS))
       await signupStore(db).forget(before(SIGNUP_LIFETIME_MS))
       await accountStore(db).deleteSessionsEndedBy(new Date(nowMs), new Date(nowMs - SESSION_IDLE_MS))
     },

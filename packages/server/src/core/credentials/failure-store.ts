@@ -2,7 +2,6 @@ import { createHash } from "node:crypto"
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 
-const NOBODY = "00000000-0000-0000-0000-000000000000"
 /** Guesses of all the places that an account was never signed in from count together. */
 export const ELSEWHERE = ""
 
@@ -10,18 +9,33 @@ export const ELSEWHERE = ""
 export const accountHash = (email: string): Buffer =>
   createHash("sha256").update(email.toLowerCase()).digest()
 
+/** The same of whatever else can be guessed: `kind` and `owner` keep the counts of different secrets apart. */
+export const guessedHash = (kind: string, owner: string): Buffer =>
+  createHash("sha256")
+    .update(JSON.stringify([kind, owner.toLowerCase()]))
+    .digest()
+
 export interface Failures {
   readonly account: Buffer
   readonly source: string
 }
 
-/** Rows of core.login_failures and core.login_sources. */
-export const failureStore = (db: Db) => ({
+/** The only thing that counts failed attempts: of accounts, of end users, and of second factors. */
+export interface FailureStore {
   /**
    * Counts one more failure and sets the rest that it brings: `lockSeconds[n - 1]` after n in a row, and the last entry
    * after more. False, and nothing is counted, while it rests.
    */
-  async count({ account, source }: Failures, lockSeconds: readonly (number | null)[], now: Date) {
+  count(failures: Failures, lockSeconds: readonly (number | null)[], now: Date): Promise<boolean>
+  /** Takes back a failure that was counted for an attempt that was not checked. */
+  takeBack(failures: Failures): Promise<void>
+  lockedUntil(failures: Failures): Promise<Date | null>
+  clear(failures: Failures): Promise<void>
+}
+
+/** Rows of core.login_failures. */
+export const failureStore = (db: Db): FailureStore => ({
+  async count({ account, source }, lockSeconds, now) {
     const restAfter = (failures: ReturnType<typeof sql>) =>
       sql`${now}::timestamptz + make_interval(secs => (${lockSeconds}::int[])[least(${failures}, ${lockSeconds.length}::int)])`
     const { rows } = await sql`
@@ -36,8 +50,7 @@ export const failureStore = (db: Db) => ({
     return rows.length > 0
   },
 
-  /** Takes back a failure that was counted for an attempt that was not checked. */
-  takeBack: async ({ account, source }: Failures) => {
+  takeBack: async ({ account, source }) => {
     await db
       .updateTable("core.login_failures")
       .set(eb => ({ failures: eb("failures", "-", 1), locked_until: null }))
@@ -47,7 +60,7 @@ export const failureStore = (db: Db) => ({
       .execute()
   },
 
-  async lockedUntil({ account, source }: Failures): Promise<Date | null> {
+  async lockedUntil({ account, source }) {
     const row = await db
       .selectFrom("core.login_failures")
       .select("locked_until")
@@ -57,39 +70,20 @@ export const failureStore = (db: Db) => ({
     return row?.locked_until ?? null
   },
 
-  clear: async ({ account, source }: Failures) => {
+  clear: async ({ account, source }) => {
     await db
       .deleteFrom("core.login_failures")
       .where("account", "=", account)
       .where("source", "=", source)
       .execute()
   },
-
-  /** Runs without a user too, so that an address without an account takes as long. */
-  async isKnownSource(userId: string | undefined, source: string): Promise<boolean> {
-    const row = await db
-      .selectFrom("core.login_sources")
-      .select("source")
-      .where("user_id", "=", userId ?? NOBODY)
-      .where("source", "=", source)
-      .executeTakeFirst()
-    return row !== undefined
-  },
-
-  addSource: async (user_id: string, source: string, seen_at: Date) => {
-    await db
-      .insertInto("core.login_sources")
-      .values({ user_id, source, seen_at })
-      .onConflict(conflict => conflict.columns(["user_id", "source"]).doUpdateSet({ seen_at }))
-      .execute()
-  },
-
-  forget: async (failuresBefore: Date, sourcesBefore: Date, now: Date) => {
-    await db
-      .deleteFrom("core.login_failures")
-      .where("updated_at", "<", failuresBefore)
-      .where(eb => eb.or([eb("locked_until", "is", null), eb("locked_until", "<=", now)]))
-      .execute()
-    await db.deleteFrom("core.login_sources").where("seen_at", "<", sourcesBefore).execute()
-  },
 })
+
+/** Deletes counts without a failure since then; those that rest stay. */
+export const forgetFailures = async (db: Db, before: Date, now: Date): Promise<void> => {
+  await db
+    .deleteFrom("core.login_failures")
+    .where("updated_at", "<", before)
+    .where(eb => eb.or([eb("locked_until", "is", null), eb("locked_until", "<=", now)]))
+    .execute()
+}
