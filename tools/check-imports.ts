@@ -90,7 +90,7 @@ const places: readonly Place[] = [
     name: "core",
     files: s("core/"),
     may: [s("kernel/"), s("ports/([^/]+/port|port-error)\\.ts$")],
-    packages: [contract, /^kysely$/, /^lru-cache$/, /^@node-rs\/argon2$/],
+    packages: [contract, /^kysely$/, /^lru-cache$/, /^@node-rs\/argon2$/, /^uqr$/],
   },
   {
     // What several areas share: modules without routes, and the client of tenants' databases.

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { PASSWORD, platform, type TestPlatform } from "../../testing/platform.ts"
-import { holdsWithin } from "../keys/testing/use.ts"
 import { accountHash, ELSEWHERE } from "../credentials/failure-store.ts"
+import { holdsWithin } from "../keys/testing/use.ts"
 import { openSession } from "./service.ts"
 import { newEmail, refused, signIn, signUp, stranger } from "./testing/people.ts"
 

@@ -1,6 +1,6 @@
 import type { Db } from "../../kernel/db/database.ts"
 import { type Fault, fault } from "../../kernel/fault.ts"
-import { ELSEWHERE, type Failures, type FailureStore, failureStore } from "./failure-store.ts"
+import { ELSEWHERE, type FailureStore, type Failures, failureStore } from "./failure-store.ts"
 
 const LOCK_SECONDS_MIN = 60
 export const LOCK_SECONDS_MAX = 3600
