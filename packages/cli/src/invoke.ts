@@ -71,7 +71,7 @@ const readWhole = async (text: string, operation: Operation, { stdin }: Terminal
 
 const openBody = (operation: Operation, { file }: Globals, { stdin }: Terminal): RequestBody | undefined => {
   const kind = operation.content?.request ?? "json"
-  if (kind === "json") {
+  if (kind === "json" || kind === "form") {
     if (file !== undefined) throw new UsageError("this command sends no file", commandOf(operation))
     return undefined
   }

@@ -35,13 +35,17 @@ export type ProjectRule = "none" | "optional" | "required"
  */
 export type Belonging = "project" | "organization" | "caller" | "installation"
 
-export type ContentKind = "json" | "bytes" | "multipart" | "gzip" | "sse"
+/** `form`: `application/x-www-form-urlencoded`; a field that comes twice is a list. */
+export type ContentKind = "json" | "bytes" | "multipart" | "form" | "gzip" | "sse"
 
 /** The kinds of a reply: those of content, or the connection itself, which becomes a WebSocket after 101. */
 export type ReplyKind = ContentKind | "websocket"
 
-/** `data`: `{data, request_id}`; `bare`: the reply itself; `oci`, `s3`: bare, with the protocol's own error shape. */
-export type Envelope = "data" | "bare" | "oci" | "s3"
+/**
+ * `data`: `{data, request_id}`; `bare`: the reply itself; `oci`, `s3`, `oauth`: bare, with the protocol's own error shape;
+ * `page`: HTML for a person's browser, refusals too.
+ */
+export type Envelope = "data" | "bare" | "oci" | "s3" | "oauth" | "page"
 
 /**
  * How a mutation is audited. `each`: one entry per call, committed with the mutation. `rollup`: one entry per second
@@ -233,8 +237,9 @@ export const isForgeable = (
   operation: Pick<OperationSpec, "content"> & { readonly method: Method },
 ): boolean => (operation.method !== "GET" && operation.method !== "HEAD") || isWebSocket(operation)
 
-/** True if the SDK, CLI and documents include the operation; the S3 protocol has clients and documents of its own. */
-export const isOurs = ({ envelope }: { readonly envelope: Envelope }): boolean => envelope !== "s3"
+/** True if the SDK, CLI and documents include the operation; the S3 protocol has clients and documents of its own, and pages have readers. */
+export const isOurs = ({ envelope }: { readonly envelope: Envelope }): boolean =>
+  envelope !== "s3" && envelope !== "page"
 
 type Fields<S> = S extends TSchema ? Static<S> : unknown
 type Simplify<A> = { [K in keyof A]: A[K] } & {}

@@ -41,7 +41,8 @@ const when = (condition: boolean, ...codes: FaultCode[]): FaultCode[] => (condit
 
 /** True if a body is parsed as JSON: also an undeclared one, so that its fields are rejected by name. */
 const readsJson = ({ method, body, content }: Operation): boolean =>
-  body !== undefined || (method !== "GET" && method !== "HEAD" && (content?.request ?? "json") === "json")
+  content?.request !== "form" &&
+  (body !== undefined || (method !== "GET" && method !== "HEAD" && (content?.request ?? "json") === "json"))
 
 /** 400. Every operation rejects undeclared query fields, so every operation has one. */
 const badInput = (operation: Operation): FaultCode[] => [

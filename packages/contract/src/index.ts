@@ -20,6 +20,7 @@ import { keys } from "./keys.ts"
 import { kv } from "./kv.ts"
 import { mcp } from "./mcp.ts"
 import { notifications } from "./notifications.ts"
+import { oauth } from "./oauth.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { s3 } from "./s3.ts"
@@ -174,6 +175,7 @@ export {
   notificationChannels,
   notificationPriorities,
 } from "./notifications-fields.ts"
+export * from "./oauth-fields.ts"
 export * from "./plans.ts"
 export * from "./platform-events.ts"
 export * from "./read-only.ts"
@@ -291,6 +293,7 @@ export const areas = {
   search,
   notifications,
   support,
+  oauth,
   account,
   organizations,
   projects,

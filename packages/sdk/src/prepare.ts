@@ -21,6 +21,7 @@ const acceptOf = { json: "application/json", sse: "text/event-stream, applicatio
 const typeOf: Readonly<Record<string, string>> = {
   json: "application/json",
   bytes: "application/octet-stream",
+  form: "application/x-www-form-urlencoded",
   gzip: "application/gzip",
 }
 
@@ -29,7 +30,7 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const path = fillPath(route, rest)
   const query = takeQuery(route, rest)
-  const body = route.body === "json" ? jsonBody(route, rest) : options.body
+  const body = bodyOf(route, rest, options)
   const streamed = body instanceof ReadableStream
 
   return {
@@ -38,7 +39,7 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
       method: route.method,
       headers: headersOf(settings, route, body, options),
       ...(body === undefined ? {} : { body: body }),
-      ...(route.body === "json" || body === undefined ? {} : asItIsRead),
+      ...(takesFields(route) || body === undefined ? {} : asItIsRead),
       ...(streamed ? { duplex: "half" } : {}),
       ...(settings.credentials ? { credentials: settings.credentials } : {}),
     } as RequestInit,
@@ -47,6 +48,21 @@ export const prepare = (settings: Settings, route: Route, input: Fields, options
     signal: options.signal,
     timeoutMs: options.timeoutMs ?? settings.timeoutMs,
   }
+}
+
+/** Whether fields of the input travel in the body. */
+const takesFields = ({ body }: Route): boolean => body === "json" || body === "form"
+
+const bodyOf = (route: Route, rest: ReadonlyMap<string, unknown>, options: Options) => {
+  if (route.body === "json") return jsonBody(route, rest)
+  return route.body === "form" ? formBody(rest) : options.body
+}
+
+const formBody = (rest: ReadonlyMap<string, unknown>): string => {
+  const fields = new URLSearchParams()
+  for (const [name, value] of rest)
+    for (const item of Array.isArray(value) ? value : [value]) fields.append(name, queryText(item))
+  return fields.toString()
 }
 
 /** Fields beside the one that is the whole body have no place to travel in. */
@@ -70,7 +86,7 @@ const fillPath = (route: Route, rest: Map<string, unknown>): string =>
 
 const takeQuery = (route: Route, rest: Map<string, unknown>): string => {
   // A field that the table does not know travels too: the platform names it in its refusal.
-  const names = route.body === "json" ? (route.query ?? []) : [...rest.keys()]
+  const names = takesFields(route) ? (route.query ?? []) : [...rest.keys()]
   const search = new URLSearchParams()
   for (const name of names) {
     const value = rest.get(name)

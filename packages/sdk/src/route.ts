@@ -7,7 +7,7 @@ export interface Route {
   /** Names of the fields that travel in the path, in its order. */
   readonly params?: readonly string[]
   readonly query?: readonly string[]
-  /** How the body travels; absent: the request has none. Input fields that nothing else claims belong to a JSON body. */
+  /** How the body travels; absent: the request has none. Input fields that nothing else claims belong to a body of JSON or of a form. */
   readonly body?: ContentKind
   /** The field that is the whole JSON body. */
   readonly bodyAs?: string

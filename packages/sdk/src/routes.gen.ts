@@ -380,6 +380,12 @@ export const routes = {
     agentPostMessage: { method: "POST", path: "/v1/support/agent/chat/sessions/{id}/messages", params: ["id"], body: "json", effect: "write", keyed: true },
     agentStreamChat: { method: "GET", path: "/v1/support/agent/chat/sessions/{id}/stream", params: ["id"], reply: "sse", effect: "read" },
   },
+  oauth: {
+    metadata: { method: "GET", path: "/.well-known/oauth-authorization-server", effect: "read", envelope: "oauth" },
+    resource: { method: "GET", path: "/.well-known/oauth-protected-resource", effect: "read", envelope: "oauth" },
+    mcpResource: { method: "GET", path: "/.well-known/oauth-protected-resource/api/v1/mcp", effect: "read", envelope: "oauth" },
+    register: { method: "POST", path: "/v1/oauth/register", body: "json", effect: "write", once: true, envelope: "oauth" },
+  },
   account: {
     signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },
     verifyEmail: { method: "POST", path: "/v1/account/verify-email", body: "json", effect: "write", keyed: true },

@@ -93,7 +93,6 @@ export const credentialFaults = {
     status: 401,
     text: "the client could not be authenticated",
     help: "The client id is unknown or its secret is wrong. Check how the client registered and which authentication method it chose.",
-    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>
 

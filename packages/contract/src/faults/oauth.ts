@@ -37,9 +37,13 @@ export const oauthFaults = {
   },
   oauth_invalid_redirect_uri: {
     status: 400,
-    text: "the redirect URI is not one the client registered",
-    help: "It must equal a registered URI character by character. Register it, or send the registered one.",
-    planned: true,
+    text: "the redirect URI is not valid, or not one the client registered[: {reason}]",
+    help: "It must equal a registered URI character by character, but for the port of loopback addresses. Register it, or send the registered one.",
+  },
+  oauth_invalid_client_metadata: {
+    status: 400,
+    text: "the metadata of the client is not valid[: {reason}]",
+    help: "A field of the registration or of the metadata document is not one that this server can use. Correct it and register again.",
   },
   oauth_authorization_pending: {
     status: 400,

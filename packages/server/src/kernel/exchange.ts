@@ -26,6 +26,8 @@ export interface Incoming {
   readonly query: Readonly<Record<string, unknown>>
   /** Reads and parses a JSON body of at most `bytesMax`, sent as text too if told; undefined when there is none. */
   json(bytesMax: number, textToo?: boolean): Promise<unknown>
+  /** Reads and parses the fields of a form; undefined when there is no body. A field that comes twice is a list. */
+  form(bytesMax: number): Promise<unknown>
   stream(): Readable
   /** Created on first use: most calls end before the client could disconnect. */
   signal(): AbortSignal

@@ -99,6 +99,12 @@ const retryHeader = ({ code, status, details }: Fault): Readonly<Record<string, 
     ? { "x-should-retry": "false" }
     : {}
 
+/** Names the document that says where access tokens for this API come from (RFC 9728, 5.1). */
+const challenge = ({ code }: Fault, baseUrl: string): string => {
+  const refused = code === "missing_credentials" ? "" : 'error="invalid_token", '
+  return `Bearer ${refused}resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`
+}
+
 /** The wire form of a refusal. */
 export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply => ({
   status: error.status,
@@ -110,7 +116,11 @@ export const refusal = (error: Fault, baseUrl: string, requestId: string): Reply
     ...(error.details.errors && { errors: error.details.errors }),
     ...error.details.body,
   },
-  headers: { ...retryHeader(error), ...error.details.headers },
+  headers: {
+    ...retryHeader(error),
+    ...(error.status === 401 && { "www-authenticate": challenge(error, baseUrl) }),
+    ...error.details.headers,
+  },
 })
 
 export const createPipeline = (needs: KernelNeeds): Pipeline => {

@@ -41,6 +41,8 @@ const errorSchema = {
     request_id: { type: "string" },
     errors: { type: "array" },
     details: { type: "object" },
+    /** On OAuth's routes, whose `error` is the registered name. */
+    error_description: { type: "string" },
   },
 }
 

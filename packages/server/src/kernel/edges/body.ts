@@ -4,6 +4,7 @@ import type { Socket } from "node:net"
 import type { Clock } from "../clock.ts"
 import { parseJson } from "../exact-json.ts"
 import { type Fault, fault } from "../fault.ts"
+import { parseForm } from "./form.ts"
 
 /** A body that stops arriving holds a connection; a client that is alive sends something within this time. */
 const IDLE_TICKS = 15
@@ -11,6 +12,7 @@ const TOTAL_TICKS = 60
 const TICK_MS = 1000
 
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json) *(?:; *charset="?utf-8"?)? *$/i
+const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"?)? *$/i
 const TEXT_TYPE = /^text\/plain *(?:; *charset="?utf-8"?)? *$/i
 
 /** A body under way, as the watch sees it. */
@@ -35,6 +37,13 @@ export interface BodyReader extends Disposable {
     limits: { readonly bytesMax: number; readonly textToo: boolean },
     kept?: { bytes: Buffer | undefined },
   ): Promise<unknown>
+  /** Reads the fields of a form, under the same limits; undefined when the request has no body. */
+  form(
+    request: IncomingMessage,
+    response: ServerResponse,
+    bytesMax: number,
+    kept?: { bytes: Buffer | undefined },
+  ): Promise<Record<string, string | string[]> | undefined>
   /**
    * The body as it comes, as large as it is: its reader bounds it. It breaks off with 408 when its sender stops for too
    * long; that its reader takes its time is no fault of the sender's.
@@ -53,13 +62,19 @@ const inviteBody = (request: IncomingMessage, response: ServerResponse): void =>
   if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue()
 }
 
-const checkType = ({ headers }: IncomingMessage, textToo: boolean) => {
-  const type = headers["content-type"]
-  const encoding = headers["content-encoding"]
+const isEncoded = ({ headers }: IncomingMessage): boolean =>
+  headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity"
+
+const checkType = (request: IncomingMessage, textToo: boolean) => {
+  const type = request.headers["content-type"]
   const isKnown = type === undefined || JSON_TYPE.test(type) || (textToo && TEXT_TYPE.test(type))
-  if (!isKnown || (encoding !== undefined && encoding !== "identity")) {
+  if (!isKnown || isEncoded(request))
     throw fault("unsupported_media_type", { types: "application/json in UTF-8" })
-  }
+}
+
+const checkFormType = (request: IncomingMessage) => {
+  if (!FORM_TYPE.test(request.headers["content-type"] ?? "") || isEncoded(request))
+    throw fault("unsupported_media_type", { types: "application/x-www-form-urlencoded" })
 }
 
 const tooLarge = (bytesMax: number): Fault => fault("payload_too_large", { bytes: bytesMax })
@@ -159,15 +174,31 @@ export const createBodyReader = (clock: Clock): BodyReader => {
     }
   })
 
+  /** The whole body. */
+  const read = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    bytesMax: number,
+    kept: { bytes: Buffer | undefined } | undefined,
+  ): Promise<Buffer> => {
+    if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+    inviteBody(request, response)
+    const body = await collect(request, bytesMax, unfinished)
+    if (kept) kept.bytes = body
+    return body
+  }
+
   return {
     async json(request, response, { bytesMax, textToo }, kept) {
       if (!hasBody(request)) return undefined
       checkType(request, textToo)
-      if (Number(request.headers["content-length"] ?? 0) > bytesMax) throw tooLarge(bytesMax)
-      inviteBody(request, response)
-      const body = await collect(request, bytesMax, unfinished)
-      if (kept) kept.bytes = body
+      const body = await read(request, response, bytesMax, kept)
       return body.length === 0 ? undefined : parse(body)
+    },
+    async form(request, response, bytesMax, kept) {
+      if (!hasBody(request)) return undefined
+      checkFormType(request)
+      return parseForm((await read(request, response, bytesMax, kept)).toString())
     },
     stream(request, response) {
       if (!hasBody(request)) return request

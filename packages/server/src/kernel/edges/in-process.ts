@@ -93,6 +93,7 @@ export const createInProcessCaller = (
       header: name => headers[name],
       headerNames: () => Object.keys(headers),
       json: async bytesMax => readJson(jsonOf(operation, request.input), bytesMax),
+      form: async bytesMax => readJson(jsonOf(operation, request.input), bytesMax),
       stream: () => Readable.from(request.bytes ? [request.bytes] : [], { objectMode: false }),
       signal: () => request.signal ?? new AbortController().signal,
       principal: request.principal,

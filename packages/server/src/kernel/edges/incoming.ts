@@ -72,6 +72,10 @@ export class HttpIncoming implements Incoming {
     return this.#bodies.json(this.#routed.request, this.#routed.response, { bytesMax, textToo }, this)
   }
 
+  form(bytesMax: number) {
+    return this.#bodies.form(this.#routed.request, this.#routed.response, bytesMax, this)
+  }
+
   stream() {
     this.#isStreamed = true
     return this.#bodies.stream(this.#routed.request, this.#routed.response)

@@ -163,6 +163,7 @@ const readBody = async (
 
 const readJson = async ({ operation, incoming }: Exchange): Promise<unknown> => {
   const { bodyBytesMax, tooLarge, textAsJson } = operation
+  if (operation.content?.request === "form") return incoming.form(bodyBytesMax)
   if (tooLarge === undefined) return incoming.json(bodyBytesMax, textAsJson)
   try {
     return await incoming.json(bodyBytesMax, textAsJson)

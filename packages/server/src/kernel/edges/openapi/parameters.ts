@@ -82,6 +82,7 @@ export const mediaTypes: Readonly<Record<ContentKind, string>> = {
   json: "application/json",
   bytes: "application/octet-stream",
   multipart: "multipart/form-data",
+  form: "application/x-www-form-urlencoded",
   gzip: "application/gzip",
   sse: "text/event-stream",
 }
@@ -117,7 +118,7 @@ export const renderRequestBody = (operation: Operation, bodies: SchemaCache): ob
   const { body, bodyAs, content, bodyBytesMax } = operation
   const kind = content?.request ?? "json"
   if (!body && kind === "json") return undefined
-  const structured = kind === "json" || kind === "multipart"
+  const structured = kind === "json" || kind === "multipart" || kind === "form"
   const example = structured ? bodyExample(operation) : undefined
   return {
     description: `At most ${largest(bodyBytesMax)}.`,
