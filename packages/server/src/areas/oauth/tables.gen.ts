@@ -51,6 +51,8 @@ declare module "../../kernel/db/tables.gen.ts" {
       created_at: Date
       expires_at: Date
       revoked_at: Date | null
+      number: number
+      numbered_at: Date
     }
   }
 }
