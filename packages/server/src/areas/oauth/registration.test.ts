@@ -4,8 +4,7 @@ import { test } from "node:test"
 import * as oauth from "oauth4webapi"
 import { platform } from "../../testing/platform.ts"
 import { watchedFetch } from "../../testing/watch.ts"
-
-const insecure = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: watchedFetch } as const
+import { insecure } from "./testing/programs.ts"
 
 const post = async (p: { url: string }, body: unknown) => {
   const response = await watchedFetch(`${p.url}/v1/oauth/register`, {
