@@ -130,7 +130,7 @@ test("every 429 is told to the caller's listener", async t => {
   ])
 })
 
-test("what nothing makes safe to repeat is sent again only when it was refused at the door", async t => {
+test("what nothing makes safe to repeat is sent again only when it was refused before it ran", async t => {
   const route: Route = { method: "POST", path: "/sql", body: "json", effect: "read-or-write", once: true }
   const { url, received } = await openEndpoint(t, (_, index) => (index === 0 ? refusal(429, "x") : "drop"))
   const settings = readSettings({ baseUrl: url, sleep: async () => {} })

@@ -11,7 +11,7 @@ const retryable: ReadonlySet<string> = new Set(retryableCodes)
 const final: ReadonlySet<string> = new Set(finalCodes)
 
 /** Refusals given before anything was done: repeating them is safe whatever the operation. */
-const refusedAtTheDoor = ({ status, code }: SvcError): boolean =>
+const refusedBeforeItRan = ({ status, code }: SvcError): boolean =>
   status === 429 || code === "idempotency_key_in_use"
 
 const isTransient = ({ status, code }: SvcError): boolean =>
@@ -19,7 +19,7 @@ const isTransient = ({ status, code }: SvcError): boolean =>
 
 /** Milliseconds to wait before the next attempt; undefined when there should be none. */
 export const retryDelayMs = (error: SvcError, attemptsBefore: number, repeatable: boolean) => {
-  if (!isTransient(error) || !(repeatable || refusedAtTheDoor(error))) return undefined
+  if (!isTransient(error) || !(repeatable || refusedBeforeItRan(error))) return undefined
   if ((error.retryAfter ?? 0) > RETRY_AFTER_SECONDS_MAX) return undefined
   // Full jitter: clients that failed together must not come back together.
   const jitterMs = Math.random() * Math.min(LONGEST_MS, BASE_MS * 2 ** attemptsBefore)

@@ -95,7 +95,7 @@ type LooseArguments = [
   options?: CallOptions & { readonly body?: RequestBody | undefined },
 ]
 
-interface Door {
+interface ClientMembers {
   /** Limits as the last reply told them. */
   readonly rateLimit: RateLimit | undefined
   /** The reply of a named operation with its status and headers. Throws like the methods do. */
@@ -115,4 +115,4 @@ type Methods = {
   }
 }
 
-export type Svc = Methods & Door
+export type Svc = Methods & ClientMembers

@@ -46,18 +46,18 @@ export const takeAddress = async (host: string, port: number): Promise<Listener>
     socket.on("error", () => socket.destroy())
     socket.once("close", () => waiting.delete(socket))
   }
-  const door = createServer({ pauseOnConnect: true }, wait)
-  door.maxConnections = WAITING_MAX
-  door.listen({ host, port })
-  await once(door, "listening").catch(error => {
+  const listener = createServer({ pauseOnConnect: true }, wait)
+  listener.maxConnections = WAITING_MAX
+  listener.listen({ host, port })
+  await once(listener, "listening").catch(error => {
     throw cannotListen(host, port, error)
   })
   let isHandedOver = false
 
   return {
-    port: (door.address() as AddressInfo).port,
+    port: (listener.address() as AddressInfo).port,
     async handOver(server) {
-      server.listen(door)
+      server.listen(listener)
       await once(server, "listening")
       isHandedOver = true
       for (const socket of waiting) {
@@ -69,8 +69,8 @@ export const takeAddress = async (host: string, port: number): Promise<Listener>
     async [Symbol.asyncDispose]() {
       if (isHandedOver) return
       for (const socket of waiting) socket.destroy()
-      door.close()
-      await once(door, "close")
+      listener.close()
+      await once(listener, "close")
     },
   }
 }

@@ -85,7 +85,7 @@ export const createSessionPools = (needs: {
     return known
   }
 
-  /** Many calls find the same closed door. */
+  /** Many calls find the same refusal. */
   const restoring = new Map<string, Promise<void>>()
   const restoreAccess = ({ volume, credentials }: ReadyBranch): Promise<void> => {
     const known = restoring.get(volume.id)

@@ -1,5 +1,5 @@
 import { createEventStreams } from "../../core/event-streams.ts"
-import { createBell } from "../../kernel/bell.ts"
+import { createNotifier } from "../../kernel/notifier.ts"
 import { notificationHandlers } from "./handlers.ts"
 import { mailQueue } from "./mailing.ts"
 import type { Needs } from "./needs.ts"
@@ -18,9 +18,9 @@ export const start = (services: Needs) => {
   const mail = mails.provider
   const sendsMail = mail.capabilities.by !== "mailbox"
   const opened = new DisposableStack()
-  const bell = opened.use(createBell(fanout, log, "inboxes"))
+  const notifier = opened.use(createNotifier(fanout, log, "inboxes"))
   const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, { groupMax: STREAMS_MAX }))
-  const send = createSender({ jobs, bell, sendsMail })
+  const send = createSender({ jobs, notifier, sendsMail })
   const providers = createProviderSettings({ box, baseUrl })
   jobs.define(pushQueue({ db, clock, box, push, providers }))
   jobs.define(mailQueue({ db, clock, mail, mailFrom: mails.from, baseUrl }))
@@ -29,8 +29,8 @@ export const start = (services: Needs) => {
   const { urlProblem } = outbound
   return {
     operations: notificationHandlers({
-      ...{ recipients: createRecipients(), send, bell, box, providers, urlProblem },
-      streams: createInboxStreams({ db, bell, clock, streams }),
+      ...{ recipients: createRecipients(), send, notifier, box, providers, urlProblem },
+      streams: createInboxStreams({ db, notifier, clock, streams }),
     }),
     async [Symbol.asyncDispose]() {
       opened[Symbol.dispose]()

@@ -1,8 +1,8 @@
 import { areas, type Input, NOTIFICATION_DATA_BYTES_MAX, page, pageOf } from "@svc/contract"
-import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import type { Notifier } from "../../kernel/notifier.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import { type DeviceHandlerNeeds, deviceHandlers } from "./device-handlers.ts"
 import { toMarked, toNotification } from "./payloads.ts"
@@ -20,7 +20,7 @@ type Specs = typeof areas.notifications.specs
 export interface NotificationHandlerNeeds extends DeviceHandlerNeeds, ProviderHandlerNeeds {
   readonly recipients: Recipients
   readonly send: Sender
-  readonly bell: Bell
+  readonly notifier: Notifier
   readonly streams: InboxStreams
 }
 
@@ -109,7 +109,7 @@ const readingHandlers = ({ recipients, streams }: NotificationHandlerNeeds) => (
 
 type Marks = Partial<Pick<EntryRow, "read_at" | "seen_at" | "archived_at">>
 
-const markingHandlers = ({ recipients, bell }: NotificationHandlerNeeds) => {
+const markingHandlers = ({ recipients, notifier }: NotificationHandlerNeeds) => {
   const marking =
     (marksAt: (now: Date) => Marks) =>
     async ({ id, user_id }: Input<Specs["read"]>, call: Call) => {
@@ -120,7 +120,7 @@ const markingHandlers = ({ recipients, bell }: NotificationHandlerNeeds) => {
         { id },
       )
       call.describe({ targets: [{ type: "notification", id }] })
-      call.committed(() => bell.ring([inbox.userId]))
+      call.committed(() => notifier.notify([inbox.userId]))
       return toMarked(row)
     }
 
@@ -135,7 +135,7 @@ const markingHandlers = ({ recipients, bell }: NotificationHandlerNeeds) => {
       const filter = { category, before: dateOf(before) }
       const updated = await inboxStore(call.db).readAll(inbox, filter, call.now)
       call.describe({ metadata: { updated } })
-      call.committed(() => bell.ring([inbox.userId]))
+      call.committed(() => notifier.notify([inbox.userId]))
       return { updated }
     },
   }

@@ -1,8 +1,8 @@
 import type { NotificationChannel, NotificationPriority } from "@svc/contract"
-import type { Bell } from "../../kernel/bell.ts"
 import { afterCommit, type Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
 import { ENQUEUE_MAX, type Jobs } from "../../kernel/jobs/jobs.ts"
+import type { Notifier } from "../../kernel/notifier.ts"
 import { type Decision, decide, NO_PREFERENCES } from "./rules.ts"
 import { sendingStore } from "./sending-store.ts"
 import type { DeliveryRow } from "./store.ts"
@@ -107,11 +107,11 @@ const summaryOf = (
 /** Puts notifications into inboxes and on their way, in the transaction of the caller. */
 export const createSender = (needs: {
   readonly jobs: Jobs
-  readonly bell: Bell
+  readonly notifier: Notifier
   /** Whether mails leave this installation. */
   readonly sendsMail: boolean
 }) => {
-  const { jobs, bell, sendsMail } = needs
+  const { jobs, notifier, sendsMail } = needs
   const enqueue = async (db: Db, organizationId: string, rows: readonly DeliveryRow[]) => {
     const queued = rows.filter(({ status }) => status === "queued")
     for (let start = 0; start < queued.length; start += ENQUEUE_MAX) {
@@ -175,7 +175,7 @@ export const createSender = (needs: {
     const rows = deliveriesOf(sending, id, { push, email }, devices, addressed)
     await store.insertDeliveries(rows)
     await enqueue(db, organizationId, rows)
-    afterCommit(db, () => bell.ring(recipients))
+    afterCommit(db, () => notifier.notify(recipients))
     return {
       ...{ id, status: "accepted", duplicate: false, recipient_count: recipients.length },
       channels: summaryOf(sending, inApp, push, email, rows, sendsMail),

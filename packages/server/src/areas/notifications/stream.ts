@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream"
 import { type EventStreams, eventText, lastEventNumber, type Watch } from "../../core/event-streams.ts"
-import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import type { Notifier } from "../../kernel/notifier.ts"
 import { toNotification } from "./payloads.ts"
 import { type Inbox, inboxStore } from "./store.ts"
 
@@ -13,7 +13,7 @@ const BATCH_MAX = 100
 
 export interface InboxStreamsNeeds {
   readonly db: Db
-  readonly bell: Bell
+  readonly notifier: Notifier
   readonly clock: Clock
   readonly streams: EventStreams
 }
@@ -23,9 +23,9 @@ export interface InboxStreams {
   open(inbox: Inbox, call: Call): Readable
 }
 
-export const createInboxStreams = ({ db, bell, clock, streams }: InboxStreamsNeeds): InboxStreams => {
+export const createInboxStreams = ({ db, notifier, clock, streams }: InboxStreamsNeeds): InboxStreams => {
   async function* follow(inbox: Inbox, seen: number | undefined, watch: Watch): AsyncGenerator<string> {
-    using _news = bell.hear(inbox.userId, watch.wake)
+    using _news = notifier.subscribe(inbox.userId, watch.wake)
     const store = inboxStore(db)
     let seq = seen ?? (await store.lastSeq(inbox))
     let unread: number | undefined

@@ -30,7 +30,7 @@ const SEEN_MAX = 10_000
  * A write is refused before its body is read where that is known already. That a bucket is there is remembered: the
  * statement that stores the row decides anyway, and a wrong memory costs no more than an upload in vain.
  */
-const createDoorkeeper = ({ database: { db, pool } }: ObjectStoreNeeds) => {
+const createWriteCheck = ({ database: { db, pool } }: ObjectStoreNeeds) => {
   const seen = createBoundedCache<true>(SEEN_MAX)
   return async (projectId: string, { bucket, key, conditions }: Omit<PutObject, "source">): Promise<void> => {
     checkKey(key)
@@ -144,7 +144,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
   const { clock, receive, objectEvents } = needs
   const { pool } = needs.database
   const keep = createKeeper(needs)
-  const checkWrite = createDoorkeeper(needs)
+  const checkWrite = createWriteCheck(needs)
   const openParts = createPartsReader(needs)
   const find = createFinder(pool)
 

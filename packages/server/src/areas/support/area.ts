@@ -1,7 +1,7 @@
 import { areas } from "@svc/contract"
 import { createEventStreams } from "../../core/event-streams.ts"
-import { createBell } from "../../kernel/bell.ts"
 import { implement } from "../../kernel/implement.ts"
+import { createNotifier } from "../../kernel/notifier.ts"
 import { provide } from "../../kernel/token.ts"
 import { inboundMailOf } from "../../ports/mail/inbound.ts"
 import { agentChatHandlers, type ChatNeeds, chatHandlers } from "./chat-handlers.ts"
@@ -42,11 +42,11 @@ export const start = (services: Needs) => {
   const desk = createDesk({ platformEvents, notices })
   const operator = createOperator(settings.supportOrganization)
   const opened = new DisposableStack()
-  const bell = opened.use(createBell(fanout, log, "support.chats"))
+  const notifier = opened.use(createNotifier(fanout, log, "support.chats"))
   const streams = opened.use(createEventStreams({ db, clock, keys, stopping }, STREAM_BOUNDS))
   return {
     provides: [provide(mailReplies, createMailReplies({ database, clock, desk, operator }))],
-    operations: handlers({ desk, operator, bell, streams: createChatStreams({ db, bell, streams }) }),
+    operations: handlers({ desk, operator, notifier, streams: createChatStreams({ db, notifier, streams }) }),
     async [Symbol.asyncDispose]() {
       opened[Symbol.dispose]()
     },

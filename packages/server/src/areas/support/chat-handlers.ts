@@ -1,9 +1,9 @@
 import { type areas, CHAT_MESSAGES_MAX, CHATS_OPEN_MAX, type Input, page, pageOf } from "@svc/contract"
-import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import type { Notifier } from "../../kernel/notifier.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import { type ChatRecord, type ChatRow, chatStore, directionOf, type MessageRow } from "./chat-store.ts"
 import { toAgentChat, toChat, toMessage } from "./payloads.ts"
@@ -17,7 +17,7 @@ type All = Handlers<Specs>
 type NewMessage = Omit<Input<Specs["postMessage"]>, "id">
 
 export interface ChatNeeds {
-  readonly bell: Bell
+  readonly notifier: Notifier
   readonly streams: ChatStreams
 }
 
@@ -40,7 +40,7 @@ const listMessages = async (call: Call, chat: ChatRow, input: Omit<Input<Specs["
 }
 
 /** What both sides do with a chat. */
-const createActs = ({ bell, streams }: ChatNeeds) => ({
+const createActs = ({ notifier, streams }: ChatNeeds) => ({
   async post(call: Call, chat: ChatRow, side: AuthorRole, input: NewMessage): Promise<MessageRow> {
     const { content, content_type = "text", client_message_id = null } = input
     const { db, now } = call
@@ -68,7 +68,7 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
         updated_at: now,
       },
     })
-    call.committed(() => bell.ring([chat.id]))
+    call.committed(() => notifier.notify([chat.id]))
     return row
   },
 
@@ -76,12 +76,12 @@ const createActs = ({ bell, streams }: ChatNeeds) => ({
     const store = chatStore(call.db)
     await store.markRead(chat, side, call.now)
     await store.update(chat, side === "customer" ? { customer_unread: 0 } : { agent_unread: 0 })
-    call.committed(() => bell.ring([chat.id]))
+    call.committed(() => notifier.notify([chat.id]))
   },
 
   async change(call: Call, chat: ChatRow, change: Partial<ChatRow>) {
     await chatStore(call.db).update(chat, { ...change, updated_at: call.now })
-    call.committed(() => bell.ring([chat.id]))
+    call.committed(() => notifier.notify([chat.id]))
   },
 
   async follow(call: Call, chatId: string, reach: TicketVisibility, show: (chat: ChatRecord) => unknown) {

@@ -3,9 +3,9 @@
 import type { Readable } from "node:stream"
 import { CHAT_MESSAGES_MAX } from "@svc/contract"
 import { type EventStreams, eventText, lastEventNumber, type Watch } from "../../core/event-streams.ts"
-import type { Bell } from "../../kernel/bell.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import type { Notifier } from "../../kernel/notifier.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import { type ChatRecord, chatStore } from "./chat-store.ts"
 import { toMessage } from "./payloads.ts"
@@ -32,10 +32,10 @@ export interface ChatStreams {
 
 export const createChatStreams = (needs: {
   readonly db: Db
-  readonly bell: Bell
+  readonly notifier: Notifier
   readonly streams: EventStreams
 }): ChatStreams => {
-  const { bell, streams } = needs
+  const { notifier, streams } = needs
   const store = chatStore(needs.db)
 
   /** Messages after a sequence, and the chat itself whenever it has changed. */
@@ -44,7 +44,7 @@ export const createChatStreams = (needs: {
     after: number,
     watch: Watch,
   ): AsyncGenerator<string> {
-    using _heard = bell.hear(chatId, watch.wake)
+    using _heard = notifier.subscribe(chatId, watch.wake)
     let sequence = after
     let shown = ""
     while (!watch.signal.aborted) {

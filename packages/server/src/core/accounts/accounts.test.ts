@@ -180,7 +180,7 @@ test("guesses sent at once cannot outrun the count", async t => {
   }
 })
 
-test("guesses at the password of a signed-in person count like those at the door", async t => {
+test("guesses at the password of a signed-in person count like those at sign-in", async t => {
   const p = await platform(t)
   const { svc, email } = await signUp(p)
   await failTimes(p, email, 8)

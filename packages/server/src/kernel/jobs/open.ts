@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
-import { createAnnouncer } from "../announcer.ts"
 import type { Clock } from "../clock.ts"
 import { afterCommit, type Database, type Db } from "../db/database.ts"
+import { createDebouncedPublisher } from "../debounced-publisher.ts"
 import type { Fanout } from "../fanout.ts"
 import type { Logger } from "../log.ts"
 import type { MetricSources } from "../metrics.ts"
@@ -44,7 +44,7 @@ type Deferred = ReadonlyMap<string, () => Promise<void>>
 
 /** Tells this process's runner and, where it has none or is full, the others. */
 const createWakes = (runners: Runners, deferred: Deferred, { fanout, clock, log }: JobsNeeds) => {
-  const announcer = createAnnouncer(fanout, log, JOBS_TOPIC)
+  const publisher = createDebouncedPublisher(fanout, log, JOBS_TOPIC)
   /** A queue that is defined now looks for its jobs by itself. */
   const load = (queue: string) =>
     void deferred
@@ -71,7 +71,7 @@ const createWakes = (runners: Runners, deferred: Deferred, { fanout, clock, log 
     }
     for (const queue of now) {
       if (runners.has(queue) || deferred.has(queue)) wakeHere(queue)
-      else announcer.tell([queue])
+      else publisher.publish([queue])
     }
   }
   const expect = (queue: string, at: Date) => {
@@ -80,7 +80,7 @@ const createWakes = (runners: Runners, deferred: Deferred, { fanout, clock, log 
     // Later ones are found by a look in time.
     else if (inMs <= 2 * LOOK_EVERY_MS) alarm.set(queue, at.getTime())
   }
-  return { announcer, alarm, enqueued, expect, wake }
+  return { publisher, alarm, enqueued, expect, wake }
 }
 
 /** What this process does for its queues by the clock. */
@@ -89,7 +89,7 @@ const createRounds = (
   deferred: Deferred,
   worker: string,
   { database, clock, log }: JobsNeeds,
-  { announcer, expect, wake }: ReturnType<typeof createWakes>,
+  { publisher, expect, wake }: ReturnType<typeof createWakes>,
 ) => {
   const store = jobStore(database.db)
 
@@ -103,7 +103,7 @@ const createRounds = (
     if (!looks[0]?.hasExpired) return
     const freed = await store.reclaim(nowMs)
     for (const queue of freed) wake(queue, "elsewhere")
-    announcer.tell(freed)
+    publisher.publish(freed)
   }
 
   const beat = async () => {
@@ -156,8 +156,8 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
     if (runners.has(name)) throw new Error(`${name} is defined twice`)
     // A process that had not loaded its area would never run it.
     if (hasStarted && !deferred.delete(name)) throw new Error(`${name} is not among the queues of its module`)
-    const { expect, announcer } = wakes
-    const overflow = (full: string) => announcer.tell([full])
+    const { expect, publisher } = wakes
+    const overflow = (full: string) => publisher.publish([full])
     const runner = createRunner(queue, { store, clock, log, worker, expect, overflow })
     runners.set(name, runner)
     if (hasStarted) runner.wake("here")
@@ -221,12 +221,12 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
       timers.dispose()
       await store.endLeases(worker, clock.now()).catch(() => undefined)
       // Other processes may have capacity for the released jobs.
-      wakes.announcer.tell([...runners.keys()])
+      wakes.publisher.publish([...runners.keys()])
     },
     [Symbol.dispose]() {
       timers.dispose()
       wakes.alarm[Symbol.dispose]()
-      wakes.announcer[Symbol.dispose]()
+      wakes.publisher[Symbol.dispose]()
     },
   }
 }

@@ -1,8 +1,8 @@
-import { createAnnouncer } from "../../kernel/announcer.ts"
 import type { Clock } from "../../kernel/clock.ts"
+import { createDebouncedPublisher } from "../../kernel/debounced-publisher.ts"
 import type { Fanout } from "../../kernel/fanout.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { ClaimedLane, DispatchStore, LaneOf } from "./dispatch-store.ts"
+import type { ClaimedQueue, DispatchStore, QueueOf } from "./dispatch-store.ts"
 
 /** After a process's last sign of life others send in its place. */
 const LEASE_MS = 9_000
@@ -20,16 +20,16 @@ interface ClaimsNeeds {
   readonly fanout: Fanout
   readonly clock: Clock
   readonly log: Logger
-  readonly claimed: (lanes: readonly ClaimedLane[]) => void
+  readonly claimed: (queues: readonly ClaimedQueue[]) => void
   /** Others send to them. */
   readonly refused: (endpointIds: readonly string[]) => void
 }
 
 /** Which process sends to which endpoint. */
 export const createClaims = ({ store, fanout, clock, log, claimed, refused }: ClaimsNeeds) => {
-  const wanted = new Map<string, LaneOf>()
+  const wanted = new Map<string, QueueOf>()
   const foreign = new Map<string, number>()
-  const announcer = createAnnouncer(fanout, log, WORK_TOPIC)
+  const publisher = createDebouncedPublisher(fanout, log, WORK_TOPIC)
   let isClaiming = false
   let leasedUntilMs = 0
 
@@ -41,15 +41,15 @@ export const createClaims = ({ store, fanout, clock, log, claimed, refused }: Cl
     return wasLive
   }
 
-  const claim = async (lanes: readonly LaneOf[]) => {
+  const claim = async (queues: readonly QueueOf[]) => {
     if (clock.now() >= leasedUntilMs - LEASE_MS / 3) await beat()
-    const taken = await store.claim(new Date(clock.now()), lanes)
+    const taken = await store.claim(new Date(clock.now()), queues)
     const ours = new Set(taken.map(({ endpointId }) => endpointId))
-    const others = lanes.map(({ endpointId }) => endpointId).filter(id => !ours.has(id))
+    const others = queues.map(({ endpointId }) => endpointId).filter(id => !ours.has(id))
     const nowMs = clock.now()
     for (const [id, untilMs] of foreign) if (untilMs <= nowMs) foreign.delete(id)
     for (const id of others) foreign.set(id, nowMs + FOREIGN_MS)
-    announcer.tell(others)
+    publisher.publish(others)
     refused(others)
     claimed(taken)
   }
@@ -59,10 +59,10 @@ export const createClaims = ({ store, fanout, clock, log, claimed, refused }: Cl
     isClaiming = true
     try {
       while (wanted.size > 0) {
-        const lanes = [...wanted.values()].slice(0, CLAIMED_AT_ONCE)
-        for (const { endpointId } of lanes) wanted.delete(endpointId)
-        await claim(lanes).catch(error => {
-          for (const lane of lanes) wanted.set(lane.endpointId, lane)
+        const queues = [...wanted.values()].slice(0, CLAIMED_AT_ONCE)
+        for (const { endpointId } of queues) wanted.delete(endpointId)
+        await claim(queues).catch(error => {
+          for (const queue of queues) wanted.set(queue.endpointId, queue)
           throw error
         })
       }
@@ -78,21 +78,21 @@ export const createClaims = ({ store, fanout, clock, log, claimed, refused }: Cl
     /** Whether this process may still act as the one that sends. */
     isLive: () => clock.now() < leasedUntilMs,
     /** Claims the endpoint, or notifies the process that has it of new work. */
-    want(lane: LaneOf): void {
-      const untilMs = foreign.get(lane.endpointId) ?? 0
-      if (untilMs > clock.now()) announcer.tell([lane.endpointId])
-      else this.claim(lane)
+    want(queue: QueueOf): void {
+      const untilMs = foreign.get(queue.endpointId) ?? 0
+      if (untilMs > clock.now()) publisher.publish([queue.endpointId])
+      else this.claim(queue)
     },
     /** After a failure. */
     resume(): void {
       if (wanted.size > 0) void run()
     },
-    claim(lane: LaneOf): void {
-      foreign.delete(lane.endpointId)
-      wanted.set(lane.endpointId, lane)
+    claim(queue: QueueOf): void {
+      foreign.delete(queue.endpointId)
+      wanted.set(queue.endpointId, queue)
       void run()
     },
-    [Symbol.dispose]: () => announcer[Symbol.dispose](),
+    [Symbol.dispose]: () => publisher[Symbol.dispose](),
   }
 }
 

@@ -7,8 +7,8 @@ import { openedToken } from "../../kernel/token.ts"
  * by its `webhook-id`. What fails is repeated by a schedule; when that is over the delivery is kept as `dead_lettered`,
  * to be looked at and sent again.
  *
- * The wire is Standard Webhooks 1.0.0. A dead endpoint never slows another: each has a lane of its own, and after five
- * failures in a row its lane only sends a probe now and then. One that fails for five days without a success is switched
+ * The wire is Standard Webhooks 1.0.0. A dead endpoint never slows another: each has a queue of its own, and after five
+ * failures in a row its queue only sends a probe now and then. One that fails for five days without a success is switched
  * off, and so is one that answers 410.
  *
  * An area defines its kind in `start`, and enqueues wherever it holds a transaction:
@@ -20,7 +20,7 @@ export interface Deliveries {
   /** For areas, while they start. Nothing is sent before the platform has started everything. */
   define(kind: DeliveryKind): void
   /**
-   * Writes messages and what is owed for them, in one statement. On a transaction they exist exactly if it commits, and
+   * Writes messages and what is pending of them, in one statement. On a transaction they exist exactly if it commits, and
    * then are sent within milliseconds. A message without recipients is only kept. Takes no lock that others wait for.
    */
   enqueue(db: Db, messages: readonly NewMessage[]): Promise<void>

@@ -8,8 +8,8 @@ import type { Attempt, AttemptTrigger, EndpointOf } from "./deliveries.ts"
 import type { Message } from "./envelope.ts"
 import { type MessageRow, toMessage } from "./messages.ts"
 
-/** A delivery that is owed, as the process that sends it holds it. */
-export interface Owed {
+/** A delivery that is pending, as the process that sends it holds it. */
+export interface PendingDelivery {
   readonly id: string
   readonly endpointId: string
   readonly orderingKey: string | null
@@ -33,7 +33,7 @@ export interface Settlement {
   readonly attempt: Attempt | null
 }
 
-export interface LaneState {
+export interface QueueState {
   readonly endpointId: string
   readonly consecutiveFailures: number
   readonly failingSinceMs: number | null
@@ -43,7 +43,7 @@ export interface LaneState {
   readonly lastSuccessMs: number | null
 }
 
-export interface ClaimedLane {
+export interface ClaimedQueue {
   readonly endpointId: string
   readonly tenantId: string
   readonly kind: string
@@ -54,13 +54,13 @@ export interface ClaimedLane {
   readonly hasSucceeded: boolean
 }
 
-export interface LaneOf extends EndpointOf {
+export interface QueueOf extends EndpointOf {
   readonly kind: string
 }
 
 const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms))
 
-interface LaneRow {
+interface QueueRow {
   readonly endpoint_id: string
   readonly tenant_id: string
   readonly kind: string
@@ -71,7 +71,7 @@ interface LaneRow {
   readonly last_success_at: Date | null
 }
 
-const toLane = (row: LaneRow): ClaimedLane => ({
+const toQueue = (row: QueueRow): ClaimedQueue => ({
   endpointId: row.endpoint_id,
   tenantId: row.tenant_id,
   kind: row.kind,
@@ -95,7 +95,7 @@ interface DueRow extends Omit<MessageRow, "tenant_id"> {
   readonly tenant_id: string | null
 }
 
-const toOwed = (row: DueRow): Owed => ({
+const toPendingDelivery = (row: DueRow): PendingDelivery => ({
   id: row.id,
   endpointId: row.endpoint_id,
   orderingKey: row.ordering_key,
@@ -109,43 +109,48 @@ const toOwed = (row: DueRow): Owed => ({
 })
 
 export const dispatchStore = (db: Db, worker: string, atRest: AtRest) => ({
-  async claim(now: Date, lanes: readonly LaneOf[]): Promise<ClaimedLane[]> {
-    const { rows } = await sql<LaneRow>`
-      SELECT * FROM deliveries.claim_lanes(${worker}, ${now}, ${lanes.map(({ endpointId }) => endpointId)}::uuid[],
-        ${lanes.map(({ tenantId }) => tenantId)}::uuid[], ${lanes.map(({ kind }) => kind)}::text[])`.execute(
+  async claim(now: Date, queues: readonly QueueOf[]): Promise<ClaimedQueue[]> {
+    const { rows } = await sql<QueueRow>`
+      SELECT * FROM deliveries.claim_lanes(${worker}, ${now}, ${queues.map(({ endpointId }) => endpointId)}::uuid[],
+        ${queues.map(({ tenantId }) => tenantId)}::uuid[], ${queues.map(({ kind }) => kind)}::text[])`.execute(
       db,
     )
-    return rows.map(toLane)
+    return rows.map(toQueue)
   },
 
-  async load(now: Date, endpointIds: readonly string[], limit: number, bytes: number): Promise<Owed[]> {
+  async load(
+    now: Date,
+    endpointIds: readonly string[],
+    limit: number,
+    bytes: number,
+  ): Promise<PendingDelivery[]> {
     const { rows } = await sql<DueRow>`
       SELECT * FROM deliveries.load_due(${now}, ${endpointIds}::uuid[], ${limit}, ${bytes})`.execute(db)
     return Promise.all(
-      rows.map(toOwed).map(async owed => {
-        const { message } = owed
-        return message ? { ...owed, message: await decrypted(atRest, message) } : owed
+      rows.map(toPendingDelivery).map(async delivery => {
+        const { message } = delivery
+        return message ? { ...delivery, message: await decrypted(atRest, message) } : delivery
       }),
     )
   },
 
-  /** Gives the ids of those that were still owed. */
+  /** Gives the ids of those that were still pending. */
   async settle(
     now: Date,
     settlements: readonly Settlement[],
-    lanes: readonly LaneState[],
+    queues: readonly QueueState[],
   ): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ id: string }>`
       SELECT settle AS id FROM deliveries.settle(${worker}, ${now},
         ${settlements.map(({ id }) => id)}::uuid[], ${settlements.map(({ attemptCount }) => attemptCount)}::int2[],
         ${settlements.map(({ status }) => status)}::text[], ${settlements.map(({ dueAt }) => dueAt)}::timestamptz[],
         ${settlements.map(({ attempt }) => attempt && JSON.stringify(attempt))}::text[],
-        ${lanes.map(({ endpointId }) => endpointId)}::uuid[],
-        ${lanes.map(({ consecutiveFailures }) => consecutiveFailures)}::int4[],
-        ${lanes.map(({ failingSinceMs }) => dateOf(failingSinceMs))}::timestamptz[],
-        ${lanes.map(({ blockedUntilMs }) => dateOf(blockedUntilMs))}::timestamptz[],
-        ${lanes.map(({ lastDeliveryMs }) => dateOf(lastDeliveryMs))}::timestamptz[],
-        ${lanes.map(({ lastSuccessMs }) => dateOf(lastSuccessMs))}::timestamptz[])`.execute(db)
+        ${queues.map(({ endpointId }) => endpointId)}::uuid[],
+        ${queues.map(({ consecutiveFailures }) => consecutiveFailures)}::int4[],
+        ${queues.map(({ failingSinceMs }) => dateOf(failingSinceMs))}::timestamptz[],
+        ${queues.map(({ blockedUntilMs }) => dateOf(blockedUntilMs))}::timestamptz[],
+        ${queues.map(({ lastDeliveryMs }) => dateOf(lastDeliveryMs))}::timestamptz[],
+        ${queues.map(({ lastSuccessMs }) => dateOf(lastSuccessMs))}::timestamptz[])`.execute(db)
     return new Set(rows.map(({ id }) => id))
   },
 
@@ -159,7 +164,7 @@ export const dispatchStore = (db: Db, worker: string, atRest: AtRest) => ({
   },
 
   /** Endpoints with something due, and which process sends to them. */
-  async look(now: Date): Promise<readonly (LaneOf & { readonly workerId: string | null })[]> {
+  async look(now: Date): Promise<readonly (QueueOf & { readonly workerId: string | null })[]> {
     const { rows } = await sql<{
       endpoint_id: string
       tenant_id: string
@@ -174,7 +179,7 @@ export const dispatchStore = (db: Db, worker: string, atRest: AtRest) => ({
     }))
   },
 
-  /** Says that this process lives; false when others were free to take its lanes meanwhile. */
+  /** Says that this process lives; false when others were free to take its queues meanwhile. */
   async beat(now: Date, until: Date): Promise<boolean> {
     const { rows } = await sql<{ was_live: boolean }>`
       WITH before AS (SELECT leased_until FROM deliveries.workers WHERE id = ${worker})

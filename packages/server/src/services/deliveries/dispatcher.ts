@@ -11,9 +11,9 @@ import type { Logger } from "../../kernel/log.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import { CHANGED_TOPIC, createClaims, WORK_TOPIC } from "./claims.ts"
 import type { DeliveryKind } from "./deliveries.ts"
-import { type ClaimedLane, dispatchStore, type Owed } from "./dispatch-store.ts"
+import { type ClaimedQueue, dispatchStore, type PendingDelivery } from "./dispatch-store.ts"
+import { createEndpointQueue, type EndpointQueue, refreshEndpointQueue, roomOf } from "./endpoint-queue.ts"
 import { createFlights } from "./flights.ts"
-import { createLane, type Lane, refreshLane, roomOf } from "./lane.ts"
 import { createLoader } from "./loader.ts"
 import { createNotices } from "./notices.ts"
 import { createRounds } from "./rounds.ts"
@@ -37,34 +37,34 @@ export interface DispatcherNeeds {
   readonly kinds: ReadonlyMap<string, DeliveryKind>
 }
 
-/** Sends what is owed: each endpoint from one process at a time, which reads it in order and writes what became of it. */
+/** Sends what is pending: each endpoint from one process at a time, which reads it in order and writes what became of it. */
 export const createDispatcher = (needs: DispatcherNeeds) => {
   const { database, changes, fanout, clock, log } = needs
   const worker = randomUUID()
   const store = dispatchStore(database.db, worker, needs.atRest)
   /** Ordered deliveries are not loaded while others of them are settled. */
   const orderMutex = createMutex()
-  const lanes = new Map<string, Lane>()
-  const turns = createFairScheduler<Lane>(
+  const queues = new Map<string, EndpointQueue>()
+  const turns = createFairScheduler<EndpointQueue>(
     ({ of }) => of.tenantId,
     ({ of }) => of.endpointId,
   )
   const flights = createFlights()
   /** Have something to send, and their share is used up. */
-  const aside = new Set<Lane>()
+  const aside = new Set<EndpointQueue>()
   const idle = Promise.withResolvers<void>()
   let state: "new" | "running" | "draining" = "new"
 
-  const mayTurn = (lane: Lane) => {
-    if (!lane.isOurs || lanes.get(lane.of.endpointId) !== lane) return
-    if (lane.ready.length > 0) turns.add(lane)
-    else if (lane.hasMore && roomOf(lane, clock.now()) > 0) loader.want(lane)
+  const mayTurn = (queue: EndpointQueue) => {
+    if (!queue.isOurs || queues.get(queue.of.endpointId) !== queue) return
+    if (queue.ready.length > 0) turns.add(queue)
+    else if (queue.hasMore && roomOf(queue, clock.now()) > 0) loader.want(queue)
   }
 
   /** There may be something due that memory does not know. */
-  const stir = (lane: Lane) => {
-    lane.hasMore = true
-    mayTurn(lane)
+  const stir = (queue: EndpointQueue) => {
+    queue.hasMore = true
+    mayTurn(queue)
   }
 
   const finishIfIdle = () => {
@@ -72,45 +72,45 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
   }
 
   const written = (ended: readonly CompletedDelivery[]) => {
-    for (const { lane, owed } of ended) {
-      lane.known.delete(owed.id)
-      if (lane.isLoading) lane.stale.add(owed.id)
-      if (owed.orderingKey !== null) lane.hasMore = true
-      mayTurn(lane)
+    for (const { queue, delivery } of ended) {
+      queue.known.delete(delivery.id)
+      if (queue.isLoading) queue.stale.add(delivery.id)
+      if (delivery.orderingKey !== null) queue.hasMore = true
+      mayTurn(queue)
     }
     finishIfIdle()
     pump()
   }
 
-  const claimed = (claims: readonly ClaimedLane[]) => {
+  const claimed = (claims: readonly ClaimedQueue[]) => {
     for (const one of claims) {
-      const known = lanes.get(one.endpointId)
-      if (known) refreshLane(known, one)
-      const lane = known ?? createLane(one, clock.now())
-      lanes.set(one.endpointId, lane)
-      mayTurn(lane)
+      const known = queues.get(one.endpointId)
+      if (known) refreshEndpointQueue(known, one)
+      const queue = known ?? createEndpointQueue(one, clock.now())
+      queues.set(one.endpointId, queue)
+      mayTurn(queue)
     }
     pump()
   }
 
-  const forget = (lane: Lane) => {
-    loader.drop(lane)
-    turns.remove(lane)
-    aside.delete(lane)
-    lanes.delete(lane.of.endpointId)
+  const forget = (queue: EndpointQueue) => {
+    loader.drop(queue)
+    turns.remove(queue)
+    aside.delete(queue)
+    queues.delete(queue.of.endpointId)
   }
 
-  const send = async (lane: Lane, owed: Owed): Promise<void> => {
-    const end = flights.begin(lane)
-    lane.flying.add(owed.id)
-    lane.tokens--
-    lane.usedMs = clock.now()
-    await sender.send(lane, owed)
+  const send = async (queue: EndpointQueue, delivery: PendingDelivery): Promise<void> => {
+    const end = flights.begin(queue)
+    queue.flying.add(delivery.id)
+    queue.tokens--
+    queue.usedMs = clock.now()
+    await sender.send(queue, delivery)
     end()
-    lane.flying.delete(owed.id)
+    queue.flying.delete(delivery.id)
     for (const one of aside) turns.add(one)
     aside.clear()
-    mayTurn(lane)
+    mayTurn(queue)
     finishIfIdle()
     pump()
   }
@@ -120,49 +120,49 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     if (state !== "running" || !claims.isLive()) return
     const nowMs = clock.now()
     while (flights.hasRoom() && writer.size() < UNWRITTEN_MAX) {
-      const lane = turns.next()
-      if (!lane) return
-      if (!lane.isOurs || lane.ready.length === 0 || roomOf(lane, nowMs) <= 0) {
-        turns.remove(lane)
-        if (lane.ready.length === 0) mayTurn(lane)
-      } else if (flights.isOverShare(lane)) {
-        turns.remove(lane)
-        aside.add(lane)
+      const queue = turns.next()
+      if (!queue) return
+      if (!queue.isOurs || queue.ready.length === 0 || roomOf(queue, nowMs) <= 0) {
+        turns.remove(queue)
+        if (queue.ready.length === 0) mayTurn(queue)
+      } else if (flights.isOverShare(queue)) {
+        turns.remove(queue)
+        aside.add(queue)
       } else {
-        const owed = loader.take(lane)
-        if (owed) void send(lane, owed)
+        const delivery = loader.take(queue)
+        if (delivery) void send(queue, delivery)
       }
     }
   }
 
   const loader = createLoader({
     ...{ store, clock, log, orderMutex },
-    loaded(lane) {
-      mayTurn(lane)
+    loaded(queue) {
+      mayTurn(queue)
       pump()
     },
   })
   const writer = createWriter({ ...needs, store, orderMutex, written })
   const claims = createClaims({
     ...{ store, fanout, clock, log, claimed },
-    refused: endpointIds => endpointIds.flatMap(id => lanes.get(id) ?? []).forEach(forget),
+    refused: endpointIds => endpointIds.flatMap(id => queues.get(id) ?? []).forEach(forget),
   })
   const sender = createSender({ ...needs, loader, writer, notices: createNotices(needs) })
-  const rounds = createRounds({ ...needs, lanes, store, claims, writer, worker, mayTurn, forget, pump })
+  const rounds = createRounds({ ...needs, queues, store, claims, writer, worker, mayTurn, forget, pump })
 
   /** The pending deliveries of an endpoint were changed; its cached health is outdated too. */
   const changed = (endpointId: string | undefined) => {
-    const lane = endpointId === undefined ? undefined : lanes.get(endpointId)
-    if (!lane) return
-    loader.drop(lane)
-    claims.claim(lane.of)
+    const queue = endpointId === undefined ? undefined : queues.get(endpointId)
+    if (!queue) return
+    loader.drop(queue)
+    claims.claim(queue.of)
   }
 
   changes.subscribe(CHANGED_TOPIC, changed)
   fanout.subscribe(WORK_TOPIC, ids => {
-    for (const id of ids ?? lanes.keys()) {
-      const lane = lanes.get(id)
-      if (lane) stir(lane)
+    for (const id of ids ?? queues.keys()) {
+      const queue = queues.get(id)
+      if (queue) stir(queue)
     }
     pump()
   })
@@ -172,17 +172,17 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     /** Just committed. */
     fresh(items: readonly Fresh[]): void {
       if (state !== "running") return
-      for (const { lane: of, owed } of items) {
-        const lane = lanes.get(of.endpointId)
-        if (!lane) claims.want(of)
-        else if (loader.offer(lane, owed)) mayTurn(lane)
-        else stir(lane)
+      for (const { queue: of, delivery } of items) {
+        const queue = queues.get(of.endpointId)
+        if (!queue) claims.want(of)
+        else if (loader.offer(queue, delivery)) mayTurn(queue)
+        else stir(queue)
       }
       pump()
     },
     /** Deliveries of an endpoint that are being attempted by this process. */
-    underWay: (endpointId: string): readonly string[] => [...(lanes.get(endpointId)?.flying ?? [])],
-    figures: () => ({ flying: flights.count(), lanes: lanes.size, unwritten: writer.size() }),
+    underWay: (endpointId: string): readonly string[] => [...(queues.get(endpointId)?.flying ?? [])],
+    figures: () => ({ flying: flights.count(), queues: queues.size, unwritten: writer.size() }),
     /** What is due now is for others to send. */
     look: async () => {
       if (state !== "draining") await rounds.look()

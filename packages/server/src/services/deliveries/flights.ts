@@ -1,4 +1,4 @@
-import type { Lane } from "./lane.ts"
+import type { EndpointQueue } from "./endpoint-queue.ts"
 
 /** Attempts under way in this process. */
 const FLYING_MAX = 512
@@ -36,11 +36,11 @@ export const createFlights = () => {
   return {
     count: all.count,
     hasRoom: () => all.count() < FLYING_MAX,
-    isOverShare: ({ isProven, of: { tenantId } }: Lane): boolean =>
+    isOverShare: ({ isProven, of: { tenantId } }: EndpointQueue): boolean =>
       !all.hasFor(tenantId) || (!isProven && !unproven.hasFor(tenantId)),
 
     /** Gives what ends it. */
-    begin({ isProven, of: { tenantId } }: Lane): () => void {
+    begin({ isProven, of: { tenantId } }: EndpointQueue): () => void {
       const taken = isProven ? [all] : [all, unproven]
       for (const places of taken) places.take(tenantId)
       return () => {

@@ -4,9 +4,9 @@ import type { Database } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { CHANGED_TOPIC } from "./claims.ts"
 import type { DeliveryKind, DisabledReason } from "./deliveries.ts"
-import type { Owed, Settlement } from "./dispatch-store.ts"
-import type { Lane } from "./lane.ts"
-import { buryAll, forgetFailures, setWarned } from "./owed.ts"
+import type { PendingDelivery, Settlement } from "./dispatch-store.ts"
+import type { EndpointQueue } from "./endpoint-queue.ts"
+import { buryAll, forgetFailures, setWarned } from "./pending.ts"
 import { findDelivery } from "./store.ts"
 
 /** The attempt of a delivery with whose failure an endpoint's owner is warned. */
@@ -22,25 +22,25 @@ interface NoticesNeeds {
 
 /** Tells the areas how their endpoints are doing, once what it rests on is written. */
 export const createNotices = ({ database, changes, clock, log, kinds }: NoticesNeeds) => {
-  const disableLane = async (lane: Lane, reason: DisabledReason) => {
-    const { of } = lane
+  const disableQueue = async (queue: EndpointQueue, reason: DisabledReason) => {
+    const { of } = queue
     await database.transaction(async tx => {
       await kinds.get(of.kind)?.disable(tx, of, reason)
       await buryAll(tx, new Date(clock.now()), of, "dead_lettered")
       await forgetFailures(tx, of)
       await changes.invalidate(tx, CHANGED_TOPIC, of.endpointId)
     })
-    lane.isDisabling = false
+    queue.isDisabling = false
   }
 
-  const warn = ({ of }: Lane, { id }: Owed) =>
+  const warn = ({ of }: EndpointQueue, { id }: PendingDelivery) =>
     database.transaction(async tx => {
       const delivery = await findDelivery(tx, of, id)
       if (delivery) await kinds.get(of.kind)?.failing?.(tx, of, delivery)
       await setWarned(tx, of, true)
     })
 
-  const praise = ({ of }: Lane) =>
+  const praise = ({ of }: EndpointQueue) =>
     database.transaction(async tx => {
       await kinds.get(of.kind)?.recovered?.(tx, of)
       await setWarned(tx, of, false)
@@ -56,40 +56,41 @@ export const createNotices = ({ database, changes, clock, log, kinds }: NoticesN
   return {
     /** What is to be told once the outcome is written. */
     after(
-      lane: Lane,
-      owed: Owed,
+      queue: EndpointQueue,
+      delivery: PendingDelivery,
       status: Settlement["status"],
       disable: DisabledReason | undefined,
     ): (() => void) | undefined {
       if (disable !== undefined) {
-        if (lane.isDisabling) return undefined
-        lane.isDisabling = true
+        if (queue.isDisabling) return undefined
+        queue.isDisabling = true
         return inBackground(
           "an endpoint could not be switched off",
-          () => disableLane(lane, disable),
+          () => disableQueue(queue, disable),
           () => {
-            lane.isDisabling = false
+            queue.isDisabling = false
           },
         )
       }
       if (status === "delivered") {
-        if (!lane.isWarned) return undefined
-        lane.isWarned = false
+        if (!queue.isWarned) return undefined
+        queue.isWarned = false
         return inBackground(
           "the notice of a recovery is lost",
-          () => praise(lane),
+          () => praise(queue),
           () => {
-            lane.isWarned = true
+            queue.isWarned = true
           },
         )
       }
-      if (lane.isWarned || owed.attemptCount + 1 - owed.attemptsFrom !== WARNED_AT_ATTEMPT) return undefined
-      lane.isWarned = true
+      if (queue.isWarned || delivery.attemptCount + 1 - delivery.attemptsFrom !== WARNED_AT_ATTEMPT)
+        return undefined
+      queue.isWarned = true
       return inBackground(
         "the notice of a failing endpoint is lost",
-        () => warn(lane, owed),
+        () => warn(queue, delivery),
         () => {
-          lane.isWarned = false
+          queue.isWarned = false
         },
       )
     },

@@ -7,8 +7,8 @@ import { attemptDelivery } from "./attempt.ts"
 import { CHANGED_TOPIC } from "./claims.ts"
 import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMessage } from "./deliveries.ts"
 import { createDispatcher, type Dispatcher, type DispatcherNeeds } from "./dispatcher.ts"
-import { buryAll, forgetFailures, replayRange, sendAgain, unblock } from "./owed.ts"
 import { createDays, type Days, turnDays } from "./partitions.ts"
+import { buryAll, forgetFailures, replayRange, sendAgain, unblock } from "./pending.ts"
 import { isSuccess } from "./rules.ts"
 import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
 
@@ -34,7 +34,7 @@ export interface RunningDeliveries extends Disposable {
 }
 
 const figuresOf = (dispatcher: Dispatcher): Family[] => {
-  const { flying, lanes, unwritten } = dispatcher.figures()
+  const { flying, queues, unwritten } = dispatcher.figures()
   const gauge = (name: string, help: string, value: number): Family => ({
     name,
     type: "gauge",
@@ -43,7 +43,7 @@ const figuresOf = (dispatcher: Dispatcher): Family[] => {
   })
   return [
     gauge("svc_deliveries_under_way", "Deliveries that are being attempted.", flying),
-    gauge("svc_delivery_endpoints", "Endpoints that this process sends to.", lanes),
+    gauge("svc_delivery_endpoints", "Endpoints that this process sends to.", queues),
     gauge("svc_deliveries_unwritten", "Attempts whose outcome is not written yet.", unwritten),
   ]
 }

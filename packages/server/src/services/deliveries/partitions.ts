@@ -1,6 +1,6 @@
 import { sql } from "kysely"
 import type { Database, Db } from "../../kernel/db/database.ts"
-import { buryOld } from "./owed.ts"
+import { buryOld } from "./pending.ts"
 
 const DAY_MS = 86_400_000
 /** How long messages and finished deliveries are kept. */

@@ -3,13 +3,13 @@ import type { Logger } from "../../kernel/log.ts"
 import type { Claims } from "./claims.ts"
 import type { DeliveryKind } from "./deliveries.ts"
 import type { DispatchStore } from "./dispatch-store.ts"
-import type { Lane } from "./lane.ts"
+import type { EndpointQueue } from "./endpoint-queue.ts"
 import type { Writer } from "./writer.ts"
 
 const IDLE_MS_MAX = 300_000
 
 interface RoundsNeeds {
-  readonly lanes: ReadonlyMap<string, Lane>
+  readonly queues: ReadonlyMap<string, EndpointQueue>
   readonly kinds: ReadonlyMap<string, DeliveryKind>
   readonly store: DispatchStore
   readonly claims: Claims
@@ -18,17 +18,17 @@ interface RoundsNeeds {
   readonly log: Logger
   readonly worker: string
   /** It may have something to send. */
-  readonly mayTurn: (lane: Lane) => void
-  readonly forget: (lane: Lane) => void
+  readonly mayTurn: (queue: EndpointQueue) => void
+  readonly forget: (queue: EndpointQueue) => void
   readonly pump: () => void
 }
 
 /** What is done by the clock. */
 export const createRounds = (needs: RoundsNeeds) => {
-  const { lanes, kinds, store, claims, writer, clock, log, worker, mayTurn, forget, pump } = needs
+  const { queues, kinds, store, claims, writer, clock, log, worker, mayTurn, forget, pump } = needs
 
-  const release = (idle: readonly Lane[]) => {
-    for (const lane of idle) forget(lane)
+  const release = (idle: readonly EndpointQueue[]) => {
+    for (const queue of idle) forget(queue)
     store.release(idle.map(({ of }) => of.endpointId)).catch(error => {
       log.warn(
         { error: String(error) },
@@ -41,14 +41,14 @@ export const createRounds = (needs: RoundsNeeds) => {
     /** Retries that fall due, and endpoints that may be sent to again. */
     tick() {
       const nowMs = clock.now()
-      const idle: Lane[] = []
-      for (const lane of lanes.values()) {
-        if (lane.nextDueMs <= nowMs) {
-          lane.nextDueMs = Number.POSITIVE_INFINITY
-          lane.hasMore = true
+      const idle: EndpointQueue[] = []
+      for (const queue of queues.values()) {
+        if (queue.nextDueMs <= nowMs) {
+          queue.nextDueMs = Number.POSITIVE_INFINITY
+          queue.hasMore = true
         }
-        if (lane.ready.length > 0 || lane.hasMore) mayTurn(lane)
-        else if (lane.known.size === 0 && nowMs - lane.usedMs > IDLE_MS_MAX) idle.push(lane)
+        if (queue.ready.length > 0 || queue.hasMore) mayTurn(queue)
+        else if (queue.known.size === 0 && nowMs - queue.usedMs > IDLE_MS_MAX) idle.push(queue)
       }
       pump()
       claims.resume()
@@ -58,7 +58,7 @@ export const createRounds = (needs: RoundsNeeds) => {
 
     /** Says that this process lives; when it was silent for too long, others may have taken its endpoints. */
     async beat() {
-      if (lanes.size === 0) return
+      if (queues.size === 0) return
       try {
         if (await claims.beat()) return
       } catch (error) {
@@ -66,26 +66,26 @@ export const createRounds = (needs: RoundsNeeds) => {
         return
       }
       log.warn(
-        { endpoints: lanes.size },
+        { endpoints: queues.size },
         "lease on delivery endpoints expired; deliveries in flight were aborted",
       )
-      for (const lane of lanes.values()) {
-        lane.isOurs = false
-        claims.claim(lane.of)
+      for (const queue of queues.values()) {
+        queue.isOurs = false
+        claims.claim(queue.of)
       }
     },
 
     /** Takes over endpoints of dead processes, and deliveries whose notification was lost. */
     async look() {
       try {
-        for (const { workerId, ...lane } of await store.look(new Date(clock.now()))) {
-          const ours = lanes.get(lane.endpointId)
+        for (const { workerId, ...queue } of await store.look(new Date(clock.now()))) {
+          const ours = queues.get(queue.endpointId)
           if (ours) {
             if (ours.known.size > 0) continue
             ours.hasMore = true
             mayTurn(ours)
-          } else if (kinds.has(lane.kind) && (workerId === null || workerId === worker)) {
-            claims.claim(lane)
+          } else if (kinds.has(queue.kind) && (workerId === null || workerId === worker)) {
+            claims.claim(queue)
           }
         }
         pump()

@@ -3,8 +3,8 @@ import type { Logger } from "../../kernel/log.ts"
 import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import { type AttemptMade, attemptDelivery } from "./attempt.ts"
 import type { DeliveryKind, Endpoint } from "./deliveries.ts"
-import type { Owed, Settlement } from "./dispatch-store.ts"
-import { conclude, isCutOff, type Lane, takeSettings } from "./lane.ts"
+import type { PendingDelivery, Settlement } from "./dispatch-store.ts"
+import { conclude, type EndpointQueue, isCutOff, takeSettings } from "./endpoint-queue.ts"
 import type { Loader } from "./loader.ts"
 import type { Notices } from "./notices.ts"
 import type { Writer } from "./writer.ts"
@@ -24,7 +24,10 @@ interface SenderNeeds {
 }
 
 /** Without an attempt: its endpoint or its message is gone. */
-const givenUp = ({ id, attemptCount }: Owed, status: "cancelled" | "dead_lettered"): Settlement => ({
+const givenUp = (
+  { id, attemptCount }: PendingDelivery,
+  status: "cancelled" | "dead_lettered",
+): Settlement => ({
   ...{ id, attemptCount, status, dueAt: null, attempt: null },
 })
 
@@ -33,49 +36,54 @@ export const createSender = (needs: SenderNeeds) => {
   const { kinds, outbound, clock, log, delayFactor, loader, writer, notices } = needs
   const stopping = new AbortController()
 
-  const finish = (lane: Lane, owed: Owed, endpoint: Endpoint, { attempt, verdict }: AttemptMade) => {
-    const { settlement, disable } = conclude(lane, owed, verdict, {
+  const finish = (
+    queue: EndpointQueue,
+    delivery: PendingDelivery,
+    endpoint: Endpoint,
+    { attempt, verdict }: AttemptMade,
+  ) => {
+    const { settlement, disable } = conclude(queue, delivery, verdict, {
       nowMs: clock.now(),
       schedule: endpoint.retryScheduleSeconds?.map(seconds => seconds * 1_000),
       delayFactor,
       random: Math.random,
     })
-    if (isCutOff(lane)) {
+    if (isCutOff(queue)) {
       // Its turn comes in minutes: others can use the memory.
-      loader.drop(lane)
-      lane.hasMore = true
+      loader.drop(queue)
+      queue.hasMore = true
     }
-    const afterwards = notices.after(lane, owed, settlement.status, disable)
-    writer.add({ lane, owed, settlement: { ...settlement, attempt }, afterwards })
+    const afterwards = notices.after(queue, delivery, settlement.status, disable)
+    writer.add({ queue, delivery, settlement: { ...settlement, attempt }, afterwards })
   }
 
-  const attempt = async (lane: Lane, owed: Owed): Promise<void> => {
-    const { message } = owed
-    const endpoints = await kinds.get(lane.of.kind)?.resolve([owed.endpointId])
-    const endpoint = endpoints?.get(owed.endpointId)
+  const attempt = async (queue: EndpointQueue, delivery: PendingDelivery): Promise<void> => {
+    const { message } = delivery
+    const endpoints = await kinds.get(queue.of.kind)?.resolve([delivery.endpointId])
+    const endpoint = endpoints?.get(delivery.endpointId)
     if (!endpoint || !message) {
-      const settlement = givenUp(owed, endpoint ? "dead_lettered" : "cancelled")
-      return writer.add({ lane, owed, settlement, afterwards: undefined })
+      const settlement = givenUp(delivery, endpoint ? "dead_lettered" : "cancelled")
+      return writer.add({ queue, delivery, settlement, afterwards: undefined })
     }
-    takeSettings(lane, endpoint)
+    takeSettings(queue, endpoint)
     const made = await attemptDelivery(outbound, {
-      ...{ deliveryId: owed.id, number: owed.attemptCount + 1, trigger: owed.trigger },
+      ...{ deliveryId: delivery.id, number: delivery.attemptCount + 1, trigger: delivery.trigger },
       ...{ message, endpoint, nowMs: clock.now(), signal: stopping.signal },
     })
     // Cut off by our own end: it says nothing of the endpoint, and is sent again.
-    if (stopping.signal.aborted) lane.known.delete(owed.id)
-    else finish(lane, owed, endpoint, made)
+    if (stopping.signal.aborted) queue.known.delete(delivery.id)
+    else finish(queue, delivery, endpoint, made)
   }
 
   return {
-    async send(lane: Lane, owed: Owed): Promise<void> {
+    async send(queue: EndpointQueue, delivery: PendingDelivery): Promise<void> {
       try {
-        await attempt(lane, owed)
+        await attempt(queue, delivery)
       } catch (error) {
-        // Not the endpoint's doing: it stays owed.
-        lane.known.delete(owed.id)
-        lane.nextDueMs = Math.min(lane.nextDueMs, clock.now() + PUT_OFF_MS)
-        log.error({ err: error, delivery: owed.id }, "attempting a delivery failed")
+        // Not the endpoint's doing: it stays pending.
+        queue.known.delete(delivery.id)
+        queue.nextDueMs = Math.min(queue.nextDueMs, clock.now() + PUT_OFF_MS)
+        log.error({ err: error, delivery: delivery.id }, "attempting a delivery failed")
       }
     },
     /** Ends what is under way without an outcome. */

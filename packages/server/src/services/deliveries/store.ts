@@ -11,7 +11,7 @@ import type {
   EndpointOf,
   NewMessage,
 } from "./deliveries.ts"
-import type { LaneOf, Owed } from "./dispatch-store.ts"
+import type { PendingDelivery, QueueOf } from "./dispatch-store.ts"
 import { eventIdOf, type Message, messageIdOf } from "./envelope.ts"
 
 export const messageOf = (message: Omit<NewMessage, "recipients">): Message => {
@@ -35,23 +35,23 @@ const insertMessages = (rows: readonly Row[]) => {
 
 /** What an `enqueue` has written, for the process that wrote it. */
 export interface Fresh {
-  readonly lane: LaneOf
-  readonly owed: Owed
+  readonly queue: QueueOf
+  readonly delivery: PendingDelivery
 }
 
 const freshOf = (message: NewMessage): Fresh[] => {
   const sent = messageOf(message)
   const bytes = Buffer.byteLength(message.data)
   return message.recipients.map(({ endpointId, maxRetries, orderingKey }) => ({
-    lane: { endpointId, tenantId: message.tenantId, kind: message.kind },
-    owed: {
+    queue: { endpointId, tenantId: message.tenantId, kind: message.kind },
+    delivery: {
       ...{ id: newId(), endpointId, orderingKey: orderingKey ?? null, attemptCount: 0, attemptsFrom: 0 },
       ...{ attemptsMax: maxRetries + 1, trigger: "scheduled", bytes, message: sent },
     },
   }))
 }
 
-/** Messages and what is owed for them, in one statement. */
+/** Messages and what is pending of them, in one statement. */
 export const insertDeliveries = async (
   db: Db,
   now: Date,
@@ -67,11 +67,11 @@ export const insertDeliveries = async (
     INSERT INTO deliveries.pending (id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes,
       attempts_max, max_retries, due_at, created_at)
     SELECT d.*, d.attempts_max - 1, ${now}::timestamptz, ${now}::timestamptz FROM unnest(
-      ${fresh.map(({ owed }) => owed.id)}::uuid[], ${fresh.map(({ lane }) => lane.kind)}::text[],
-      ${fresh.map(({ lane }) => lane.tenantId)}::uuid[], ${fresh.map(({ lane }) => lane.endpointId)}::uuid[],
-      ${fresh.map(({ owed }) => owed.message?.id)}::uuid[], ${fresh.map(({ owed }) => owed.message?.type)}::text[],
-      ${fresh.map(({ owed }) => owed.orderingKey)}::text[], ${fresh.map(({ owed }) => owed.bytes)}::int4[],
-      ${fresh.map(({ owed }) => owed.attemptsMax)}::int2[])
+      ${fresh.map(({ delivery }) => delivery.id)}::uuid[], ${fresh.map(({ queue }) => queue.kind)}::text[],
+      ${fresh.map(({ queue }) => queue.tenantId)}::uuid[], ${fresh.map(({ queue }) => queue.endpointId)}::uuid[],
+      ${fresh.map(({ delivery }) => delivery.message?.id)}::uuid[], ${fresh.map(({ delivery }) => delivery.message?.type)}::text[],
+      ${fresh.map(({ delivery }) => delivery.orderingKey)}::text[], ${fresh.map(({ delivery }) => delivery.bytes)}::int4[],
+      ${fresh.map(({ delivery }) => delivery.attemptsMax)}::int2[])
       AS d (id, kind, tenant_id, endpoint_id, message_id, event_type, ordering_key, bytes, attempts_max)`.execute(
     db,
   )

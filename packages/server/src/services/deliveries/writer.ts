@@ -3,15 +3,15 @@ import { type BatchWriter, createBatchWriter } from "../../kernel/batch-writer.t
 import type { Clock } from "../../kernel/clock.ts"
 import type { Mutex } from "../../kernel/concurrency/semaphore.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { DispatchStore, Owed, Settlement } from "./dispatch-store.ts"
-import { type Lane, stateOf } from "./lane.ts"
+import type { DispatchStore, PendingDelivery, Settlement } from "./dispatch-store.ts"
+import { type EndpointQueue, stateOf } from "./endpoint-queue.ts"
 
 const STATEMENT_MAX = 500
 
 /** What became of a delivery, and is to be written. */
 export interface CompletedDelivery {
-  readonly lane: Lane
-  readonly owed: Owed
+  readonly queue: EndpointQueue
+  readonly delivery: PendingDelivery
   readonly settlement: Settlement
   /** Once it is written. */
   readonly afterwards: (() => void) | undefined
@@ -29,14 +29,14 @@ interface WriterNeeds {
   readonly written: (ended: readonly CompletedDelivery[]) => void
 }
 
-/** Writes outcomes. What failed was written or not: what was is not owed as it was, and then nothing is written twice. */
+/** Writes outcomes. What failed was written or not: what was is not pending as it was, and then nothing is written twice. */
 export const createWriter = ({ store, clock, log, meters, orderMutex, written }: WriterNeeds): Writer => {
   const count = (ended: readonly CompletedDelivery[], at: Date) => {
-    for (const { lane, owed, settlement } of ended) {
-      const projectId = owed.message?.projectId ?? null
+    for (const { queue, delivery, settlement } of ended) {
+      const projectId = delivery.message?.projectId ?? null
       if (settlement.attempt)
         meters.count({
-          ...{ organizationId: lane.of.tenantId, projectId, at },
+          ...{ organizationId: queue.of.tenantId, projectId, at },
           ...{ metric: "deliveries", quantity: 1 },
         })
     }
@@ -44,11 +44,11 @@ export const createWriter = ({ store, clock, log, meters, orderMutex, written }:
 
   const settle = async (ended: readonly CompletedDelivery[]) => {
     const now = new Date(clock.now())
-    const lanes = [...new Set(ended.map(({ lane }) => lane))]
+    const queues = [...new Set(ended.map(({ queue }) => queue))]
     const settled = await store.settle(
       now,
       ended.map(({ settlement }) => settlement),
-      lanes.map(stateOf),
+      queues.map(stateOf),
     )
     for (const { settlement } of ended) {
       if (!settled.has(settlement.id) && settlement.attempt) await store.settleLate(now, settlement)
@@ -59,7 +59,7 @@ export const createWriter = ({ store, clock, log, meters, orderMutex, written }:
   return createBatchWriter({
     batchMax: STATEMENT_MAX,
     async write(ended) {
-      const isOrdered = ended.some(({ owed }) => owed.orderingKey !== null)
+      const isOrdered = ended.some(({ delivery }) => delivery.orderingKey !== null)
       await (isOrdered ? orderMutex.run(() => settle(ended)) : settle(ended))
       return () => {
         written(ended)

@@ -82,13 +82,14 @@ const createSender = (socket: WebSocket, window = Number.POSITIVE_INFINITY) => {
 
 /** Hands the client's bytes to the command. What that does not take any more is dropped. */
 const createReceiver = (socket: WebSocket, { stdin }: GuestProcess, window: number | undefined) => {
-  let owed = 0
+  let unacknowledged = 0
   const resume = () => void (socket.isPaused && socket.resume())
   const taken = (bytes: number) => {
-    owed += bytes
-    if (window === undefined || owed < window / ACK_PART || socket.readyState !== socket.OPEN) return
-    socket.send(ackMessage(owed))
-    owed = 0
+    unacknowledged += bytes
+    if (window === undefined || unacknowledged < window / ACK_PART || socket.readyState !== socket.OPEN)
+      return
+    socket.send(ackMessage(unacknowledged))
+    unacknowledged = 0
   }
   // A command need not read what it is sent.
   stdin.on("error", () => undefined)

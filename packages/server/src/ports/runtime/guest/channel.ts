@@ -40,11 +40,11 @@ interface Output {
 
 /** Grants the agent room as it is read. What nobody wants any more is dropped, and granted again. */
 const createOutput = (stream: number, send: Send, onUnwanted: () => void): Output => {
-  let owedBytes = 0
+  let unacknowledgedBytes = 0
   const grant = () => {
-    if (owedBytes < WINDOW_BYTES / 4) return
-    send(frameTypes.credit, Buffer.of(stream), numbers(owedBytes))
-    owedBytes = 0
+    if (unacknowledgedBytes < WINDOW_BYTES / 4) return
+    send(frameTypes.credit, Buffer.of(stream), numbers(unacknowledgedBytes))
+    unacknowledgedBytes = 0
   }
   const readable = new Readable({
     highWaterMark: CHUNK_BYTES,
@@ -60,7 +60,7 @@ const createOutput = (stream: number, send: Send, onUnwanted: () => void): Outpu
   return {
     readable,
     take(bytes) {
-      owedBytes += bytes.length
+      unacknowledgedBytes += bytes.length
       if (readable.destroyed) grant()
       else readable.push(bytes)
     },

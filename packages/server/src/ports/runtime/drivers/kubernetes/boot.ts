@@ -9,7 +9,7 @@ import type { Booted } from "../../engine.ts"
 import type { WorkloadSpec } from "../../port.ts"
 import type { Carrier } from "./carriers.ts"
 import { withHeartbeat } from "./heartbeat.ts"
-import { DOOR, nameOf, type PodOptions, relayCommand, WORKLOAD } from "./manifests.ts"
+import { nameOf, type PodOptions, relayCommand, SIDECAR, WORKLOAD } from "./manifests.ts"
 import { egressOf, workloadPolicy } from "./policies.ts"
 
 export interface Parts {
@@ -85,7 +85,9 @@ const untilRunning = (parts: Parts, name: string): Promise<PodResource> =>
     if (!pod) return undefined
     const failure = failureOf(pod)
     if (failure !== undefined) throw new PortError("unavailable", `the Pod ${name} did not start: ${failure}`)
-    return [WORKLOAD, DOOR].every(container => stateOf(pod, container)?.running) ? { answer: pod } : undefined
+    return [WORKLOAD, SIDECAR].every(container => stateOf(pod, container)?.running)
+      ? { answer: pod }
+      : undefined
   })
 
 const isGone = (pod: PodResource | undefined, uid: string | undefined): boolean =>
@@ -191,7 +193,7 @@ export const boot = async (parts: Parts, spec: WorkloadSpec): Promise<Booted> =>
   let uid: string | undefined
   try {
     uid = (await untilRunning(parts, name)).metadata.uid
-    const remote = await api.exec(name, { container: DOOR, argv: relayCommand() })
+    const remote = await api.exec(name, { container: SIDECAR, argv: relayCommand() })
     return bootedOf(parts, spec, { remote, uid: uid ?? "" })
   } catch (error) {
     await takeAway(parts, spec, uid)

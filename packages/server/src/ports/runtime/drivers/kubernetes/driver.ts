@@ -1,6 +1,6 @@
 /**
  * Workloads in Pods of a Kubernetes cluster, whose nodes pull, place, limit and end them. In each the agent is the first
- * process of a container; the platform comes to it by a program run in the Pod's other container, the door, because what
+ * process of a container; the platform comes to it by a program run in the Pod's other container, the sidecar, because what
  * a container itself says is kept in its node's logs. How well a Pod is shut in is the cluster's matter: its RuntimeClass,
  * its NetworkPolicies, its storage.
  */
@@ -15,7 +15,7 @@ import type { Isolation, RuntimeCapabilities, RuntimePort } from "../../port.ts"
 import { createRuntime } from "../../runtime.ts"
 import { boot, describePod, endPod, type Parts } from "./boot.ts"
 import { createPodCarrier, createSandboxCarrier } from "./carriers.ts"
-import { configMapOf, DOOR_BYTES, INSTANCE_LABEL, keptPlaces, type PodOptions } from "./manifests.ts"
+import { configMapOf, INSTANCE_LABEL, keptPlaces, type PodOptions, SIDECAR_BYTES } from "./manifests.ts"
 import { denyAll, denyAllName, egressOf } from "./policies.ts"
 import { type Probed, probe } from "./probe.ts"
 import { readScripts } from "./scripts.ts"
@@ -94,7 +94,7 @@ const capabilitiesOf = ({
   driver: "kubernetes",
   isolation,
   limits: { memory: true, cpu: true, processes: false, disk: false },
-  overheadBytes: DOOR_BYTES,
+  overheadBytes: SIDECAR_BYTES,
   network: hasNetwork ? "filtered" : "none",
   ...{ persistentDisks: true, scratchDisks: true, freeze: false, outOfMemory: "workload", mounts: false },
   ...{

@@ -31,7 +31,7 @@ test("a Pod has no rights, names or volumes of its node or cluster, and its limi
     assert.deepEqual(securityContext, {
       ...{ allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true },
       ...{ runAsUser: 0, runAsGroup: 0 },
-      capabilities: { drop: ["ALL"], ...(name !== "door" && { add: rights }) },
+      capabilities: { drop: ["ALL"], ...(name !== "sidecar" && { add: rights }) },
     })
     assert.ok(volumeMounts.every(mount => mount.name !== "agent" || "readOnly" in mount))
     assert.ok(resources.limits.memory && resources.limits.cpu && resources.limits["ephemeral-storage"])

@@ -24,7 +24,7 @@ export interface PodOptions {
 
 /** The workload's, and that by which the platform comes to it. */
 export const WORKLOAD = "workload"
-export const DOOR = "door"
+export const SIDECAR = "sidecar"
 export const DISK = "disk"
 
 const AGENT_AT = "/.svc/agent"
@@ -37,7 +37,7 @@ const START_SECONDS = 120
 const PATIENCE_SECONDS = 90
 export const HEARTBEAT_MS = 15_000
 const MiB = 2 ** 20
-export const DOOR_BYTES = 32 * MiB
+export const SIDECAR_BYTES = 32 * MiB
 /** What its processes use in common with nobody: their own logs, which say nothing. */
 const EPHEMERAL_BYTES = 64 * MiB
 /** Processors that a workload has for certain; what it may use beyond is shared. */
@@ -95,7 +95,7 @@ const perl = (script: string, ...given: readonly (string | number)[]) => [
   ...given.map(String),
 ]
 
-/** What is run in the door to bring the platform to the agent. */
+/** What is run in the sidecar to bring the platform to the agent. */
 export const relayCommand = () => perl("relay.pl", AGENT_PORT, START_SECONDS) as [string, ...string[]]
 /** Tells whether the API server is reached from a Pod. */
 export const reachCommand = (seconds: number) => perl("reach.pl", seconds) as [string, ...string[]]
@@ -120,7 +120,7 @@ const prepareContainer = ({ image }: PodOptions, { hostname, memoryBytes }: Work
   ...{ name: "prepare", ...startOf(image, perl("prepare.pl", hostname)) },
   volumeMounts: [agentMount, { name: DISK, mountPath: DISK_AT }],
   // Files in memory that it makes count as its own.
-  resources: limited(1, Math.max(memoryBytes, DOOR_BYTES)),
+  resources: limited(1, Math.max(memoryBytes, SIDECAR_BYTES)),
   securityContext: securityOf(capabilities),
 })
 
@@ -135,9 +135,9 @@ const workloadContainer = ({ image }: PodOptions, { vcpus, memoryBytes }: Worklo
   securityContext: securityOf(capabilities),
 })
 
-const doorContainer = ({ image }: PodOptions) => ({
-  ...{ name: DOOR, ...startOf(image, perl("door.pl", START_SECONDS)), volumeMounts: [agentMount] },
-  resources: limited(1, DOOR_BYTES),
+const sidecarContainer = ({ image }: PodOptions) => ({
+  ...{ name: SIDECAR, ...startOf(image, perl("sidecar.pl", START_SECONDS)), volumeMounts: [agentMount] },
+  resources: limited(1, SIDECAR_BYTES),
   securityContext: securityOf([]),
 })
 
@@ -167,7 +167,7 @@ export const podTemplate = (options: PodOptions, spec: WorkloadSpec) => ({
           : { type: "Localhost", localhostProfile: options.seccompProfile },
     },
     initContainers: [prepareContainer(options, spec)],
-    containers: [workloadContainer(options, spec), doorContainer(options)],
+    containers: [workloadContainer(options, spec), sidecarContainer(options)],
     volumes: [
       { name: "agent", configMap: { name: options.scripts, defaultMode: 0o555 } },
       diskVolume(options, spec),

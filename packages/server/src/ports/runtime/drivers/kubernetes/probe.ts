@@ -5,7 +5,7 @@ import { PortError } from "../../../port-error.ts"
 import { createGuestClient } from "../../guest/client.ts"
 import type { WorkloadSpec } from "../../port.ts"
 import { boot, type Parts } from "./boot.ts"
-import { DOOR, nameOf, reachCommand } from "./manifests.ts"
+import { nameOf, reachCommand, SIDECAR } from "./manifests.ts"
 
 export interface Probed {
   /** Why root in Pods is root on their nodes too; undefined where he is not. */
@@ -26,7 +26,7 @@ const specOf = (): WorkloadSpec => ({
 
 /** Whether the API server is reached from a Pod that may reach nothing. */
 const reaches = async ({ api }: Parts, pod: string): Promise<boolean> => {
-  const remote = await api.exec(pod, { container: DOOR, argv: reachCommand(REACH_SECONDS) })
+  const remote = await api.exec(pod, { container: SIDECAR, argv: reachCommand(REACH_SECONDS) })
   const said = (await text(remote.output)).trim()
   if (said === "reached" || said === "out of reach") return said === "reached"
   throw new PortError("unavailable", `a Pod did not tell what it reaches: ${said || (await remote.ended)}`)

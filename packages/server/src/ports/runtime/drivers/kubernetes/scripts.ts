@@ -10,7 +10,7 @@ export interface Scripts {
 
 const files = [
   ...["agent", "kernel", "loop", "commands", "files"].map(name => `../../agent/${name}.pl`),
-  ...["pod", "door", "relay", "reach", "prepare"].map(name => `${name}.pl`),
+  ...["pod", "sidecar", "relay", "reach", "prepare"].map(name => `${name}.pl`),
   ...["../../network/link.pl", "../process/root.pl", "../process/image.pl"],
 ]
 

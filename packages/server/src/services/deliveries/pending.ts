@@ -6,7 +6,7 @@ import type { EndpointOf, ReplayRange } from "./deliveries.ts"
 
 const REPLAYED_MAX = 10_000
 
-/** Takes finished deliveries back to those that are owed. `more`: how many attempts they get beside those they had. */
+/** Takes finished deliveries back to those that are pending. `more`: how many attempts they get beside those they had. */
 const putBack = async (
   db: Db,
   now: Date,
@@ -87,7 +87,7 @@ export const buryAll = (
 export const buryOld = (db: Db, now: Date, before: Date): Promise<void> =>
   bury(db, now, "dead_lettered", sql`created_at < ${before}`)
 
-const updateLane = async (
+const updateQueue = async (
   db: Db,
   { tenantId, endpointId }: EndpointOf,
   change: Updateable<Tables["deliveries.lanes"]>,
@@ -101,7 +101,7 @@ const updateLane = async (
 }
 
 export const forgetFailures = (db: Db, endpoint: EndpointOf): Promise<void> =>
-  updateLane(db, endpoint, {
+  updateQueue(db, endpoint, {
     consecutive_failures: 0,
     failing_since: null,
     blocked_until: null,
@@ -110,7 +110,7 @@ export const forgetFailures = (db: Db, endpoint: EndpointOf): Promise<void> =>
 
 /** Sends the next one now, regardless of failures, because a caller requested it. */
 export const unblock = (db: Db, endpoint: EndpointOf): Promise<void> =>
-  updateLane(db, endpoint, { blocked_until: null })
+  updateQueue(db, endpoint, { blocked_until: null })
 
 export const setWarned = (db: Db, endpoint: EndpointOf, is_warned: boolean): Promise<void> =>
-  updateLane(db, endpoint, { is_warned })
+  updateQueue(db, endpoint, { is_warned })

@@ -4,12 +4,12 @@ import type { Logger } from "./log.ts"
 /** A NOTIFY holds a lock of the whole server at commit, so it goes neither with each change nor with its transaction. */
 const EVERY_MS = 20
 
-export interface Announcer extends Disposable {
-  tell(ids: readonly string[]): void
+export interface DebouncedPublisher extends Disposable {
+  publish(ids: readonly string[]): void
 }
 
-/** Tells all processes of things of a topic; what comes within 20 ms goes out together. */
-export const createAnnouncer = (fanout: Fanout, log: Logger, topic: string): Announcer => {
+/** Publishes to all processes things of a topic; what comes within 20 ms goes out together. */
+export const createDebouncedPublisher = (fanout: Fanout, log: Logger, topic: string): DebouncedPublisher => {
   const waiting = new Set<string>()
   let pause: NodeJS.Timeout | undefined
 
@@ -31,7 +31,7 @@ export const createAnnouncer = (fanout: Fanout, log: Logger, topic: string): Ann
   }
 
   return {
-    tell(ids) {
+    publish(ids) {
       for (const id of ids) waiting.add(id)
       if (!pause) send()
     },

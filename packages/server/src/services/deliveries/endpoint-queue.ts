@@ -1,5 +1,5 @@
 import type { DisabledReason, Endpoint } from "./deliveries.ts"
-import type { ClaimedLane, LaneOf, LaneState, Owed, Settlement } from "./dispatch-store.ts"
+import type { ClaimedQueue, PendingDelivery, QueueOf, QueueState, Settlement } from "./dispatch-store.ts"
 import {
   type AttemptResult,
   CIRCUIT_FAILURES,
@@ -17,11 +17,11 @@ const WINDOW_START = 4
 const WINDOW_MAX = 32
 
 /** One endpoint, as the process that sends to it knows it. */
-export interface Lane {
-  readonly of: LaneOf
+export interface EndpointQueue {
+  readonly of: QueueOf
   /** False while it is not known whether another process has taken it. */
   isOurs: boolean
-  readonly ready: Owed[]
+  readonly ready: PendingDelivery[]
   /** Under way. */
   readonly flying: Set<string>
   /** Ready, under way, or ended and not written yet: what a load must not take for new. */
@@ -50,7 +50,7 @@ export interface Lane {
   usedMs: number
 }
 
-export const createLane = (claimed: ClaimedLane, nowMs: number): Lane => ({
+export const createEndpointQueue = (claimed: ClaimedQueue, nowMs: number): EndpointQueue => ({
   of: { endpointId: claimed.endpointId, tenantId: claimed.tenantId, kind: claimed.kind },
   isOurs: true,
   ready: [],
@@ -76,70 +76,71 @@ export const createLane = (claimed: ClaimedLane, nowMs: number): Lane => ({
   usedMs: nowMs,
 })
 
-export const stateOf = (lane: Lane): LaneState => ({
-  endpointId: lane.of.endpointId,
-  consecutiveFailures: lane.consecutiveFailures,
-  failingSinceMs: lane.failingSinceMs,
-  blockedUntilMs: lane.blockedUntilMs,
-  lastDeliveryMs: lane.lastDeliveryMs,
-  lastSuccessMs: lane.lastSuccessMs,
+export const stateOf = (queue: EndpointQueue): QueueState => ({
+  endpointId: queue.of.endpointId,
+  consecutiveFailures: queue.consecutiveFailures,
+  failingSinceMs: queue.failingSinceMs,
+  blockedUntilMs: queue.blockedUntilMs,
+  lastDeliveryMs: queue.lastDeliveryMs,
+  lastSuccessMs: queue.lastSuccessMs,
 })
 
 /** What the database says of an endpoint's health takes the place of what was known. */
-export const refreshLane = (lane: Lane, claimed: ClaimedLane): void => {
-  lane.isOurs = true
-  lane.consecutiveFailures = claimed.consecutiveFailures
-  lane.failingSinceMs = claimed.failingSinceMs
-  lane.isWarned = claimed.isWarned
-  lane.blockedUntilMs = claimed.blockedUntilMs
-  lane.isDisabling = false
-  lane.probes = 0
-  lane.hasMore = true
+export const refreshEndpointQueue = (queue: EndpointQueue, claimed: ClaimedQueue): void => {
+  queue.isOurs = true
+  queue.consecutiveFailures = claimed.consecutiveFailures
+  queue.failingSinceMs = claimed.failingSinceMs
+  queue.isWarned = claimed.isWarned
+  queue.blockedUntilMs = claimed.blockedUntilMs
+  queue.isDisabling = false
+  queue.probes = 0
+  queue.hasMore = true
 }
 
-export const isCutOff = ({ consecutiveFailures }: Lane): boolean => consecutiveFailures >= CIRCUIT_FAILURES
+export const isCutOff = ({ consecutiveFailures }: EndpointQueue): boolean =>
+  consecutiveFailures >= CIRCUIT_FAILURES
 
 /** A second's worth gathers at most. */
-const refill = (lane: Lane, rate: number, nowMs: number): void => {
-  const gained = (Math.max(0, nowMs - lane.tokensAtMs) / 1_000) * rate
-  lane.tokens = Math.min(Math.max(1, rate), lane.tokens + gained)
-  lane.tokensAtMs = nowMs
+const refill = (queue: EndpointQueue, rate: number, nowMs: number): void => {
+  const gained = (Math.max(0, nowMs - queue.tokensAtMs) / 1_000) * rate
+  queue.tokens = Math.min(Math.max(1, rate), queue.tokens + gained)
+  queue.tokensAtMs = nowMs
 }
 
 /** How many more may be sent now. */
-export const roomOf = (lane: Lane, nowMs: number): number => {
-  if (lane.isDisabling) return 0
-  if (lane.blockedUntilMs !== null && nowMs < lane.blockedUntilMs) return 0
-  const places = (isCutOff(lane) ? 1 : lane.window) - lane.flying.size
-  if (lane.maxPerSecond === null) return places
-  refill(lane, lane.maxPerSecond, nowMs)
-  return Math.min(places, Math.floor(lane.tokens))
+export const roomOf = (queue: EndpointQueue, nowMs: number): number => {
+  if (queue.isDisabling) return 0
+  if (queue.blockedUntilMs !== null && nowMs < queue.blockedUntilMs) return 0
+  const places = (isCutOff(queue) ? 1 : queue.window) - queue.flying.size
+  if (queue.maxPerSecond === null) return places
+  refill(queue, queue.maxPerSecond, nowMs)
+  return Math.min(places, Math.floor(queue.tokens))
 }
 
 /** Ready in memory for each that may be under way. */
 const READY_FACTOR = 8
 
 /** How many are worth having in memory. */
-export const readyMaxOf = (lane: Lane): number => {
-  if (isCutOff(lane)) return 1
-  const readyMax = lane.window * READY_FACTOR
-  return lane.maxPerSecond === null ? readyMax : Math.min(readyMax, Math.ceil(lane.maxPerSecond))
+export const readyMaxOf = (queue: EndpointQueue): number => {
+  if (isCutOff(queue)) return 1
+  const readyMax = queue.window * READY_FACTOR
+  return queue.maxPerSecond === null ? readyMax : Math.min(readyMax, Math.ceil(queue.maxPerSecond))
 }
 
 /** What an endpoint's settings say from now on. */
-export const takeSettings = (lane: Lane, { maxPerSecond = null }: Endpoint): void => {
+export const takeSettings = (queue: EndpointQueue, { maxPerSecond = null }: Endpoint): void => {
   // What was sent while there was no bound is not to be made up for, but for what is under way.
-  if (lane.maxPerSecond === null) lane.tokens = Math.max(lane.tokens, -lane.flying.size)
-  lane.maxPerSecond = maxPerSecond
+  if (queue.maxPerSecond === null) queue.tokens = Math.max(queue.tokens, -queue.flying.size)
+  queue.maxPerSecond = maxPerSecond
 }
 
-const noteSuccess = (lane: Lane): void => {
-  lane.isProven = true
-  lane.window = Math.min(lane.window + 1, WINDOW_MAX)
-  lane.consecutiveFailures = 0
-  lane.failingSinceMs = null
-  lane.blockedUntilMs = null
-  lane.probes = 0
+const noteSuccess = (queue: EndpointQueue): void => {
+  queue.isProven = true
+  queue.window = Math.min(queue.window + 1, WINDOW_MAX)
+  queue.consecutiveFailures = 0
+  queue.failingSinceMs = null
+  queue.blockedUntilMs = null
+  queue.probes = 0
 }
 
 export interface Outcome {
@@ -156,32 +157,37 @@ export interface Circumstances {
 }
 
 /** What an attempt means for its delivery, and what it says of the endpoint. */
-export const conclude = (lane: Lane, owed: Owed, verdict: AttemptResult, around: Circumstances): Outcome => {
+export const conclude = (
+  queue: EndpointQueue,
+  delivery: PendingDelivery,
+  verdict: AttemptResult,
+  around: Circumstances,
+): Outcome => {
   const { nowMs, schedule = RETRY_DELAYS_MS, delayFactor, random } = around
-  const { id, attemptCount, attemptsFrom, attemptsMax } = owed
-  lane.lastDeliveryMs = nowMs
+  const { id, attemptCount, attemptsFrom, attemptsMax } = delivery
+  queue.lastDeliveryMs = nowMs
   if (isSuccess(verdict)) {
-    lane.lastSuccessMs = nowMs
-    noteSuccess(lane)
+    queue.lastSuccessMs = nowMs
+    noteSuccess(queue)
     return { settlement: { id, attemptCount, status: "delivered", dueAt: null }, disable: undefined }
   }
-  const { sinceMs, disable } = failingOf(lane.failingSinceMs, nowMs, verdict)
+  const { sinceMs, disable } = failingOf(queue.failingSinceMs, nowMs, verdict)
   const retry = attemptCount + 1 - attemptsFrom
   const delayMs = delayFactor * retryDelayMs({ verdict, retry, schedule, nowMs, random })
-  const wasBlocked = lane.blockedUntilMs !== null && nowMs < lane.blockedUntilMs
-  lane.failingSinceMs = sinceMs
-  lane.isProven = false
-  lane.consecutiveFailures++
-  lane.window = isOverloaded(verdict) ? 1 : Math.max(1, lane.window >> 1)
+  const wasBlocked = queue.blockedUntilMs !== null && nowMs < queue.blockedUntilMs
+  queue.failingSinceMs = sinceMs
+  queue.isProven = false
+  queue.consecutiveFailures++
+  queue.window = isOverloaded(verdict) ? 1 : Math.max(1, queue.window >> 1)
   // One that ends late says nothing new of an endpoint that is left alone already.
-  if (isCutOff(lane) && !wasBlocked)
-    lane.blockedUntilMs = nowMs + delayFactor * probeDelayMs(lane.probes++, random)
-  else if (verdict.statusCode === 429 && !wasBlocked) lane.blockedUntilMs = nowMs + delayMs
+  if (isCutOff(queue) && !wasBlocked)
+    queue.blockedUntilMs = nowMs + delayFactor * probeDelayMs(queue.probes++, random)
+  else if (verdict.statusCode === 429 && !wasBlocked) queue.blockedUntilMs = nowMs + delayMs
   if (isGone(verdict)) return { settlement: { id, attemptCount, status: "failed", dueAt: null }, disable }
   if (attemptCount + 1 >= attemptsMax) {
     return { settlement: { id, attemptCount, status: "dead_lettered", dueAt: null }, disable }
   }
   const dueAt = new Date(nowMs + delayMs)
-  lane.nextDueMs = Math.min(lane.nextDueMs, dueAt.getTime())
+  queue.nextDueMs = Math.min(queue.nextDueMs, dueAt.getTime())
   return { settlement: { id, attemptCount, status: "retrying", dueAt }, disable }
 }
