@@ -7,6 +7,7 @@ import { rag } from "./ai-rag.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { computers } from "./computers.ts"
+import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
 import { databases } from "./databases.ts"
 import type { Area, Operation } from "./dsl.ts"
@@ -21,6 +22,7 @@ import { kv } from "./kv.ts"
 import { mcp } from "./mcp.ts"
 import { notifications } from "./notifications.ts"
 import { oauth } from "./oauth.ts"
+import { oauthPages } from "./oauth-pages.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { s3 } from "./s3.ts"
@@ -294,6 +296,8 @@ export const areas = {
   notifications,
   support,
   oauth,
+  oauthPages,
+  connectedApps,
   account,
   organizations,
   projects,

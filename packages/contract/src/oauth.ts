@@ -1,5 +1,6 @@
 import { area, T } from "./dsl.ts"
 import { OAUTH_CLIENT_METHODS, OAUTH_REDIRECT_URIS_MAX, OAuthScope, OAuthUrl, open } from "./oauth-fields.ts"
+import { oauthGrantOperations } from "./oauth-grants.ts"
 import { OneOf } from "./types.ts"
 
 const Strings = (description: string) => T.Array(T.String(), { description })
@@ -150,5 +151,6 @@ export const oauth = area(
       faults: ["oauth_invalid_redirect_uri", "oauth_invalid_client_metadata"],
       example: { client_name: "Notes", redirect_uris: ["https://notes.example.com/callback"] },
     },
+    ...oauthGrantOperations,
   },
 )

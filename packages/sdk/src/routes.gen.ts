@@ -385,6 +385,19 @@ export const routes = {
     resource: { method: "GET", path: "/.well-known/oauth-protected-resource", effect: "read", envelope: "oauth" },
     mcpResource: { method: "GET", path: "/.well-known/oauth-protected-resource/api/v1/mcp", effect: "read", envelope: "oauth" },
     register: { method: "POST", path: "/v1/oauth/register", body: "json", effect: "write", once: true, envelope: "oauth" },
+    authorize: { method: "GET", path: "/v1/oauth/authorize", query: ["client_id","response_type","redirect_uri","scope","state","code_challenge","code_challenge_method","resource"], effect: "write", once: true, envelope: "oauth" },
+    getAuthorization: { method: "GET", path: "/v1/oauth/authorizations/{id}", params: ["id"], effect: "read", envelope: "bare" },
+    consent: { method: "POST", path: "/v1/oauth/authorizations/{id}/consent", params: ["id"], body: "json", effect: "write", keyed: true, envelope: "bare" },
+    token: { method: "POST", path: "/v1/oauth/token", body: "form", effect: "write", once: true, envelope: "oauth" },
+    revoke: { method: "POST", path: "/v1/oauth/revoke", body: "form", effect: "destroy", once: true, envelope: "oauth" },
+    introspect: { method: "POST", path: "/v1/oauth/introspect", body: "form", effect: "read", envelope: "oauth" },
+  },
+  oauthPages: {
+
+  },
+  connectedApps: {
+    list: { method: "GET", path: "/v1/connected-apps", query: ["limit","offset"], effect: "read", list: true },
+    disconnect: { method: "DELETE", path: "/v1/connected-apps/{name}", params: ["name"], effect: "destroy", keyed: true },
   },
   account: {
     signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },

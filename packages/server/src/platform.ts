@@ -111,6 +111,7 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(coreTokens.deriveSecret, createDeriveSecret(masterKey)),
     supply(coreTokens.accessKeys, core.signatures),
     supply(coreTokens.keys, core.keys),
+    supply(coreTokens.signedIn, core.signedIn),
     supply(coreTokens.meters, meters),
     supply(coreTokens.platformEvents, platformEvents),
     supply(coreTokens.scheduleTargets, scheduleTargets),

@@ -51,7 +51,6 @@ export const notFoundFaults = {
     status: 404,
     text: "connected app not found[: {name}]",
     help: "No app of this name is connected. `GET /v1/connected-apps` lists them by name.",
-    planned: true,
   },
   factor_not_found: {
     status: 404,

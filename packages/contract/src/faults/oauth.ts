@@ -9,31 +9,31 @@ export const oauthFaults = {
     status: 400,
     text: "the OAuth request is not valid[: {reason}]",
     help: "A parameter is missing, repeated or malformed. Authorization requests need `response_type=code` and a PKCE challenge with the method S256.",
-    planned: true,
   },
   oauth_invalid_grant: {
     status: 400,
     text: "the code or refresh token is not valid, has expired or was already used",
     help: "Codes are valid for 60 seconds and work once, and each refresh replaces the refresh token. Start a new authorization.",
-    planned: true,
   },
   oauth_invalid_scope: {
     status: 400,
     text: "the requested scopes are not valid[: {scopes}]",
     help: "A scope is unknown or was not part of the original grant. `GET /.well-known/oauth-authorization-server` lists those supported.",
-    planned: true,
+  },
+  oauth_invalid_target: {
+    status: 400,
+    text: "the resource is not an address of this installation",
+    help: "A token is for this installation's API alone. Leave `resource` out, or send the address that `GET /.well-known/oauth-protected-resource` gives.",
   },
   oauth_unauthorized_client: {
     status: 400,
     text: "this client may not use this kind of grant",
     help: "Register the client again with the grant types it needs.",
-    planned: true,
   },
   oauth_unsupported_grant_type: {
     status: 400,
     text: "this grant type is not supported[: {grant_type}]",
     help: "Use `authorization_code`, `refresh_token` or the device code grant.",
-    planned: true,
   },
   oauth_invalid_redirect_uri: {
     status: 400,

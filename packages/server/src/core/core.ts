@@ -14,6 +14,7 @@ import type { SecretsPort } from "../ports/secrets/port.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
 import type { Passwords } from "./accounts/passwords.ts"
 import { createSessions } from "./accounts/sessions.ts"
+import { createSignedIn } from "./accounts/signed-in.ts"
 import { signupMailQueue } from "./accounts/signup-mail.ts"
 import { approvalsHandlers } from "./approvals/handlers.ts"
 import { createApprovals } from "./approvals/service.ts"
@@ -135,6 +136,7 @@ export const createCore = (needs: CoreNeeds) => {
     passwords,
     credentials: { key: keyCache.find, session: sessions.find },
     keys: { byId: keyCache.byId },
+    signedIn: createSignedIn(sessions),
     signatures,
     projects,
     approvals,

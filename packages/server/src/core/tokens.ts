@@ -1,6 +1,7 @@
 /** What the core gives to modules that ask for it. */
 import type { Audit } from "../kernel/needs.ts"
 import { token } from "../kernel/token.ts"
+import type { SignedIn } from "./accounts/signed-in.ts"
 import type { ApiKeyCache } from "./keys/key-cache.ts"
 import type { AccessKeys } from "./keys/signatures.ts"
 import type { BackgroundMeters } from "./meters/meters.ts"
@@ -28,6 +29,8 @@ export const meters = token<BackgroundMeters>("meters")
 export const platformEvents = token<PlatformEvents>("platformEvents")
 /** What schedules can do at their times; areas add what they can do. */
 export const scheduleTargets = token<ScheduleTargets>("scheduleTargets")
+/** Who is signed in to a browser, for pages that anyone may open. */
+export const signedIn = token<SignedIn>("signedIn")
 /** For what happens outside of calls. */
 export const audit = token<Pick<Audit, "append">>("audit")
 /**

@@ -15,8 +15,18 @@ const nameOf = (code: string): string => {
   return status >= 500 ? "server_error" : "invalid_request"
 }
 
-export const renderOAuthError: RenderError = ({ error, ...rest }) => ({
-  type: "application/json; charset=utf-8",
-  headers: {},
-  text: JSON.stringify({ error: nameOf(rest.code), error_description: error, ...rest }),
-})
+const isForPerson = ({ method, headers }: Parameters<RenderError>[1]): boolean =>
+  method === "GET" && headers.accept?.includes("text/html") === true
+
+/** `page`: how a person reads it, whose browser was sent here by a client. */
+export const createOAuthErrors =
+  (page: RenderError): RenderError =>
+  (refusal, request) => {
+    if (isForPerson(request)) return page(refusal, request)
+    const { error, ...rest } = refusal
+    return {
+      type: "application/json; charset=utf-8",
+      headers: {},
+      text: JSON.stringify({ error: nameOf(rest.code), error_description: error, ...rest }),
+    }
+  }

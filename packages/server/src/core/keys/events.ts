@@ -29,7 +29,7 @@ export const emitKeyEvents = (
   )
 
 /** Tells that keys were revoked, and drops what they were waiting to do. */
-export const announceEndOfKeys = async (call: Call, news: KeyNews, keys: readonly KeyRow[]) => {
+export const announceEndOfKeys = async (call: Pick<Call, "db">, news: KeyNews, keys: readonly KeyRow[]) => {
   for (const { id } of keys) {
     await approvalStore(call.db).cancelOfKey(id)
     await news.changes.invalidate(call.db, "key", id)

@@ -6,7 +6,6 @@ import {
   type Output,
   page,
   pageOf,
-  plans,
 } from "@svc/contract"
 import type { Call, Principal } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -15,8 +14,10 @@ import { toIso } from "../../kernel/to-iso.ts"
 import { projectStore } from "../organizations/project-store.ts"
 import { isSameMembership } from "../organizations/rules.ts"
 import { organizationStore } from "../organizations/store.ts"
-import { announceEndOfKeys, emitKeyEvents, type KeyNews } from "./events.ts"
+import { emitKeyEvents, type KeyNews } from "./events.ts"
 import { mintKey } from "./mint.ts"
+import { revokeKeys } from "./revoke.ts"
+import { checkRoomForKey } from "./room.ts"
 import {
   checkCidrs,
   checkMayCreate,
@@ -69,16 +70,6 @@ const notByHand = () => fault("invalid_parameter", { reason: "keys of type oauth
 
 const target = ({ id, name }: Pick<KeyRow, "id" | "name">) => ({ type: "api_key", id, name })
 
-/** Holds the plan's limit under races: creations of one organization take turns on its row. */
-const checkPlan = async ({ db, organization, now }: Call) => {
-  const limit = plans[organization.plan].api_keys
-  if (limit === null) return
-  await organizationStore(db).lock(organization.id)
-  if ((await keyStore(db).countLive(organization.id, now)) >= limit) {
-    throw fault("plan_limit_reached", { limit, resources: limit === 1 ? "API key" : "API keys" })
-  }
-}
-
 /**
  * Refuses who was removed or changed since the request began, and makes later changes wait: they have to find the new key,
  * to end it.
@@ -99,8 +90,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
     if (key.revoked_at) throw fault("key_already_revoked")
     const pair = input.cascade ? await keyStore(db).relatives(organization.id, key) : []
     const ended = [key, ...pair]
-    for (const { id } of ended) await keyStore(db).update(organization.id, id, { revoked_at: now })
-    await announceEndOfKeys(call, news, ended)
+    await revokeKeys(db, news, ended, now)
     const others = pair.map(({ id }) => ({ type: "api_key", id }))
     call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
     return toKey({ ...key, revoked_at: now }, now)
@@ -133,7 +123,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       const scopes = scopesFor(input.type, input.scopes, principal)
       // A publishable key is no secret, so nothing is gained by its end.
       const expires_at = input.type === "publishable" ? expiryOf(input, now, null) : expiryOf(input, now)
-      if (input.type !== "publishable") await checkPlan(call)
+      if (input.type !== "publishable") await checkRoomForKey(call.db, organization, now)
       await checkStillMember(call)
 
       const { row, secret } = await mintKey(call.db, now, {

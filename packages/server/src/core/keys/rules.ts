@@ -59,6 +59,9 @@ export const expiryOf = (asked: Expiry, now: Date, otherwiseMs: number | null = 
   return at
 }
 
+/** What of a person says which keys they may make. */
+export type Rights = Pick<Principal, "role" | "projectIds">
+
 const knownScopes = (names: readonly string[]): Scope[] => {
   const unknown = names.filter(name => !isScope(name))
   if (unknown.length > 0) throw fault("invalid_scope", { scopes: `${unknown.join(", ")} does not exist` })
@@ -66,11 +69,7 @@ const knownScopes = (names: readonly string[]): Scope[] => {
 }
 
 /** The scopes a key of this type gets (specification 5.2), never more than its creator's (5.1). */
-export const scopesFor = (
-  type: KeyType,
-  asked: readonly string[] | undefined,
-  creator: Principal,
-): Scope[] => {
+export const scopesFor = (type: KeyType, asked: readonly string[] | undefined, creator: Rights): Scope[] => {
   if (type === "publishable" || type === "full_access") {
     if (asked !== undefined && asked.length > 0) {
       throw fault("invalid_scope", { scopes: `a key of type ${type} has fixed scopes; leave scopes out` })
@@ -83,7 +82,7 @@ export const scopesFor = (
   return within(scopes, creator)
 }
 
-const within = (scopes: readonly Scope[], creator: Principal): Scope[] => {
+const within = (scopes: readonly Scope[], creator: Rights): Scope[] => {
   const ceiling = creator.role ? roleCeiling(creator.role) : new Set<Scope>()
   const beyond = [...expandScopes(scopes)].filter(scope => !ceiling.has(scope))
   if (beyond.length > 0) throw fault("scope_exceeds_creator", { scopes: beyond.join(", ") })
@@ -129,10 +128,7 @@ export const hasOrganizationReach = (key: Pick<KeyRow, "project_id" | "organizat
   key.project_id === null || key.organization_reach
 
 /** Keys with the organization's reach are for owners and admins (specification 5.1); a restricted member stays in its projects. */
-export const checkMayCreate = (
-  principal: Principal,
-  key: Pick<KeyRow, "project_id" | "organization_reach">,
-) => {
+export const checkMayCreate = (principal: Rights, key: Pick<KeyRow, "project_id" | "organization_reach">) => {
   const projectId = key.project_id
   if (principal.role === "viewer" || principal.role === null)
     throw fault("role_insufficient", { roles: "owner, admin or member" })

@@ -151,6 +151,16 @@ export const keyStore = (db: Db) => {
         .where("id", "=", id)
         .execute(),
 
+    /** Of these keys, those that were not revoked. */
+    listUnrevoked: (organizationId: string, ids: readonly string[]): Promise<KeyRow[]> =>
+      db
+        .selectFrom("core.api_keys")
+        .selectAll()
+        .where("organization_id", "=", organizationId)
+        .where("id", "in", [...ids, NO_PROJECT])
+        .where("revoked_at", "is", null)
+        .execute(),
+
     /** The live keys that this one was rotated from or into. */
     relatives(organizationId: string, key: KeyRow): Promise<KeyRow[]> {
       return db
@@ -189,6 +199,8 @@ export const keyStore = (db: Db) => {
             .where("key.expires_at", "<=", until)
             .where("key.revoked_at", "is", null)
             .where("key.grace_expires_at", "is", null)
+            // An access token of a connected app always ends within hours, and the app renews it.
+            .where("key.type", "!=", "oauth")
             .where(({ not, exists, selectFrom }) =>
               not(
                 exists(

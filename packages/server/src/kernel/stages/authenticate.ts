@@ -6,7 +6,7 @@ import type { Limits } from "./limit.ts"
 
 export const SESSION_COOKIES = ["__Host-svc_session", "svc_session"] as const
 
-const sessionToken = (cookies: string): string | undefined => {
+export const sessionToken = (cookies: string): string | undefined => {
   for (const pair of cookies.split(";")) {
     const at = pair.indexOf("=")
     const name = pair.slice(0, at).trim()

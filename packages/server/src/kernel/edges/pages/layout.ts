@@ -52,23 +52,36 @@ hr{border:0;border-top:1px solid var(--line);margin:2.5rem 0}
 .rows b{font-weight:600;overflow-wrap:anywhere}
 .rows b.code{font:600 .875rem/1.7 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .rows span{color:var(--soft);overflow-wrap:anywhere}
+.bad{color:var(--bad)}
+form{display:grid;gap:.875rem;margin:1.25rem 0;max-width:32rem}
+form label{display:grid;gap:.25rem;font-weight:600}
+form label.tick{display:flex;gap:.6rem;align-items:baseline;font-weight:400;margin:.25rem 0}
+input:not([type=checkbox]),select{font:inherit;color:inherit;background:var(--raised);border:1px solid var(--line);border-radius:8px;padding:.5rem .7rem}
+fieldset{border:1px solid var(--line);border-radius:8px;padding:.5rem .9rem .75rem}
+button{font:inherit;font-weight:600;color:#fff;background:#2452c9;border:0;border-radius:8px;padding:.6rem 1rem;cursor:pointer}
+button.plain{color:inherit;background:none;border:1px solid var(--line)}
+input:focus-visible,select:focus-visible,button:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 @media (max-width:40rem){main{padding-top:1.5rem}.rows a{grid-template-columns:minmax(0,1fr)}}`
 
 /** Pages of ours run no script and load nothing, whatever text reaches them. */
-export const PAGE_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
-  "img-src data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ")
+export const pagePolicy = (formAction: string): string =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
+    "img-src data:",
+    "base-uri 'none'",
+    `form-action ${formAction}`,
+    "frame-ancestors 'none'",
+  ].join("; ")
+
+export const PAGE_POLICY = pagePolicy("'none'")
 
 const MARK = `<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20" viewBox="0 0 20 20"><rect width="20" height="20" rx="5" fill="#2452c9"/><path d="M5 6.5h10M5 10h10M5 13.5h6" stroke="#fff" stroke-width="1.8" stroke-linecap="round"/></svg>`
 
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK)}`
 
-export type Section = "home" | "docs" | "errors"
+/** `none`: of no section. */
+export type Section = "home" | "docs" | "errors" | "none"
 
 /** `root` is the path below which this installation is reached; empty when it has a host of its own. */
 export const head = (title: string): string =>
