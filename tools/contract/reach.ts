@@ -2,6 +2,11 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { allOperations } from "@svc/contract"
 import type { OperationName } from "@svc/sdk"
+import {
+  newAuthorization,
+  newCodeForm,
+  newConsent,
+} from "../../packages/server/src/areas/oauth/testing/samples.ts"
 import { createPasswords } from "../../packages/server/src/core/accounts/passwords.ts"
 import { signupStore } from "../../packages/server/src/core/accounts/signup-store.ts"
 import { newToken, tokenHash } from "../../packages/server/src/core/accounts/token.ts"
@@ -207,6 +212,9 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
   "functions.publicDelete": publicFunction,
   "notifications.getPreferences": ownInbox,
   "notifications.unreadCount": ownInbox,
+  "oauth.getAuthorization": newAuthorization,
+  "oauth.consent": newConsent,
+  "oauth.token": newCodeForm,
   "organizations.acceptInvitation": newInvitation,
   "organizations.delete": async ({ person }) => ({
     org_id: (await person.organizations.create({ name: uniqueName() })).id,

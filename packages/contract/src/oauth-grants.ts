@@ -35,8 +35,8 @@ const Asked = T.Object({
   expires_at: described(Time, "RFC 3339 time in UTC until which it can be decided"),
   projects: T.Array(
     T.Object({
-      organization: named,
-      project: named,
+      organization: described(named, "Organization of the project"),
+      project: described(named, "Project that it can be connected to"),
       scopes: T.Array(T.String(), { description: "Scopes that the person can grant there" }),
     }),
     { description: "Projects that the person can connect the client to, at most 200" },
@@ -75,12 +75,7 @@ export const oauthGrantOperations = {
       open,
     ),
     replies: { 302: null },
-    faults: [
-      "oauth_invalid_client",
-      "oauth_invalid_client_metadata",
-      "oauth_invalid_redirect_uri",
-      "service_unavailable",
-    ],
+    faults: ["oauth_invalid_client", "oauth_invalid_client_metadata", "oauth_invalid_redirect_uri"],
     example: {
       client_id: "svc-cli",
       response_type: "code",
@@ -150,6 +145,42 @@ export const oauthGrantOperations = {
     ],
     example: { action: "approve", scopes: ["kv:read"] },
   },
+  deviceAuthorization: {
+    id: "authorizeOAuthDevice",
+    http: "POST /v1/oauth/device_authorization",
+    summary: "Begin to connect a device that has no browser (RFC 8628)",
+    description:
+      "The person opens `verification_uri` elsewhere and enters the code; the device asks for its tokens meanwhile, every `interval` seconds.",
+    scope: "public",
+    effect: "write",
+    idempotency: "none",
+    limit: "auth",
+    extension: true,
+    crossOrigin: true,
+    content: { request: "form" },
+    body: T.Object(
+      {
+        ...clientForm,
+        scope: T.Optional(
+          OAuthScope("Scopes with spaces between them; left out, those of the registration, else all"),
+        ),
+      },
+      open,
+    ),
+    bodyBytesMax: 65_536,
+    replies: {
+      200: T.Object({
+        device_code: T.String({ description: "For the device, which asks for its tokens with it" }),
+        user_code: T.String({ description: "For the person, who enters it on the page" }),
+        verification_uri: T.String({ description: "The page" }),
+        verification_uri_complete: T.String({ description: "The page with the code filled in" }),
+        expires_in: T.Integer({ description: "Seconds for which the codes are valid" }),
+        interval: T.Integer({ description: "Seconds between two questions of the device" }),
+      }),
+    },
+    faults: ["oauth_invalid_client", "oauth_unauthorized_client", "oauth_invalid_scope"],
+    example: { client_id: "svc-cli", scope: "kv:read offline_access" },
+  },
   token: {
     id: "issueOAuthToken",
     http: "POST /v1/oauth/token",
@@ -202,6 +233,10 @@ export const oauthGrantOperations = {
       "oauth_invalid_target",
       "oauth_unauthorized_client",
       "oauth_unsupported_grant_type",
+      "oauth_authorization_pending",
+      "oauth_slow_down",
+      "oauth_expired_token",
+      "oauth_access_denied",
       "plan_limit_reached",
     ],
     example: {

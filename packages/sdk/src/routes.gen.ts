@@ -388,6 +388,7 @@ export const routes = {
     authorize: { method: "GET", path: "/v1/oauth/authorize", query: ["client_id","response_type","redirect_uri","scope","state","code_challenge","code_challenge_method","resource"], effect: "write", once: true, envelope: "oauth" },
     getAuthorization: { method: "GET", path: "/v1/oauth/authorizations/{id}", params: ["id"], effect: "read", envelope: "bare" },
     consent: { method: "POST", path: "/v1/oauth/authorizations/{id}/consent", params: ["id"], body: "json", effect: "write", keyed: true, envelope: "bare" },
+    deviceAuthorization: { method: "POST", path: "/v1/oauth/device_authorization", body: "form", effect: "write", once: true, envelope: "oauth" },
     token: { method: "POST", path: "/v1/oauth/token", body: "form", effect: "write", once: true, envelope: "oauth" },
     revoke: { method: "POST", path: "/v1/oauth/revoke", body: "form", effect: "destroy", once: true, envelope: "oauth" },
     introspect: { method: "POST", path: "/v1/oauth/introspect", body: "form", effect: "read", envelope: "oauth" },

@@ -273,10 +273,4 @@ export const permissionFaults = {
     help: "An owner must accept the agreement of this module before it can be used. `GET /v1/billing/agreements/{tenant_id}` lists the agreements.",
     planned: true,
   },
-  oauth_access_denied: {
-    status: 403,
-    text: "the user denied the request",
-    help: "The person on the consent screen refused, so no token was issued. Ask again only when they want it.",
-    planned: true,
-  },
 } as const satisfies Record<string, FaultSpec>

@@ -50,19 +50,21 @@ export const oauthFaults = {
     text: "the person has not decided yet",
     help: "Keep polling at the interval that the device authorization returned.",
     retryable: true,
-    planned: true,
   },
   oauth_slow_down: {
     status: 400,
     text: "the client polls too often",
     help: "Add five seconds to the polling interval and continue.",
     retryable: true,
-    planned: true,
+  },
+  oauth_access_denied: {
+    status: 400,
+    text: "the user denied the request",
+    help: "The person on the consent screen refused, so no token was issued. Ask again only when they want it.",
   },
   oauth_expired_token: {
     status: 400,
     text: "the device code has expired",
     help: "Start a new device authorization and show the person its new code.",
-    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>

@@ -37,7 +37,8 @@ const at = ([first, ...rest]: Place): unknown => {
 
 /** The code that the body is refused with; undefined where it passes. */
 const refusalOf = async (operation: Operation, body: unknown): Promise<string | undefined> => {
-  const incoming = { params: {}, query: {}, json: async () => body } as unknown as Incoming
+  const read = async () => body
+  const incoming = { params: {}, query: {}, json: read, form: read } as unknown as Incoming
   const { params: _, query: __, ...bare } = operation
   // What else is wrong with the body is said first, so the rest of the declaration is left away.
   const open = { ...bare, body: { type: "object", properties: {}, additionalProperties: true } }

@@ -185,6 +185,8 @@ test("a form of another page, session or person decides nothing", async t => {
   const next = new URL(await openRequest(await app.url())).pathname
   assert.equal((await submit(p, next, form, session)).headers.get("x-error-code"), "csrf_failed")
   assert.equal((await submit(p, path, form, session)).status, 303)
+  const late = await submit(p, `${path}/sign-in`, { email: "a@example.com", password: "x" })
+  assert.equal(late.headers.get("x-error-code"), "resource_not_found")
   assert.equal((await submit(p, path, form, session)).headers.get("x-error-code"), "resource_not_found")
 })
 

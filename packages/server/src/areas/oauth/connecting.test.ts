@@ -111,6 +111,7 @@ test("the rows as JSON do what the page does", async t => {
   const { redirect_url } = await person.oauth.consent({ id, action: "approve", scopes: ["kv:read"] })
   assert.equal((await app.redeem(new URL(redirect_url ?? ""))).scope, "kv:read")
   await assert.rejects(person.oauth.consent({ id, action: "deny" }), { code: "resource_not_found" })
+  await assert.rejects(person.oauth.getAuthorization({ id }), { code: "resource_not_found" })
 })
 
 test("a refresh token is replaced at each use, for ten seconds it can be repeated, and reuse ends the connection", async t => {
@@ -230,6 +231,9 @@ test("a connected app counts as an API key of the plan", async t => {
       .catch(error => error)
     if (done.code) assert.equal(done.code, "plan_limit_reached")
   }
+  const id = late.split("/").at(-1) ?? ""
+  const consent = p.as("", { headers: session }).oauth.consent({ id, action: "approve" })
+  await assert.rejects(consent, { code: "plan_limit_reached" })
   assert.equal((await decide(p, late, session)).status, 402)
   const code = new URL(location).searchParams.get("code") ?? ""
   const client_id = app.client.client_id

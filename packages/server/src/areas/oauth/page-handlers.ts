@@ -8,7 +8,8 @@ import { anonymous } from "../../kernel/exchange.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { PipelineResult } from "../../kernel/pipeline.ts"
-import { pageHeaders, renderConsent, renderDone, renderSignIn } from "./pages.ts"
+import { plainCode } from "./devices.ts"
+import { pageHeaders, renderConsent, renderDevice, renderDone, renderSignIn } from "./pages.ts"
 import { formActionOf } from "./redirects.ts"
 import { authorizationStore } from "./store.ts"
 
@@ -81,12 +82,15 @@ export const pageHandlers = implement(areas.oauthPages, (needs: PageHandlerNeeds
     return pageOf(renderConsent(asked, { root, csrf: csrfOf(id, person) }), call, asked.redirect_uri)
   }
 
+  const checkWaits = async (id: string, { db, now }: AccountCall) => {
+    if (!(await authorizationStore(db).findPending(id, now))) throw fault("resource_not_found", { id })
+  }
+
   const bytes = (html: string) => Buffer.from(html) as unknown as string
 
   return {
     async consent({ id }, call) {
-      if (!(await authorizationStore(call.db).findPending(id, call.now)))
-        throw fault("resource_not_found", { id })
+      await checkWaits(id, call)
       const person = await personOf(call)
       return bytes(person ? await consentPage(id, person, call) : pageOf(renderSignIn({ root, id }), call))
     },
@@ -114,8 +118,19 @@ export const pageHandlers = implement(areas.oauthPages, (needs: PageHandlerNeeds
       return reply(200, bytes(pageOf(renderDone(root, action === "approve"), call)))
     },
 
+    device: ({ user_code = "" }, call) => bytes(pageOf(renderDevice({ root, code: user_code }), call)),
+
+    async enterCode({ user_code }, call) {
+      checkOrigin(call)
+      const row = await authorizationStore(call.db).findByUserCode(plainCode(user_code), call.now)
+      if (row) return reply(303, undefined, { location: `${baseUrl}/oauth/consent/${row.id}` })
+      const refusal = "No device waits with this code. Check it, or start anew on the device."
+      return reply(200, bytes(pageOf(renderDevice({ root, code: user_code, refusal }), call)))
+    },
+
     async signIn({ id, email, password }, call) {
       checkOrigin(call)
+      await checkWaits(id, call)
       const { reply: answer, headers } = await callAs(
         anonymous,
         areas.account.operations.login,

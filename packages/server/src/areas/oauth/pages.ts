@@ -41,6 +41,25 @@ ${refusal === undefined ? "" : `<p role="alert" class="bad">${escapeHtml(refusal
 <button>Sign in</button></form>`,
   )
 
+export const renderDevice = ({
+  root,
+  code,
+  refusal,
+}: {
+  readonly root: string
+  readonly code: string
+  readonly refusal?: string
+}): string =>
+  page(
+    root,
+    "Connect a device",
+    `<h1>Connect a device</h1><p class="soft">Enter the code that your device shows. Nobody else will ever ask you for one.</p>
+${refusal === undefined ? "" : `<p role="alert" class="bad">${escapeHtml(refusal)}</p>`}
+<form method="post" action="${root}/oauth/device">
+<label>Code <input name="user_code" autocomplete="off" required maxlength="32" value="${escapeHtml(code)}"></label>
+<button>Continue</button></form>`,
+  )
+
 const describe = (scope: string): string => {
   if (scope === OAUTH_OFFLINE_SCOPE) return "Stay connected for 90 days without asking again"
   return isScope(scope) ? scopes[scope].description : scope

@@ -78,6 +78,16 @@ export const authorizationStore = (db: Db) => {
         .forUpdate()
         .executeTakeFirst(),
 
+    /** The authorization of a device that waits for a decision, by the code that the person enters. */
+    findByUserCode: (code: string, now: Date): Promise<AuthorizationRow | undefined> =>
+      db
+        .selectFrom("oauth.authorizations")
+        .selectAll()
+        .where("user_code", "=", code)
+        .where("status", "=", "pending")
+        .where("expires_at", ">", now)
+        .executeTakeFirst(),
+
     update: (id: string, change: Partial<AuthorizationRow>): Promise<unknown> =>
       db.updateTable("oauth.authorizations").set(change).where("id", "=", id).execute(),
 

@@ -1,6 +1,15 @@
 /** The token endpoint and what describes or ends a token. */
 import { createHash, timingSafeEqual } from "node:crypto"
-import { type areas, type Input, OAUTH_CODE_GRANT, OAUTH_GRANTS, type Output } from "@svc/contract"
+import {
+  type areas,
+  type Input,
+  OAUTH_CODE_GRANT,
+  OAUTH_DECISION_SECONDS,
+  OAUTH_DEVICE_GRANT,
+  OAUTH_DEVICE_INTERVAL_SECONDS,
+  OAUTH_GRANTS,
+  type Output,
+} from "@svc/contract"
 import { tokenHash } from "../../core/accounts/token.ts"
 import { isWellFormed, secretHash } from "../../core/keys/secret.ts"
 import { keyStore } from "../../core/keys/store.ts"
@@ -9,6 +18,7 @@ import type { AccountCall } from "../../kernel/call.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { scopeWords } from "./clients.ts"
+import { judgePoll, newDevice, shownCode } from "./devices.ts"
 import type { Directory } from "./directory.ts"
 import type { Grants, Issued } from "./grants.ts"
 import { isOwnResource } from "./metadata.ts"
@@ -69,6 +79,21 @@ export const tokenHandlers = (needs: TokenNeeds) => {
     })
   }
 
+  /** The tokens, or the code of the refusal: how a device asks is noted though it is refused. */
+  const redeemDevice = async (input: TokenInput, client: ClientRow, now: Date): Promise<Issued> => {
+    const { device_code } = input
+    if (device_code === undefined) throw missing("device_code")
+    const answer = await database.transaction(async tx => {
+      const row = await authorizationStore(tx).lockBySecret(tokenHash(device_code))
+      if (row?.flow !== "device" || row.client_id !== client.id) return "oauth_invalid_grant"
+      const poll = judgePoll(row, now)
+      if (poll.kind === "waits") await authorizationStore(tx).update(row.id, poll.change)
+      return poll.kind === "approved" ? grants.begin(tx, row, client, now) : poll.code
+    })
+    if (typeof answer === "string") throw fault(answer)
+    return answer
+  }
+
   const refresh = async (input: TokenInput, client: ClientRow, now: Date): Promise<Issued | undefined> => {
     const { refresh_token, scope } = input
     if (refresh_token === undefined) throw missing("refresh_token")
@@ -78,7 +103,9 @@ export const tokenHandlers = (needs: TokenNeeds) => {
 
   const exchange = (input: TokenInput, client: ClientRow, now: Date) => {
     if (input.grant_type === OAUTH_CODE_GRANT) return redeemCode(input, client, now)
-    return refresh(input, client, now)
+    return input.grant_type === OAUTH_DEVICE_GRANT
+      ? redeemDevice(input, client, now)
+      : refresh(input, client, now)
   }
 
   /** The connection and the end of a token of this client; undefined for whatever is none. */
@@ -117,6 +144,22 @@ export const tokenHandlers = (needs: TokenNeeds) => {
       const issued = await exchange(input, client, call.now)
       if (!issued) throw fault("oauth_invalid_grant")
       return issued
+    },
+
+    async deviceAuthorization(input: Input<Specs["deviceAuthorization"]>, call: AccountCall) {
+      const client = await directory.authenticate(input, call)
+      const { row, deviceCode } = newDevice(client, input.scope, call.now)
+      await authorizationStore(call.db).insert(row)
+      const user_code = shownCode(row.user_code ?? "")
+      const verification_uri = `${baseUrl}/oauth/device`
+      return {
+        device_code: deviceCode,
+        user_code,
+        verification_uri,
+        verification_uri_complete: `${verification_uri}?user_code=${user_code}`,
+        expires_in: OAUTH_DECISION_SECONDS,
+        interval: OAUTH_DEVICE_INTERVAL_SECONDS,
+      }
     },
 
     async revoke(input: Input<Specs["revoke"]>, call: AccountCall): Promise<undefined> {

@@ -45,16 +45,19 @@ const newConnection = async (world: SampleWorld) => {
 }
 
 export const samples = {
-  "oauth.getAuthorization": newAuthorization,
-  "oauth.consent": newConsent,
   "connectedApps.disconnect": newConnection,
 } satisfies Readonly<Record<string, Sample>>
 
+const NOBODYS =
+  "what a client asks for belongs to nobody before it is decided; connecting.test.ts and attacks.test.ts have it"
 const PUBLIC = "public: there is no caller yet to remember an Idempotency-Key for"
 
 export const unsampled = {
+  "oauth.getAuthorization": NOBODYS,
+  "oauth.consent": NOBODYS,
   "oauth.register": PUBLIC,
   "oauth.authorize": PUBLIC,
+  "oauth.deviceAuthorization": PUBLIC,
   "oauth.token": PUBLIC,
   "oauth.revoke": PUBLIC,
 } satisfies Unsampled
