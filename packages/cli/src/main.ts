@@ -17,6 +17,7 @@ import type { Extra } from "./extras/extra.ts"
 import { deploy, deployFlags, deployUsage, logs, logsFlags, logsUsage } from "./extras/functions.ts"
 import { login, logout, whoami } from "./extras/login.ts"
 import { mail, mailFlags, mailUsage } from "./extras/mail.ts"
+import { mcp, mcpFlags, mcpInstall, mcpInstallUsage, mcpUsage } from "./extras/mcp.ts"
 import { selftest } from "./extras/selftest.ts"
 import { sandboxShell, sandboxShellUsage, shellFlags } from "./extras/shell.ts"
 import { copy, copyFlags, copyUsage } from "./extras/storage/copy.ts"
@@ -107,6 +108,18 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     flags: mailFlags,
     usage: mailUsage,
   },
+  mcp: {
+    about: "Serve the tools to an editor over standard input and output (MCP)",
+    run: mcp,
+    flags: mcpFlags,
+    usage: mcpUsage,
+  },
+  "mcp install": {
+    about: "Print the configuration that a client of MCP needs",
+    run: mcpInstall,
+    flags: mcpFlags,
+    usage: mcpInstallUsage,
+  },
   login: { about: "Check a key and store it for later commands", run: login },
   logout: { about: "Delete the stored key of a server", run: logout },
   whoami: { about: "Show the calling key, its scopes and limits", run: whoami },
@@ -137,7 +150,8 @@ export const main = async (): Promise<void> => {
 }
 
 const run = async (line: readonly string[], terminal: Terminal): Promise<number | undefined> => {
-  const isWhole = (word: string) => word === "help" || Object.hasOwn(extras, word)
+  // `svc mcp` is a command, and `mcp` an area with operations.
+  const isWhole = (word: string) => word === "help" || (Object.hasOwn(extras, word) && !findArea(word))
   const { words, globals, rest } = takeWords(line, isWhole)
   const [first, second] = words
   if (globals.version) return void terminal.out.line(cli.version)
@@ -150,8 +164,9 @@ const run = async (line: readonly string[], terminal: Terminal): Promise<number 
   return invoke(operation, globals, rest, terminal)
 }
 
-const findExtra = ([first = "", second = ""]: readonly string[]) => {
-  for (const name of [first, `${first} ${second}`]) {
+const findExtra = ([first = "", second]: readonly string[]) => {
+  const whole = second !== undefined && findArea(first) ? [] : [first]
+  for (const name of [...whole, `${first} ${second}`]) {
     const command = Object.hasOwn(extras, name) ? extras[name] : undefined
     if (command) return { name, command }
   }
@@ -180,14 +195,15 @@ const extraHelp = (name: string, about: string, usage = ""): string =>
 
 const extraRows = (area = "") =>
   Object.entries(extras)
-    .filter(([name]) => name.startsWith(area))
+    .filter(([name]) => `${name} `.startsWith(area))
     .map(([name, { about }]) => [name, about] as const)
 
 const helpOn = (words: readonly string[]): string => {
   const [first, second] = words
   if (first === undefined) return generalHelp(extraRows())
   const extra = findExtra(words)
-  if (extra) return extraHelp(extra.name, extra.command.about, extra.command.usage)
+  const isArea = second === undefined && findArea(first) !== undefined
+  if (extra && !isArea) return extraHelp(extra.name, extra.command.about, extra.command.usage)
   if (second !== undefined) return operationHelp(operationOf(first, second))
   const area = findArea(first)
   const rows = extraRows(`${area ? areaWord(area) : first} `)

@@ -2,6 +2,7 @@
 import { parseExact, type ServerSentEvent, type Svc } from "@svc/sdk"
 import type { Flags, Globals, OwnFlags } from "../arguments.ts"
 import { connectWithKey } from "../connect.ts"
+import { isObject } from "../json.ts"
 import { printable, printJson, printReply } from "../output.ts"
 import { readInput, type Terminal, UsageError } from "../terminal.ts"
 import type { Extra } from "./extra.ts"
@@ -47,9 +48,6 @@ const parseData = async ({ data }: Globals, { stdin }: Terminal): Promise<unknow
     throw error
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** With a type, `--data` is the event's data; without one it is the whole input. */
 const eventOf = async (type: string | undefined, flags: Flags, globals: Globals, terminal: Terminal) => {

@@ -1,0 +1,3 @@
+/** What JSON.parse gives of an object. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
