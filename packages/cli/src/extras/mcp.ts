@@ -69,7 +69,11 @@ interface Bridge {
   take(line: string): Promise<void>
 }
 
-const createBridge = (endpoint: URL, headers: Record<string, string>, say: (line: string) => void): Bridge => {
+const createBridge = (
+  endpoint: URL,
+  headers: Record<string, string>,
+  say: (line: string) => void,
+): Bridge => {
   const running = new Map<unknown, AbortController>()
   let agreed: string | undefined
 
