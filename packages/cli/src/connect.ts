@@ -2,6 +2,7 @@
 import { createSvc, DEFAULT_BASE_URL, type Svc } from "@svc/sdk"
 import type { Globals } from "./arguments.ts"
 import { openKeychain, readConfiguredUrl } from "./credentials.ts"
+import { keyOf } from "./sign-ins.ts"
 import { type Terminal, UsageError } from "./terminal.ts"
 
 export const platformUrl = async (globals: Globals, { env }: Terminal): Promise<string> => {
@@ -13,8 +14,12 @@ export const platformUrl = async (globals: Globals, { env }: Terminal): Promise<
 }
 
 /** `SVC_TOKEN`, or else the key that `svc login` kept for this address. */
-export const platformKey = async (url: string, { env }: Terminal): Promise<string | undefined> =>
-  env.SVC_TOKEN || (await openKeychain(env).find(url))
+export const platformKey = async (url: string, { env }: Terminal): Promise<string | undefined> => {
+  if (env.SVC_TOKEN) return env.SVC_TOKEN
+  const keychain = openKeychain(env)
+  const kept = await keychain.find(url)
+  return kept === undefined ? undefined : keyOf(url, kept, keychain)
+}
 
 export interface Connection {
   readonly url: string

@@ -15,7 +15,7 @@ import { doctor, doctorFlags, doctorUsage } from "./extras/doctor.ts"
 import { publish, publishFlags, publishUsage, tail, tailFlags, tailUsage } from "./extras/events.ts"
 import type { Extra } from "./extras/extra.ts"
 import { deploy, deployFlags, deployUsage, logs, logsFlags, logsUsage } from "./extras/functions.ts"
-import { login, logout, whoami } from "./extras/login.ts"
+import { login, loginFlags, loginUsage, logout, whoami } from "./extras/login.ts"
 import { mail, mailFlags, mailUsage } from "./extras/mail.ts"
 import { mcp, mcpFlags, mcpInstall, mcpInstallUsage, mcpUsage } from "./extras/mcp.ts"
 import { selftest } from "./extras/selftest.ts"
@@ -120,7 +120,12 @@ const extras: Readonly<Record<string, ExtraCommand>> = {
     flags: mcpFlags,
     usage: mcpInstallUsage,
   },
-  login: { about: "Check a key and store it for later commands", run: login },
+  login: {
+    about: "Sign in, and store what later commands need",
+    run: login,
+    flags: loginFlags,
+    usage: loginUsage,
+  },
   logout: { about: "Delete the stored key of a server", run: logout },
   whoami: { about: "Show the calling key, its scopes and limits", run: whoami },
   doctor: {

@@ -41,7 +41,7 @@ type RequestKind<O> = O extends { content: { request: infer Kind } } ? Kind : "j
 type ReplyKind<O> = O extends { content: { reply: infer Kind } } ? Kind : "json"
 
 type Arguments<O extends OperationSpec> =
-  RequestKind<O> extends "json"
+  RequestKind<O> extends "json" | "form"
     ? // biome-ignore lint/complexity/noBannedTypes: asks whether every field is optional
       {} extends Input<O>
       ? [input?: Input<O>, options?: CallOptions]
