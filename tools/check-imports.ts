@@ -67,7 +67,7 @@ const places: readonly Place[] = [
     // The local engine of tenant databases runs the same programs as the control database.
     may: [
       s("ports/"),
-      s("kernel/(aead|fault|call|clock|direct-body|exact-json|startup-error|concurrency/.*)\\.ts$"),
+      s("kernel/(aead|fault|call|clock|every|direct-body|exact-json|startup-error|concurrency/.*)\\.ts$"),
       s("kernel/db/embedded/"),
     ],
     packages: [any],

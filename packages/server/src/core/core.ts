@@ -5,6 +5,7 @@ import type { Changes } from "../kernel/db/changes.ts"
 import type { Database } from "../kernel/db/database.ts"
 import type { MigrationSource } from "../kernel/db/migrate.ts"
 import type { InProcessCaller } from "../kernel/edges/in-process.ts"
+import { every, stopAll } from "../kernel/every.ts"
 import type { BoundOperation } from "../kernel/implement.ts"
 import type { Jobs } from "../kernel/jobs/jobs.ts"
 import type { Logger } from "../kernel/log.ts"
@@ -103,30 +104,29 @@ export const createCore = (needs: CoreNeeds) => {
     ...approvalsHandlers({ approvals, inProcess }),
   ]
 
-  const logged = (what: string, act: () => Promise<void>) => async () => {
-    try {
-      await act()
-    } catch (error) {
-      log.error({ err: error }, what)
-    }
-  }
-  const flushMeters = logged("writing meters failed; will retry", meters.flush)
-  const flushAudit = logged("writing audit counts failed; will retry", audit.flush)
-  const flushUse = logged("writing last-used times of API keys failed", keyCache.flushUse)
-  const timers = [
-    clock.every(FLUSH_EVERY_MS, flushMeters),
-    clock.every(FLUSH_EVERY_MS, flushAudit),
-    clock.every(FLUSH_USE_EVERY_MS, flushUse),
-    clock.every(
-      PRUNE_EVERY_MS,
-      logged("deleting expired sessions failed; will retry", () => sessions.prune(clock.now())),
-    ),
-    clock.every(PRUNE_EVERY_MS, logged("rewrapping tenant keys failed; will retry", tenantKeys.renewWraps)),
-    clock.every(
-      SWEEP_EVERY_MS,
-      logged("expiring approvals failed; will retry", () => approvals.sweep(inProcess(), clock.now())),
-    ),
+  const flushes = [
+    { everyMs: FLUSH_EVERY_MS, run: meters.flush, failure: "writing meters failed; will retry" },
+    { everyMs: FLUSH_EVERY_MS, run: audit.flush, failure: "writing audit counts failed; will retry" },
+    {
+      ...{ everyMs: FLUSH_USE_EVERY_MS, run: keyCache.flushUse },
+      failure: "writing last-used times of API keys failed",
+    },
   ]
+  const works = [
+    ...flushes,
+    {
+      ...{ everyMs: PRUNE_EVERY_MS, run: () => sessions.prune(clock.now()) },
+      failure: "deleting expired sessions failed; will retry",
+    },
+    {
+      ...{ everyMs: PRUNE_EVERY_MS, run: tenantKeys.renewWraps },
+      failure: "rewrapping tenant keys failed; will retry",
+    },
+    {
+      ...{ everyMs: SWEEP_EVERY_MS, run: () => approvals.sweep(inProcess(), clock.now()) },
+      failure: "expiring approvals failed; will retry",
+    },
+  ].map(({ everyMs, run, failure }) => every(clock, everyMs, run, { log, failure }))
 
   return {
     operations,
@@ -150,10 +150,9 @@ export const createCore = (needs: CoreNeeds) => {
     // Credit and quota come with the billing area; until then nothing is refused for them.
     admission: { admit: () => undefined },
     async [Symbol.asyncDispose]() {
-      for (const timer of timers) timer[Symbol.dispose]()
-      await flushMeters()
-      await flushAudit()
-      await flushUse()
+      await stopAll(works)
+      for (const { run, failure } of flushes)
+        await run().catch(error => log.error({ err: error, failure }, "the last write before the end failed"))
     },
   }
 }

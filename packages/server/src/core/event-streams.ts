@@ -1,6 +1,8 @@
 /** Replies that go on for as long as something happens: server-sent events. */
+
 import { Readable } from "node:stream"
 import type { Call } from "../kernel/call.ts"
+import { every } from "../kernel/every.ts"
 import { fault } from "../kernel/fault.ts"
 import { createStanding, type StandingNeeds } from "./standing.ts"
 
@@ -102,7 +104,7 @@ export const createEventStreams = (
   const mayLook = createStanding(needs)
   const groups = new Map<string, number>()
   const beats = new Set<() => void>()
-  const ticker = needs.clock.every(HEARTBEAT_MS, () => {
+  const ticker = every(needs.clock, HEARTBEAT_MS, () => {
     for (const beat of beats) beat()
   })
 

@@ -1,4 +1,5 @@
 /** The areas: each is loaded when something needs it, and knows nothing of the others. */
+
 import type { IncomingMessage } from "node:http"
 import { sql } from "kysely"
 import type { AreaModule, AreaState, EdgeAddition, PortListener, RunningArea } from "../kernel/area.ts"
@@ -7,6 +8,7 @@ import type { Database } from "../kernel/db/database.ts"
 import type { HostGate } from "../kernel/edges/host-gate.ts"
 import type { Reroute } from "../kernel/edges/http.ts"
 import type { RenderErrors } from "../kernel/edges/reply.ts"
+import { every } from "../kernel/every.ts"
 import { fault } from "../kernel/fault.ts"
 import { type BoundOperation, bindLater } from "../kernel/implement.ts"
 import type { RunningJobs } from "../kernel/jobs/open.ts"
@@ -279,11 +281,10 @@ export const openModules = (modules: readonly AreaModule[], needs: ModulesNeeds)
       await look()
       resumed.resolve(true)
       opened.use(
-        clock.every(LOOK_EVERY_MS, () =>
-          look().catch(error =>
-            log.error({ err: error }, "polling for background work of areas failed; will retry"),
-          ),
-        ),
+        every(clock, LOOK_EVERY_MS, look, {
+          log,
+          failure: "polling for background work of areas failed; will retry",
+        }),
       )
     },
     async settled() {

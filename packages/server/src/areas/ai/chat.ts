@@ -1,8 +1,10 @@
 /** Chat completions, whole and streamed. */
+
 import type { Readable } from "node:stream"
 import type { areas, Input } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
+import { every } from "../../kernel/every.ts"
 import { checkStatus, readJson } from "./answer.ts"
 import type { Candidate } from "./catalog.ts"
 import { type ChatStream, openChatStream } from "./chat-stream.ts"
@@ -68,7 +70,7 @@ export interface ChatNeeds {
 export const createChat = ({ gateway, client, health, clock }: ChatNeeds) => {
   const { rates } = gateway
   const live = new Set<ChatStream>()
-  const ticker = clock.every(KEEP_ALIVE_MS, () => {
+  const ticker = every(clock, KEEP_ALIVE_MS, () => {
     for (const stream of live) stream.keepAlive()
   })
 

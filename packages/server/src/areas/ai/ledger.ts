@@ -7,6 +7,7 @@ import { sql } from "kysely"
 import { createBatcher } from "../../kernel/batcher.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { every } from "../../kernel/every.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
@@ -126,7 +127,7 @@ export const createLedger = (needs: {
     unsettled.add(storing)
   }
 
-  const retry = clock.every(RETRY_MS, () => {
+  const retry = every(clock, RETRY_MS, () => {
     const again = failed
     failed = []
     for (const ended of again) end(ended)

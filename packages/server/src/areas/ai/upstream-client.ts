@@ -1,7 +1,9 @@
 /** Sends requests to upstreams: those of the operator over pools of connections, those of tenants through the guarded client. */
+
 import type { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Clock } from "../../kernel/clock.ts"
+import { every } from "../../kernel/every.ts"
 import type { Failure, Outbound } from "../../kernel/outbound/outbound.ts"
 import type { Upstream } from "./catalog.ts"
 import { Cancelled, UpstreamFailure } from "./failure.ts"
@@ -52,7 +54,7 @@ const timeout = (what: string) => new UpstreamFailure("timeout", what)
 
 const createFlights = (clock: Clock) => {
   const flights = new Set<() => void>()
-  const ticker = clock.every(TICK_MS, () => {
+  const ticker = every(clock, TICK_MS, () => {
     for (const check of flights) check()
   })
 

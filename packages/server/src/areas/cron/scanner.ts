@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts"
+import { at, every } from "../../kernel/every.ts"
 import { type ClaimNeeds, claimDue } from "./claim.ts"
 
 /** What another process planned is found by then at the latest. Costs one probe of an index. */
@@ -32,7 +33,7 @@ export const createCronScanner = (needs: ClaimNeeds & { readonly clock: Clock })
     if (closed || atMs >= timerMs || atMs > clock.now() + LOOK_EVERY_MS) return
     disarm()
     timerMs = atMs
-    timer = clock.every(Math.max(1, atMs - clock.now()), () => {
+    timer = at(clock, atMs, () => {
       disarm()
       return look()
     })
@@ -80,15 +81,15 @@ export const createCronScanner = (needs: ClaimNeeds & { readonly clock: Clock })
     await scanning
   }
 
-  const rounds = clock.every(LOOK_EVERY_MS, look)
+  const rounds = every(clock, LOOK_EVERY_MS, look)
   void look()
 
   return {
     expect: arm,
     async [Symbol.asyncDispose]() {
       closed = true
-      rounds[Symbol.dispose]()
       disarm()
+      await rounds[Symbol.asyncDispose]()
       await scanning
     },
   }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts"
+import { every } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { EnginePort, VolumeState } from "../../ports/engine/port.ts"
 import type { ReadyBranch } from "./directory.ts"
@@ -120,7 +121,7 @@ export const createCompute = (needs: ComputeNeeds): Compute => {
       ),
     )
   }
-  const looking = clock.every(LOOK_EVERY_MS, look)
+  const looking = every(clock, LOOK_EVERY_MS, look)
 
   const watching = engine.subscribe({
     stopped(volumeId) {
@@ -184,7 +185,7 @@ export const createCompute = (needs: ComputeNeeds): Compute => {
     },
 
     async [Symbol.asyncDispose]() {
-      looking[Symbol.dispose]()
+      await looking[Symbol.asyncDispose]()
       watching[Symbol.dispose]()
       await Promise.all([...awake.values()].map(entry => events.ended(entry.branch)))
       for (const entry of awake.values()) drop(entry)

@@ -1,9 +1,10 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import { every } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 
 /** What this process is making: volumes, and the databases and branches that they are for. */
-export interface Creations extends Disposable {
+export interface Creations extends AsyncDisposable {
   /** The same for all processes that had this data folder, of which there is one at a time. */
   readonly creatorId: string
   /** Columns of the row of a volume that is to be made. */
@@ -28,18 +29,17 @@ export const createCreations = (needs: {
 
   const renew = async () => {
     if (underWay === 0) return
-    try {
-      await database.db
-        .updateTable("databases.volumes")
-        .set({ lease_until: leaseUntil() })
-        .where("creator_id", "=", creatorId)
-        .where("state", "=", "creating")
-        .execute()
-    } catch (error) {
-      log.warn({ err: error }, "renewing leases of databases being created failed; will retry")
-    }
+    await database.db
+      .updateTable("databases.volumes")
+      .set({ lease_until: leaseUntil() })
+      .where("creator_id", "=", creatorId)
+      .where("state", "=", "creating")
+      .execute()
   }
-  const timer = clock.every(RENEW_EVERY_MS, renew)
+  const timer = every(clock, RENEW_EVERY_MS, renew, {
+    log,
+    failure: "renewing leases of databases being created failed; will retry",
+  })
 
   return {
     creatorId,
@@ -52,6 +52,6 @@ export const createCreations = (needs: {
         },
       }
     },
-    [Symbol.dispose]: () => timer[Symbol.dispose](),
+    [Symbol.asyncDispose]: () => timer[Symbol.asyncDispose](),
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import { every, stopAll } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { EnginePort, PgVersion, Tier, VolumeRef } from "../../ports/engine/port.ts"
 import { DATABASE_TOPIC } from "./directory.ts"
@@ -141,7 +142,13 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     for (const step of steps) await attempt(step)
   }
 
-  const timers = [clock.every(EVERY_MS, sweep), clock.every(PRUNE_EVERY_MS, () => attempt(tendVolumes))]
+  const timers = [
+    every(clock, EVERY_MS, sweep),
+    every(clock, PRUNE_EVERY_MS, tendVolumes, {
+      log,
+      failure: "measuring and pruning database volumes failed; will retry",
+    }),
+  ]
 
   return {
     async recover() {
@@ -151,8 +158,6 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
       await attempt(() => free(gone))
     },
     sweep,
-    async [Symbol.asyncDispose]() {
-      for (const timer of timers) timer[Symbol.dispose]()
-    },
+    [Symbol.asyncDispose]: () => stopAll(timers),
   }
 }

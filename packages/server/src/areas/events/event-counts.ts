@@ -1,5 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { every } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { addToCounts } from "./publishing-store.ts"
 
@@ -23,19 +24,23 @@ export const createEventCounts = (db: Db, clock: Clock, log: Logger) => {
       await addToCounts(db, flushing)
     } catch (error) {
       for (const [topicId, count] of flushing) add(topicId, count)
-      log.warn({ error: String(error) }, "writing event counts failed; will retry")
+      throw error
+    } finally {
+      flushing = new Map()
     }
-    flushing = new Map()
   }
-  const timer = clock.every(FLUSH_EVERY_MS, flush)
+  const timer = every(clock, FLUSH_EVERY_MS, flush, {
+    log,
+    failure: "writing event counts failed; will retry",
+  })
 
   return {
     add,
     /** What is not written yet of a topic. */
     unwritten: (topicId: string): number => (gathered.get(topicId) ?? 0) + (flushing.get(topicId) ?? 0),
     async [Symbol.asyncDispose]() {
-      timer[Symbol.dispose]()
-      await flush()
+      await timer[Symbol.asyncDispose]()
+      await flush().catch(error => log.warn({ err: error }, "writing the last event counts failed"))
     },
   }
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import { areas } from "@svc/contract"
+import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
 import { createAsyncInvocations } from "./async-invocations.ts"
@@ -87,9 +88,15 @@ export const start = async (services: Needs) => {
     keep().catch(error =>
       log.error({ err: error }, "starting provisioned function instances failed; will retry"),
     )
-  const ticking = [
-    clock.every(KEEP_EVERY_MS, keepOrLog),
-    clock.every(PRUNE_EVERY_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS)),
+  const works = [
+    every(clock, KEEP_EVERY_MS, keep, {
+      log,
+      failure: "starting provisioned function instances failed; will retry",
+    }),
+    every(clock, PRUNE_EVERY_MS, () => folders.sweep(clock.now() - CODE_UNUSED_MS), {
+      log,
+      failure: "deleting unused code of functions failed; will retry",
+    }),
   ]
   metrics.collect(() => {
     const { instances, resting, queued } = fleet.counts()
@@ -109,7 +116,7 @@ export const start = async (services: Needs) => {
       },
     }),
     async [Symbol.asyncDispose]() {
-      for (const tick of ticking) tick[Symbol.dispose]()
+      await stopAll(works)
       await fleet[Symbol.asyncDispose]()
       await recorder[Symbol.asyncDispose]()
     },

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts"
+import { every } from "../../kernel/every.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { ImageError, ImagesStoppedError } from "../../services/images/image-error.ts"
@@ -98,7 +99,7 @@ export const createFleet = (needs: FleetNeeds): Fleet => {
     return group
   }
 
-  const ticking = clock.every(SWEEP_EVERY_MS, () => {
+  const ticking = every(clock, SWEEP_EVERY_MS, () => {
     starter.sweep()
     for (const [id, group] of groups) {
       group.sweep(clock.now() - IDLE_MS_MAX)

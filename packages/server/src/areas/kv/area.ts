@@ -1,3 +1,4 @@
+import { every } from "../../kernel/every.ts"
 import { kvHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 
@@ -6,17 +7,12 @@ const SWEPT_MAX = 10_000
 
 export const start = ({ kv, atRest, clock, log }: Needs) => {
   // Readers never see an expired entry; this only gives its space back.
-  const sweeper = clock.every(SWEEP_EVERY_MS, async () => {
-    try {
-      await kv.sweep(clock.now(), SWEPT_MAX)
-    } catch (error) {
-      log.warn({ err: error }, "deleting expired key-value entries failed; will retry")
-    }
+  const sweeper = every(clock, SWEEP_EVERY_MS, async () => void (await kv.sweep(clock.now(), SWEPT_MAX)), {
+    log,
+    failure: "deleting expired key-value entries failed; will retry",
   })
   return {
     operations: kvHandlers({ kv, atRest }),
-    async [Symbol.asyncDispose]() {
-      sweeper[Symbol.dispose]()
-    },
+    [Symbol.asyncDispose]: () => sweeper[Symbol.asyncDispose](),
   }
 }

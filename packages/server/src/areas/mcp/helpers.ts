@@ -1,8 +1,10 @@
 /** Tools that are no operations: they find others, call them, and wait for approvals. */
+
 import { areas, type Operation, T, type TObject } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { InProcessCaller } from "../../kernel/edges/in-process.ts"
+import { every } from "../../kernel/every.ts"
 import { fault } from "../../kernel/fault.ts"
 import { isJsonObject } from "../../kernel/json-object.ts"
 import { close, jsonValidator } from "../../kernel/validation.ts"
@@ -144,7 +146,7 @@ const waitForApproval = ({ inProcess, clock }: HelperNeeds) =>
         if (!isOpen() || clock.now() >= untilMs) resolve()
       }
       if (isOpen() && timeout_seconds > 0) {
-        using _ticking = clock.every(POLL_MS, () => look().catch(reject))
+        await using _ticking = every(clock, POLL_MS, () => look().catch(reject))
         call.signal.addEventListener("abort", () => resolve(), { once: true })
         if (!call.signal.aborted) await promise
       }

@@ -1,6 +1,7 @@
 /** Workloads that were started before anybody asked for them: as many as were asked for lately, none when nobody does. */
 
 import type { Clock } from "../../kernel/clock.ts"
+import { every } from "../../kernel/every.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
@@ -98,7 +99,7 @@ export const createWarmPool = ({ runtime, hosts, clock, log, membersMax }: WarmP
       else fill(bucket)
     }
   }
-  const looking = clock.every(LOOK_EVERY_MS, look)
+  const looking = every(clock, LOOK_EVERY_MS, look)
 
   const bucketOf = (spec: SpecOfMany): PoolBucket => {
     const key = JSON.stringify(spec)

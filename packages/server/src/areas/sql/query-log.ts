@@ -2,6 +2,7 @@
 
 import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import { every, stopAll } from "../../kernel/every.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { Target } from "../../services/postgres/target.ts"
@@ -164,14 +165,16 @@ export const createQueryLog = (needs: { db: Db; clock: Clock; log: Logger }): Qu
   }
 
   const prune = async () => {
-    try {
-      await store.prune(new Date(clock.now() - KEPT_MS), KEPT_PER_TENANT_MAX, PRUNED_MAX)
-    } catch (error) {
-      log.warn({ err: error }, "deleting old query log entries failed; will retry")
-    }
+    await store.prune(new Date(clock.now() - KEPT_MS), KEPT_PER_TENANT_MAX, PRUNED_MAX)
   }
 
-  const ticks = [clock.every(FLUSH_EVERY_MS, flush), clock.every(PRUNE_EVERY_MS, prune)]
+  const works = [
+    every(clock, FLUSH_EVERY_MS, flush),
+    every(clock, PRUNE_EVERY_MS, prune, {
+      log,
+      failure: "deleting old query log entries failed; will retry",
+    }),
+  ]
 
   return {
     normalize,
@@ -184,7 +187,7 @@ export const createQueryLog = (needs: { db: Db; clock: Clock; log: Logger }): Qu
     },
     flush,
     async [Symbol.asyncDispose]() {
-      for (const tick of ticks) tick[Symbol.dispose]()
+      await stopAll(works)
       await flush()
     },
   }

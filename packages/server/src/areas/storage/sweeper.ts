@@ -1,7 +1,9 @@
 /** What the area does by itself: gives space back, looks after what it keeps, and tells what that is. */
+
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import { every } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { BlobPort } from "../../ports/blob/port.ts"
 import type { Claims } from "./claims.ts"
@@ -191,11 +193,9 @@ export const createSweeper = (needs: SweeperNeeds): Sweeper => {
     for (const [name, act] of Object.entries(steps)) await attempt(name, act)
   }
 
-  const timer = clock.every(SWEEP_EVERY_MS, sweep)
+  const timer = every(clock, SWEEP_EVERY_MS, sweep)
   return {
     damaged: () => damaged,
-    async [Symbol.asyncDispose]() {
-      timer[Symbol.dispose]()
-    },
+    [Symbol.asyncDispose]: () => timer[Symbol.asyncDispose](),
   }
 }

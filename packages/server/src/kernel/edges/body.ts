@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Clock } from "../clock.ts"
+import { every } from "../every.ts"
 import { parseJson } from "../exact-json.ts"
 import { type Fault, fault } from "../fault.ts"
 import { parseForm } from "./form.ts"
@@ -164,7 +165,7 @@ export const createBodyReader = (clock: Clock): BodyReader => {
   const unfinished: Unfinished = new Map()
 
   // One watch for all bodies: a timer for each would cost more than reading it does.
-  const watch = clock.every(TICK_MS, () => {
+  const watch = every(clock, TICK_MS, () => {
     for (const reading of unfinished.values()) {
       if (!reading) continue
       reading.ticks += 1

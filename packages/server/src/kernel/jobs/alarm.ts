@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts"
+import { at } from "../every.ts"
 
 /** Rings for a name at the earliest time that was set for it, once. */
 export const createAlarm = (clock: Clock, ring: (name: string) => void) => {
@@ -17,7 +18,7 @@ export const createAlarm = (clock: Clock, ring: (name: string) => void) => {
     if (earliestMs >= timerMs) return
     disarm()
     timerMs = earliestMs
-    timer = clock.every(Math.max(1, earliestMs - clock.now()), fire)
+    timer = at(clock, earliestMs, fire)
   }
 
   const fire = () => {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { Clock } from "../clock.ts"
 import { afterCommit, type Database, type Db } from "../db/database.ts"
 import { createDebouncedPublisher } from "../debounced-publisher.ts"
+import { every, stopAll } from "../every.ts"
 import type { Fanout } from "../fanout.ts"
 import type { Logger } from "../log.ts"
 import type { MetricSources } from "../metrics.ts"
@@ -28,7 +29,7 @@ export interface JobsNeeds {
   readonly metrics: MetricSources
 }
 
-export interface RunningJobs extends Disposable {
+export interface RunningJobs extends AsyncDisposable {
   readonly jobs: Jobs
   /** Queues and schedules that `load` defines: it is called when a job of one of them is due. */
   defer(names: readonly string[], load: () => Promise<void>): void
@@ -88,7 +89,7 @@ const createRounds = (
   runners: Runners,
   deferred: Deferred,
   worker: string,
-  { database, clock, log }: JobsNeeds,
+  { database, clock }: JobsNeeds,
   { publisher, expect, wake }: ReturnType<typeof createWakes>,
 ) => {
   const store = jobStore(database.db)
@@ -118,14 +119,7 @@ const createRounds = (
     }
   }
 
-  const attempt = (round: () => Promise<void>) => async () => {
-    try {
-      await round()
-    } catch (error) {
-      log.warn({ error: String(error) }, "polling for due jobs failed; will retry")
-    }
-  }
-  return { look: attempt(look), beat: attempt(beat) }
+  return { look, beat }
 }
 
 /** The queue of this process; nothing runs before `start`. */
@@ -138,7 +132,7 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
   const runners = new Map<string, Runner>()
   const deferred = new Map<string, () => Promise<void>>()
   const schedules: ScheduleDefinition[] = []
-  const timers = new DisposableStack()
+  const timers: AsyncDisposable[] = []
   let hasStarted = false
 
   const wakes = createWakes(runners, deferred, needs)
@@ -207,9 +201,13 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
     async start() {
       await ensureTicks(schedules)
       hasStarted = true
-      timers.use(clock.every(LOOK_EVERY_MS, rounds.look))
-      timers.use(clock.every(BEAT_EVERY_MS, rounds.beat))
-      await rounds.look()
+      const looks = { log, failure: "polling for due jobs failed; will retry" }
+      const beats = { log, failure: "renewing the leases of jobs failed; will retry" }
+      timers.push(
+        every(clock, LOOK_EVERY_MS, rounds.look, looks),
+        every(clock, BEAT_EVERY_MS, rounds.beat, beats),
+      )
+      await rounds.look().catch(error => log.warn({ err: error }, looks.failure))
     },
     async drain(waitMsMax) {
       const ended = Promise.all([...runners.values()].map(runner => runner.drain()))
@@ -218,13 +216,13 @@ export const openJobs = (needs: JobsNeeds): RunningJobs => {
       await Promise.race([ended, timeout.promise])
       clearTimeout(timer)
       await Promise.all([...runners.values()].map(runner => runner.abandon()))
-      timers.dispose()
+      await stopAll(timers)
       await store.endLeases(worker, clock.now()).catch(() => undefined)
       // Other processes may have capacity for the released jobs.
       wakes.publisher.publish([...runners.keys()])
     },
-    [Symbol.dispose]() {
-      timers.dispose()
+    async [Symbol.asyncDispose]() {
+      await stopAll(timers)
       wakes.alarm[Symbol.dispose]()
       wakes.publisher[Symbol.dispose]()
     },

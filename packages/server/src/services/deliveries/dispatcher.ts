@@ -16,7 +16,7 @@ import { createEndpointQueue, type EndpointQueue, refreshEndpointQueue, roomOf }
 import { createFlights } from "./flights.ts"
 import { createLoader } from "./loader.ts"
 import { createNotices } from "./notices.ts"
-import { createRounds } from "./rounds.ts"
+import { createRounds, LOOK_FAILED } from "./rounds.ts"
 import { createSender } from "./sender.ts"
 import type { Fresh } from "./store.ts"
 import { type CompletedDelivery, createWriter } from "./writer.ts"
@@ -189,7 +189,7 @@ export const createDispatcher = (needs: DispatcherNeeds) => {
     },
     async start(): Promise<void> {
       state = "running"
-      await rounds.look()
+      await rounds.look().catch(error => log.warn({ err: error }, LOOK_FAILED))
     },
     /** Sends nothing more, and waits this long at most for what is under way. */
     async drain(waitMsMax: number): Promise<void> {

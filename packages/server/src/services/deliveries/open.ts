@@ -1,4 +1,5 @@
 import { afterCommit, type Db } from "../../kernel/db/database.ts"
+import { every, stopAll } from "../../kernel/every.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { Family, MetricSources } from "../../kernel/metrics.ts"
@@ -9,6 +10,7 @@ import type { Deliveries, Delivery, DeliveryKind, Endpoint, EndpointOf, TestMess
 import { createDispatcher, type Dispatcher, type DispatcherNeeds } from "./dispatcher.ts"
 import { createDays, type Days, turnDays } from "./partitions.ts"
 import { buryAll, forgetFailures, replayRange, sendAgain, unblock } from "./pending.ts"
+import { LOOK_FAILED } from "./rounds.ts"
 import { isSuccess } from "./rules.ts"
 import { findDelivery, insertDeliveries, insertTest, listDeliveries, messageOf, readHealth } from "./store.ts"
 
@@ -25,7 +27,7 @@ export interface DeliveriesNeeds extends Omit<DispatcherNeeds, "kinds"> {
   readonly metrics: MetricSources
 }
 
-export interface RunningDeliveries extends Disposable {
+export interface RunningDeliveries extends AsyncDisposable {
   readonly deliveries: Deliveries
   /** Begins to send, in the background: the caller may have a transaction open, and must not wait for another connection. */
   start(): void
@@ -90,7 +92,8 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
   const { database, changes, clock, jobs, metrics } = needs
   const kinds = new Map<string, DeliveryKind>()
   const dispatcher = createDispatcher({ ...needs, kinds })
-  const timers = new DisposableStack()
+  const { log } = needs
+  const timers: AsyncDisposable[] = []
   const days = createDays()
 
   /** The process that sends to the endpoint must read it anew. */
@@ -150,18 +153,23 @@ export const openDeliveries = (needs: DeliveriesNeeds): RunningDeliveries => {
   return {
     deliveries,
     start() {
-      timers.use(clock.every(TICK_EVERY_MS, dispatcher.tick))
-      timers.use(clock.every(BEAT_EVERY_MS, dispatcher.beat))
-      timers.use(clock.every(LOOK_EVERY_MS, dispatcher.look))
+      timers.push(
+        every(clock, TICK_EVERY_MS, dispatcher.tick),
+        every(clock, BEAT_EVERY_MS, dispatcher.beat, {
+          log,
+          failure: "renewing the lease on delivery endpoints failed; will retry",
+        }),
+        every(clock, LOOK_EVERY_MS, dispatcher.look, { log, failure: LOOK_FAILED }),
+      )
       void dispatcher.start()
     },
     async drain(waitMsMax) {
       await dispatcher.drain(waitMsMax)
-      timers.dispose()
+      await stopAll(timers)
       await dispatcher.end()
     },
-    [Symbol.dispose]() {
-      timers.dispose()
+    async [Symbol.asyncDispose]() {
+      await stopAll(timers)
       dispatcher[Symbol.dispose]()
     },
   }

@@ -23,6 +23,8 @@ interface RoundsNeeds {
   readonly pump: () => void
 }
 
+export const LOOK_FAILED = "polling for due deliveries failed; will retry"
+
 /** What is done by the clock. */
 export const createRounds = (needs: RoundsNeeds) => {
   const { queues, kinds, store, claims, writer, clock, log, worker, mayTurn, forget, pump } = needs
@@ -59,12 +61,7 @@ export const createRounds = (needs: RoundsNeeds) => {
     /** Says that this process lives; when it was silent for too long, others may have taken its endpoints. */
     async beat() {
       if (queues.size === 0) return
-      try {
-        if (await claims.beat()) return
-      } catch (error) {
-        log.warn({ error: String(error) }, "renewing the lease on delivery endpoints failed; will retry")
-        return
-      }
+      if (await claims.beat()) return
       log.warn(
         { endpoints: queues.size },
         "lease on delivery endpoints expired; deliveries in flight were aborted",
@@ -77,21 +74,17 @@ export const createRounds = (needs: RoundsNeeds) => {
 
     /** Takes over endpoints of dead processes, and deliveries whose notification was lost. */
     async look() {
-      try {
-        for (const { workerId, ...queue } of await store.look(new Date(clock.now()))) {
-          const ours = queues.get(queue.endpointId)
-          if (ours) {
-            if (ours.known.size > 0) continue
-            ours.hasMore = true
-            mayTurn(ours)
-          } else if (kinds.has(queue.kind) && (workerId === null || workerId === worker)) {
-            claims.claim(queue)
-          }
+      for (const { workerId, ...queue } of await store.look(new Date(clock.now()))) {
+        const ours = queues.get(queue.endpointId)
+        if (ours) {
+          if (ours.known.size > 0) continue
+          ours.hasMore = true
+          mayTurn(ours)
+        } else if (kinds.has(queue.kind) && (workerId === null || workerId === worker)) {
+          claims.claim(queue)
         }
-        pump()
-      } catch (error) {
-        log.warn({ error: String(error) }, "polling for due deliveries failed; will retry")
       }
+      pump()
     },
   }
 }

@@ -2,6 +2,7 @@ import { hostname } from "node:os"
 import type { FaultCode } from "@svc/contract"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import { every } from "../../kernel/every.ts"
 import { type Elsewhere, Fault, fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
@@ -161,9 +162,10 @@ export const createHosts = async (needs: HostNeeds) => {
     await peers.refresh()
     if (wasLost) for (const act of lapses) await act()
   }
-  const beating = clock.every(HEARTBEAT_EVERY_MS, () =>
-    beat().catch(error => log.error({ err: error }, "host heartbeat failed; will retry")),
-  )
+  const beating = every(clock, HEARTBEAT_EVERY_MS, beat, {
+    log,
+    failure: "host heartbeat failed; will retry",
+  })
 
   const hosts: Hosts = {
     ...{ id, capacity, use: room.use, reserve: room.reserve, onPressure: room.onPressure },
@@ -181,6 +183,6 @@ export const createHosts = async (needs: HostNeeds) => {
     /** Removes what is left of before. Call it when all areas with work have started. */
     removeLeftovers: () =>
       leftovers.remove().catch(error => log.error({ err: error }, "removing orphaned workloads failed")),
-    [Symbol.dispose]: () => beating[Symbol.dispose](),
+    [Symbol.asyncDispose]: () => beating[Symbol.asyncDispose](),
   }
 }

@@ -1,6 +1,7 @@
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { createKeyedMutex } from "../../kernel/concurrency/keyed-mutex.ts"
+import { every, stopAll } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../hosts/hosts.ts"
@@ -140,9 +141,9 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
   const retry = () =>
     Promise.all([...ending.values()].map(({ live, reason }) => end(live, reason))).then(() => undefined)
   const timers = [
-    clock.every(LOOK_EVERY_MS, look),
-    clock.every(20 * LOOK_EVERY_MS, retry),
-    clock.every(METER_EVERY_MS, () => {
+    every(clock, LOOK_EVERY_MS, look),
+    every(clock, 20 * LOOK_EVERY_MS, retry),
+    every(clock, METER_EVERY_MS, () => {
       for (const { live } of running.values()) meter(live)
     }),
   ]
@@ -180,7 +181,7 @@ export const createFleet = <Item extends Workload>(needs: FleetNeeds<Item>): Fle
     },
     async [Symbol.asyncDispose]() {
       closing = true
-      for (const timer of timers) timer[Symbol.dispose]()
+      await stopAll(timers)
       await launcher[Symbol.asyncDispose]()
       const stops = [...running].map(([id, { live }]) => runtime.stop(id, graceOf(live.item)))
       await Promise.allSettled(stops)

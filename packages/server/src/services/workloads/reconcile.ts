@@ -1,5 +1,6 @@
 /** Brings what runs on this host in line with the rows: after a start of the process, and when hosts were lost. */
 
+import { every, stopAll } from "../../kernel/every.ts"
 import type { WorkloadParts } from "./lifecycle.ts"
 import type { WorkloadNeeds } from "./needs.ts"
 import type { CommandWorkload, WorkloadPolicy, WorkloadRow } from "./policy.ts"
@@ -68,7 +69,7 @@ interface Reconciler {
 export const watchWorkloads = <Row extends WorkloadRow, Item extends CommandWorkload>(
   policy: WorkloadPolicy<Row, Item>,
   needs: WorkloadNeeds & WorkloadParts<Row, Item> & Reconciler,
-): Disposable => {
+): AsyncDisposable => {
   const { database, changes, clock, log, hosts, images, meters, fleet, records } = needs
   const { resource } = policy
   const hosted = hostedWorkloads<Row>(database.db, policy)
@@ -83,22 +84,15 @@ export const watchWorkloads = <Row extends WorkloadRow, Item extends CommandWork
       log.error({ err: error, [resource]: id }, `removing a deleted ${resource} from its host failed`),
     )
   })
-  const recordLosses = async () => {
-    try {
-      await records.recordLoss(await hosts.gone(), "all")
-    } catch (error) {
-      log.error({ err: error }, `marking ${resource}s of lost hosts as stopped failed; will retry`)
-    }
-  }
-  const opened = new DisposableStack()
-  opened.use(clock.every(LOSS_EVERY_MS, recordLosses))
-  opened.use(
-    meterDisks({
-      clock,
-      meters,
-      read: () => hosted.disks(hosts.id),
-      failed: error => log.error({ err: error }, `metering ${resource} disks failed; will retry`),
-    }),
-  )
-  return opened
+  const losses = every(clock, LOSS_EVERY_MS, async () => records.recordLoss(await hosts.gone(), "all"), {
+    log,
+    failure: `marking ${resource}s of lost hosts as stopped failed; will retry`,
+  })
+  const disks = meterDisks({
+    clock,
+    meters,
+    read: () => hosted.disks(hosts.id),
+    failures: { log, failure: `metering ${resource} disks failed; will retry` },
+  })
+  return { [Symbol.asyncDispose]: () => stopAll([losses, disks]) }
 }

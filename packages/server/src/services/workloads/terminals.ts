@@ -1,8 +1,10 @@
 /** The open terminals of an area's workloads. */
+
 import { TERMINALS_MAX } from "@svc/contract"
 import { createStanding, type StandingNeeds } from "../../core/standing.ts"
 import type { Call, Handshake, Principal } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
+import { every, stopAll } from "../../kernel/every.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Command, Guest, GuestUser } from "../../ports/runtime/port.ts"
 import { argvOf, type CommandDefaults, LOGIN_SHELL } from "./commands.ts"
@@ -28,7 +30,7 @@ export interface TerminalsNeeds<Item extends Workload> extends StandingNeeds {
   readonly stopping: AbortSignal
 }
 
-export interface Terminals<Item extends Workload> extends Disposable {
+export interface Terminals<Item extends Workload> extends AsyncDisposable {
   /** Runs a command whose terminal is the connection of the call, which is yet to be answered. */
   open(call: Call, live: Live<Item>, input: TerminalInput): Promise<void>
 }
@@ -118,8 +120,8 @@ export const createTerminals = <Item extends Workload & { readonly defaults: Com
     id => void check(({ principal }) => id === undefined || principal.project?.id === id),
   )
   const timers = [
-    clock.every(STANDING_EVERY_MS, () => check(() => true)),
-    clock.every(PING_EVERY_MS, () => {
+    every(clock, STANDING_EVERY_MS, () => check(() => true)),
+    every(clock, PING_EVERY_MS, () => {
       for (const { session } of open) session.beat()
     }),
   ]
@@ -157,10 +159,10 @@ export const createTerminals = <Item extends Workload & { readonly defaults: Com
         if (stopping.aborted) stop()
       })
     },
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       stopping.removeEventListener("abort", stop)
       stop()
-      for (const timer of timers) timer[Symbol.dispose]()
+      await stopAll(timers)
     },
   }
 }

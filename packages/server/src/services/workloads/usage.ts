@@ -2,6 +2,7 @@
 
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Clock } from "../../kernel/clock.ts"
+import { every, type FailureLog } from "../../kernel/every.ts"
 import { diskBytesOf, type RuntimePort } from "../../ports/runtime/port.ts"
 import { GB } from "./shape.ts"
 import type { Live, Workload } from "./workload.ts"
@@ -45,30 +46,27 @@ export const meterDisks = (needs: {
   readonly clock: Clock
   readonly meters: BackgroundMeters
   readonly read: () => Promise<readonly DisksOfOwner[]>
-  readonly failed: (error: unknown) => void
-}): Disposable => {
+  readonly failures: FailureLog
+}): AsyncDisposable => {
   const { clock, meters } = needs
   let lastMs = clock.now()
-  return clock.every(DISKS_EVERY_MS, async () => {
-    try {
-      const disks = await needs.read()
-      const nowMs = clock.now()
-      const hours = (nowMs - lastMs) / MS_PER_HOUR
-      lastMs = nowMs
-      for (const { organization_id: organizationId, project_id: projectId, disk_gb } of disks) {
-        const quantity = disk_gb * hours
-        meters.count({
-          organizationId,
-          projectId,
-          metric: "workload_disk_gb_hours",
-          quantity,
-          at: new Date(nowMs),
-        })
-      }
-    } catch (error) {
-      needs.failed(error)
+  const count = async () => {
+    const disks = await needs.read()
+    const nowMs = clock.now()
+    const hours = (nowMs - lastMs) / MS_PER_HOUR
+    lastMs = nowMs
+    for (const { organization_id: organizationId, project_id: projectId, disk_gb } of disks) {
+      const quantity = disk_gb * hours
+      meters.count({
+        organizationId,
+        projectId,
+        metric: "workload_disk_gb_hours",
+        quantity,
+        at: new Date(nowMs),
+      })
     }
-  })
+  }
+  return every(clock, DISKS_EVERY_MS, count, needs.failures)
 }
 
 /** What a running workload uses now; its processor time as a share of the time since the last reading. */

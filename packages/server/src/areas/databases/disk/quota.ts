@@ -3,6 +3,7 @@ import type { Clock } from "../../../kernel/clock.ts"
 import { createMutex } from "../../../kernel/concurrency/semaphore.ts"
 import type { Changes } from "../../../kernel/db/changes.ts"
 import type { Database } from "../../../kernel/db/database.ts"
+import { every, stopAll } from "../../../kernel/every.ts"
 import type { Logger } from "../../../kernel/log.ts"
 import type { EnginePort, PgVersion, Tier, VolumeRef } from "../../../ports/engine/port.ts"
 import type { Compute } from "../compute.ts"
@@ -154,18 +155,11 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
     const branch = await directory.findByVolume(volumeId)
     if (branch) await measure(branch)
   }
-  let looking = false
   const look = async () => {
-    if (looking) return
-    looking = true
-    try {
-      for (const volumeId of schedule.due())
-        await measureDue(volumeId).catch(error =>
-          log.warn({ err: error, volume: volumeId }, "measuring the size of a database failed; will retry"),
-        )
-    } finally {
-      looking = false
-    }
+    for (const volumeId of schedule.due())
+      await measureDue(volumeId).catch(error =>
+        log.warn({ err: error, volume: volumeId }, "measuring the size of a database failed; will retry"),
+      )
   }
 
   const judgeAgain = async () => {
@@ -174,17 +168,16 @@ export const createDiskQuota = (needs: DiskQuotaNeeds): DiskQuota => {
   }
 
   const timers = [
-    clock.every(LOOK_EVERY_MS, look),
-    clock.every(JUDGE_EVERY_MS, () =>
-      judgeAgain().catch(error =>
-        log.warn({ err: error }, "checking database storage quotas failed; will retry"),
-      ),
-    ),
+    every(clock, LOOK_EVERY_MS, look),
+    every(clock, JUDGE_EVERY_MS, judgeAgain, {
+      log,
+      failure: "checking database storage quotas failed; will retry",
+    }),
   ]
   return {
     measure,
     async [Symbol.asyncDispose]() {
-      for (const timer of timers) timer[Symbol.dispose]()
+      await stopAll(timers)
       await mutex.run(async () => undefined)
     },
   }

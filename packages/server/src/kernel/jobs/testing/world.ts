@@ -39,7 +39,7 @@ export const openWorker = async (
     ...{ jobs: running.jobs, running, database, metrics },
     async close() {
       await running.drain(0)
-      running[Symbol.dispose]()
+      await running[Symbol.asyncDispose]()
       metrics[Symbol.dispose]()
       await changes[Symbol.asyncDispose]()
       await database[Symbol.asyncDispose]()

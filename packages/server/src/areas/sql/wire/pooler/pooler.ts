@@ -2,9 +2,11 @@
  * Clients that share server connections, each for the length of a transaction. Their passwords are checked here, against
  * what the server keeps of them, and connections are opened with the keys that the proofs reveal.
  */
+
 import { randomBytes, randomInt } from "node:crypto"
 import type { Socket } from "node:net"
 import type { Clock } from "../../../../kernel/clock.ts"
+import { every } from "../../../../kernel/every.ts"
 import { WireRefusal, wrongPassword } from "../error-response.ts"
 import type { Greeting } from "../greeting.ts"
 import type { WireCall } from "../messages.ts"
@@ -123,7 +125,7 @@ export class Pooler implements Disposable {
   constructor(host: PoolerHost) {
     this.#host = host
     this.#pools = new Pools(host)
-    this.#paceTimer = host.clock.every(PACE_EVERY_MS, () => this.#endTooSlow())
+    this.#paceTimer = every(host.clock, PACE_EVERY_MS, () => this.#endTooSlow())
   }
 
   /** Logs a client in and serves it from then on; resolves when it is logged in or was turned away. */

@@ -2,8 +2,10 @@
  * HNSW in this process (usearch), in a thread that is started for the first search and ends when nobody has searched
  * for a while. Nothing is kept on disk: the rows are told again.
  */
+
 import { Worker } from "node:worker_threads"
 import type { Clock } from "../../../../kernel/clock.ts"
+import { every } from "../../../../kernel/every.ts"
 import { PortError } from "../../../port-error.ts"
 import type { Changes, VectorIndexPort } from "../../port.ts"
 import type {
@@ -135,7 +137,7 @@ export const openUsearchIndex = ({ memoryBytes, clock }: UsearchOptions): Vector
     for (const id of usedAt.keys()) if (!thread.reports().has(id)) usedAt.delete(id)
     if (thread.reports().size === 0 && !thread.isBusy()) await thread.stop()
   }
-  const resting = clock.every(LOOK_EVERY_MS, async () => {
+  const resting = every(clock, LOOK_EVERY_MS, async () => {
     // Whoever uses a thread that ends is told so, and tells it the rows again.
     if (thread.isRunning()) await rest().catch(() => undefined)
   })
@@ -179,7 +181,7 @@ export const openUsearchIndex = ({ memoryBytes, clock }: UsearchOptions): Vector
     },
     health: async () => ({ ok: true }),
     async [Symbol.asyncDispose]() {
-      resting[Symbol.dispose]()
+      await resting[Symbol.asyncDispose]()
       await thread.close()
     },
   }
