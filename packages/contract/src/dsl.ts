@@ -11,7 +11,8 @@ export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
 /**
  * Who may call: a scope, or a list of scopes of which any one is enough; or
  * `any`: every key but a publishable one, and sessions; `session`: a signed-in person only;
- * `publishable`: the public routes of end-user auth; `public`: no credential at all.
+ * `publishable`: the public routes of end-user auth; `end-user`: a signed-in user of an application, by an access token;
+ * `public`: no credential at all.
  */
 export type Access =
   | Scope
@@ -19,6 +20,7 @@ export type Access =
   | "any"
   | "session"
   | "publishable"
+  | "end-user"
   | "public"
 
 /** What a call does to state. `read-or-write` depends on the input: a read-only key may call it, and its handler honours `call.readOnly`. */

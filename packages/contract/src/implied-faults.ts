@@ -25,17 +25,19 @@ export const callerFaults: readonly FaultCode[] = [
   "session_expired",
 ]
 
-const UNSCOPED: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
+const UNSCOPED: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "end-user", "public"])
+
+const UNREPLAYED: ReadonlySet<Access> = new Set<Access>(["public", "publishable", "end-user"])
 
 /** Whether the call must hold a scope, or one of several. */
 export const isScoped = ({ scope }: Operation): boolean => !UNSCOPED.has(scope)
 
 /**
- * True if a repeated Idempotency-Key gets the first reply again. An anonymous caller's key could be anyone's, and neither
- * streams nor bytes are stored.
+ * True if a repeated Idempotency-Key gets the first reply again. An anonymous caller's key could be anyone's, as a
+ * publishable key is everyone's; tokens of end users are not kept for a second reply; neither streams nor bytes are stored.
  */
 export const isReplayed = (operation: Operation): boolean =>
-  mutates(operation) && operation.scope !== "public" && (operation.content?.reply ?? "json") === "json"
+  mutates(operation) && !UNREPLAYED.has(operation.scope) && (operation.content?.reply ?? "json") === "json"
 
 const when = (condition: boolean, ...codes: FaultCode[]): FaultCode[] => (condition ? codes : [])
 
@@ -61,6 +63,7 @@ const actsInOrganization = ({ scope, belongs }: Operation): boolean =>
 const notPermitted = (operation: Operation): FaultCode[] => [
   "ip_not_allowed",
   "tenant_mismatch",
+  ...when(operation.scope !== "end-user", "token_audience_mismatch"),
   ...when(operation.scope !== "publishable", "publishable_key_not_allowed"),
   ...when(operation.scope === "session", operation.refusals.session),
   ...when(actsInOrganization(operation), "role_insufficient"),
@@ -83,6 +86,7 @@ const tooMany = (operation: Operation): FaultCode[] => [
 export const impliedFaults = (operation: Operation): FaultCode[] => [
   ...badInput(operation),
   ...when(operation.scope !== "public", ...callerFaults, ...notPermitted(operation)),
+  ...when(operation.scope === "end-user", "token_invalid", "token_expired"),
   ...when(isReplayed(operation), "idempotency_key_in_use"),
   ...when(isWebSocket(operation), "upgrade_required"),
   ...tooMany(operation),

@@ -6,6 +6,7 @@ import { aiDocuments } from "./ai-documents.ts"
 import { rag } from "./ai-rag.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
+import { auth } from "./auth.ts"
 import { computers } from "./computers.ts"
 import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
@@ -78,6 +79,16 @@ export {
   AI_TEXT_TOP_K_DEFAULT,
 } from "./ai-text.ts"
 export { PendingApproval } from "./approvals.ts"
+export {
+  ACCESS_TOKEN_SECONDS_DEFAULT,
+  type AuthMailKind,
+  END_USER_SESSIONS_MAX,
+  FACTORS_MAX,
+  MFA_WAIT_SECONDS,
+  SESSION_IDLE_SECONDS_DEFAULT,
+  SESSION_LIFETIME_SECONDS_DEFAULT,
+  USER_METADATA_BYTES_MAX,
+} from "./auth-fields.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
   COMPUTERS_MAX,
@@ -298,6 +309,7 @@ export const areas = {
   oauth,
   oauthPages,
   connectedApps,
+  auth,
   account,
   organizations,
   projects,

@@ -80,6 +80,7 @@ const assemble = async (start: Start, engines: Engines) => {
     createCore({
       ...{ config, masterKey, secrets, clock, log, database, keysDatabase, changes, limits, areaStates },
       ...{ mails, passwords },
+      endUsers: services.offer(coreTokens.endUserTokens),
       inProcess: () => inProcess ?? unavailable(),
       jobs: () => jobs,
     }),
@@ -109,6 +110,7 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(coreTokens.atRest, atRest),
     supply(coreTokens.tenantKeys, tenantKeys),
     supply(coreTokens.deriveSecret, createDeriveSecret(masterKey)),
+    supply(coreTokens.passwords, passwords),
     supply(coreTokens.accessKeys, core.signatures),
     supply(coreTokens.keys, core.keys),
     supply(coreTokens.signedIn, core.signedIn),

@@ -46,13 +46,11 @@ export const credentialFaults = {
     status: 401,
     text: "the access token is not valid",
     help: "The token was modified or was not issued for this project. Sign in again to get a new one.",
-    planned: true,
   },
   token_expired: {
     status: 401,
     text: "the access token has expired",
     help: "Get a new one with `POST /v1/auth/refresh` and the refresh token, or sign in again.",
-    planned: true,
   },
   invalid_credentials: {
     status: 401,
@@ -63,25 +61,21 @@ export const credentialFaults = {
     status: 401,
     text: "the refresh token is not valid or has expired",
     help: "Sign in again to start a new session.",
-    planned: true,
   },
   refresh_token_reused: {
     status: 401,
     text: "the refresh token was already used",
     help: "A refresh token works once; a second use may mean it was stolen, so the session was ended. Sign in again, and store the new refresh token after each refresh.",
-    planned: true,
   },
   mfa_challenge_failed: {
     status: 401,
     text: "the second factor was not accepted",
     help: "The code is wrong, or this sign-in was not started with a password. Enter the current code, or sign in again.",
-    planned: true,
   },
   mfa_challenge_expired: {
     status: 401,
     text: "the sign-in waited too long for the second factor",
     help: "A code must follow the password within five minutes. Sign in again.",
-    planned: true,
   },
   publishable_key_invalid: {
     status: 401,
@@ -227,7 +221,6 @@ export const permissionFaults = {
     status: 403,
     text: "tokens of application users cannot call this API",
     help: "This token belongs to a user of an application and works on the `/v1/auth` routes only. Call this operation from a server with a secret key.",
-    planned: true,
   },
   csrf_failed: {
     status: 403,
@@ -238,13 +231,11 @@ export const permissionFaults = {
     status: 403,
     text: "the e-mail address is not confirmed yet",
     help: "Follow the link in the confirmation mail, or ask for a new one with `POST /v1/auth/resend`.",
-    planned: true,
   },
   user_banned: {
     status: 403,
     text: "this user is blocked",
     help: "The owner of the application blocked the user. Contact the owner.",
-    planned: true,
   },
   signup_disabled: {
     status: 403,

@@ -151,6 +151,11 @@ export const badRequestFaults = {
     help: "Complete its enrollment with `POST /v1/auth/mfa/verify` and a code from the authenticator before using it to sign in.",
     planned: true,
   },
+  redirect_not_allowed: {
+    status: 400,
+    text: "`redirect_to` is not among the addresses that this project allows",
+    help: "Add the page to `redirect_urls` of the project's settings with `PUT /v1/auth/settings`, exactly as it is sent, or the beginning of its path with `/*` at the end.",
+  },
   token_invalid_or_expired: {
     status: 400,
     text: "the link or token is not valid or has expired",

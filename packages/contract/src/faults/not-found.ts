@@ -56,7 +56,6 @@ export const notFoundFaults = {
     status: 404,
     text: "second factor not found[: {id}]",
     help: "The user has no second factor with this id. `GET /v1/auth/mfa/factors` lists them.",
-    planned: true,
   },
   database_not_found: {
     status: 404,

@@ -43,7 +43,6 @@ export const conflictFaults = {
     status: 409,
     text: "the user already has a second factor of this name",
     help: "Give `friendly_name` another value, or delete the old factor first.",
-    planned: true,
   },
   bucket_not_empty: {
     status: 409,
@@ -152,7 +151,6 @@ export const limitFaults = {
     status: 429,
     text: "too many wrong codes",
     help: "This sign-in is closed. Start again with the password.",
-    planned: true,
   },
   account_locked: {
     status: 429,

@@ -9,6 +9,7 @@ import { every, stopAll } from "../kernel/every.ts"
 import type { BoundOperation } from "../kernel/implement.ts"
 import type { Jobs } from "../kernel/jobs/jobs.ts"
 import type { Logger } from "../kernel/log.ts"
+import type { Offer } from "../kernel/offer.ts"
 import type { Limits } from "../kernel/stages/limit.ts"
 import type { Mails } from "../ports/mail/port.ts"
 import type { SecretsPort } from "../ports/secrets/port.ts"
@@ -20,6 +21,7 @@ import { signupMailQueue } from "./accounts/signup-mail.ts"
 import { approvalsHandlers } from "./approvals/handlers.ts"
 import { createApprovals } from "./approvals/service.ts"
 import { createAudit } from "./audit/audit.ts"
+import { type EndUserTokens, findEndUser } from "./end-users.ts"
 import { type AreaReport, identityHandlers } from "./identity/handlers.ts"
 import { expiringKeys } from "./keys/expiring.ts"
 import { keysHandlers } from "./keys/handlers.ts"
@@ -70,6 +72,7 @@ export interface CoreNeeds {
   readonly inProcess: () => InProcessCaller
   readonly jobs: () => Jobs
   readonly areaStates: () => Promise<readonly AreaReport[]>
+  readonly endUsers: Offer<EndUserTokens>
 }
 
 export const createCore = (needs: CoreNeeds) => {
@@ -134,7 +137,7 @@ export const createCore = (needs: CoreNeeds) => {
     atRest,
     tenantKeys,
     passwords,
-    credentials: { key: keyCache.find, session: sessions.find },
+    credentials: { key: keyCache.find, session: sessions.find, endUser: findEndUser(needs.endUsers) },
     keys: { byId: keyCache.byId },
     signedIn: createSignedIn(sessions),
     signatures,

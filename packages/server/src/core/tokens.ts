@@ -1,7 +1,9 @@
 /** What the core gives to modules that ask for it. */
 import type { Audit } from "../kernel/needs.ts"
-import { token } from "../kernel/token.ts"
+import { offerToken, token } from "../kernel/token.ts"
+import type { Passwords } from "./accounts/passwords.ts"
 import type { SignedIn } from "./accounts/signed-in.ts"
+import type { EndUserTokens } from "./end-users.ts"
 import type { ApiKeyCache } from "./keys/key-cache.ts"
 import type { AccessKeys } from "./keys/signatures.ts"
 import type { BackgroundMeters } from "./meters/meters.ts"
@@ -20,6 +22,10 @@ export const atRest = token<AtRest>("atRest")
 export const tenantKeys = token<TenantKeys>("tenantKeys")
 /** Secrets of a purpose, the same in all processes of an installation. */
 export const deriveSecret = token<DeriveSecret>("deriveSecret")
+/** Checks access tokens of applications' users. */
+export const endUserTokens = offerToken<EndUserTokens>("endUserTokens")
+/** Hashes passwords, so many at a time. */
+export const passwords = token<Passwords>("passwords")
 /** For clients that sign their requests in the name of a key. */
 export const accessKeys = token<AccessKeys>("accessKeys")
 /** Who a key is, by its id: for what was put off and must be allowed still. Throws the 401 that fits. */

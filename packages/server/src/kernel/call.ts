@@ -40,15 +40,24 @@ export interface SessionFacts {
   readonly authenticatedAt: Date
 }
 
+/** A user of an application, by an access token that its project signed. Such a caller holds no scope. */
+export interface EndUserFacts {
+  readonly id: string
+  readonly sessionId: string
+  /** `aal2`: with a second factor. */
+  readonly level: "aal1" | "aal2"
+}
+
 /** Who is calling, as far as every stage and handler needs to know. Frozen: it lives in the cache. */
 export interface Principal {
-  readonly type: "key" | "session" | "anonymous"
-  /** Key id or user id; empty when anonymous. */
+  readonly type: "key" | "session" | "end_user" | "anonymous"
+  /** Key id, user id or the id of an application's user; empty when anonymous. */
   readonly id: string
   readonly name: string
   readonly key: KeyFacts | null
   readonly user: UserFacts | null
   readonly session: SessionFacts | null
+  readonly endUser?: EndUserFacts
   readonly organization: OrganizationFacts | null
   readonly role: Role | null
   /** As granted; what they imply is in `held`. */

@@ -48,7 +48,7 @@ export interface BoundOperation {
   readonly ready?: () => Promise<void> | undefined
 }
 
-const WORDS: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "public"])
+const WORDS: ReadonlySet<Access> = new Set<Access>(["any", "session", "publishable", "end-user", "public"])
 
 /** What of a request a judgement of its risk may look at. */
 export type RiskQuestion = Pick<Call, "principal" | "organization" | "project" | "header">

@@ -16,6 +16,8 @@ export interface Credentials {
     projectId: string | undefined,
     nowMs: number,
   ): Promise<Principal>
+  /** The user of an application that an access token was issued to. Throws the 401 fault that fits. */
+  endUser(token: string, nowMs: number): Awaitable<Principal>
 }
 
 /** Requests that carry a signature in the place of a key. */

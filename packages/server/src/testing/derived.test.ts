@@ -89,6 +89,7 @@ const each = (operations: readonly Operation[], check: (operation: Operation) =>
 
 /** Pages show objects of public buckets by S3's paths, also to people who are signed in: no cookie counts there. */
 const COOKIELESS: ReadonlySet<string> = new Set(["s3.getObject", "s3.headObject"])
+const takesCookie = ({ name, scope }: Operation) => !COOKIELESS.has(name) && scope !== "end-user"
 
 test("no operation answers without a credential, or to one that is wrong", async () => {
   await each(guarded, async operation => {
@@ -96,7 +97,7 @@ test("no operation answers without a credential, or to one that is wrong", async
     assert.equal((await knock(operation, bearer("svc_sk_wrong"))).code, "invalid_api_key")
     assert.equal((await knock(operation, bearer(newSecret("secret")))).code, "invalid_api_key")
     const byCookie = (await knock(operation, { cookie: "svc_session=made-up" })).code
-    assert.equal(byCookie, COOKIELESS.has(operation.name) ? "missing_credentials" : "session_expired")
+    assert.equal(byCookie, takesCookie(operation) ? "session_expired" : "missing_credentials")
   })
 })
 
@@ -150,10 +151,32 @@ test("a publishable key opens nothing but the public routes of end-user auth", a
   )
 })
 
+test("a token of an application's user is refused by the whole API of the platform, whatever it says", async () => {
+  const token = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0."
+  await each(
+    guarded.filter(({ scope }) => scope !== "end-user"),
+    async operation => {
+      const refused = await knock(operation, bearer(token))
+      assert.deepEqual([refused.status, refused.code], [403, "token_audience_mismatch"])
+    },
+  )
+})
+
+test("no key of the platform does what a user of an application does", async () => {
+  const { secret } = await p.key("acme", everyScope)
+  await each(
+    guarded.filter(({ scope }) => scope === "end-user"),
+    async operation => {
+      const refused = await knock(operation, bearer(secret))
+      assert.deepEqual([refused.status, refused.code], [401, "token_invalid"])
+    },
+  )
+})
+
 test("a read-only key changes nothing", async () => {
   const { secret } = await p.key("acme", everyScope, { read_only: true })
   await each(
-    mutations.filter(({ scope }) => scope !== "public" && scope !== "session"),
+    mutations.filter(({ scope }) => !["public", "session", "end-user"].includes(scope as string)),
     async operation => {
       const refused = await knock(operation, bearer(secret))
       assert.deepEqual([refused.status, refused.code], [403, "key_read_only"])
@@ -171,7 +194,9 @@ test("an id that cannot be one answers like one that does not exist", async () =
   const named = ({ params }: Operation) =>
     Object.entries(params?.properties ?? {}).filter(([name, schema]) => name !== "tenant_id" && isId(schema))
   // Whoever sends what cannot be verified is told nothing about ids.
-  const known = allOperations.filter(op => named(op).length > 0 && op.name !== "integrations.receive")
+  const known = allOperations.filter(
+    op => named(op).length > 0 && op.name !== "integrations.receive" && op.scope !== "end-user",
+  )
   assert.ok(known.length > 100)
   await each(known, async operation => {
     for (const [name] of named(operation)) {
@@ -192,7 +217,7 @@ test("an operation that needs a project refuses a key of the whole organization 
   const { secret } = await p.key("acme", everyScope, { project_id: null })
   const { organizationId } = await p.tenant("acme")
   await each(
-    guarded.filter(({ project }) => project === "required"),
+    guarded.filter(({ project, scope }) => project === "required" && scope !== "end-user"),
     async operation => {
       const refused = await knock(operation, bearer(secret), organizationId)
       assert.deepEqual([refused.status, refused.code], [400, "project_required"])

@@ -75,6 +75,7 @@ const admitted = allOperations.filter(
     operation.scope !== "public" &&
     operation.scope !== "session" &&
     operation.scope !== "publishable" &&
+    operation.scope !== "end-user" &&
     operation.content?.reply !== "sse" &&
     !isWebSocket(operation) &&
     !refusesReadOnly(operation),

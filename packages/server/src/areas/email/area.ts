@@ -1,7 +1,9 @@
 import { areas } from "@svc/contract"
 import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
 import type { Needs } from "./needs.ts"
+import { projectMail } from "./offers.ts"
 import { openDelivery } from "./open-delivery.ts"
 import { openSending } from "./sending/open-sending.ts"
 
@@ -19,6 +21,7 @@ export const start = async (services: Needs) => {
   const { by } = services.mails.provider.capabilities
   return {
     operations: handlers({ sending, delivery }),
+    provides: [provide(projectMail, sending.projectMail)],
     // The mailbox is no lack on a laptop, and no failure anywhere: it says where mails are.
     state: (): AreaState => ({
       status: "available",

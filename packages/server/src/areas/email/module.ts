@@ -3,6 +3,7 @@ import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
 import { inboundMailOf } from "../../ports/mail/inbound.ts"
 import { needs } from "./needs.ts"
+import { projectMail } from "./offers.ts"
 import { settings } from "./settings.ts"
 
 export const email = defineModule({
@@ -24,5 +25,6 @@ export const email = defineModule({
     status: "available",
     capabilities: { mails_go_to: mails.provider.capabilities.by, reports_port: null },
   }),
+  provides: [projectMail],
   load: () => import("./area.ts"),
 })

@@ -36,7 +36,7 @@ const isCallable = ({ method, content }: Operation): boolean =>
 
 /** Operations that need a signed-in person, such as approving, are no tools, even for an agent that holds a session. */
 const isForPrograms = ({ scope }: Operation): boolean =>
-  scope !== "public" && scope !== "publishable" && scope !== "session"
+  scope !== "public" && scope !== "publishable" && scope !== "end-user" && scope !== "session"
 
 /** `executeSql` → `execute_sql` */
 const snakeCase = (id: string): string => id.replaceAll(/(?<=[a-z0-9])[A-Z]/g, "_$&").toLowerCase()

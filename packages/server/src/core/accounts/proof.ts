@@ -1,8 +1,9 @@
 import type { Db } from "../../kernel/db/database.ts"
-import { fault, isFault } from "../../kernel/fault.ts"
+import { fault } from "../../kernel/fault.ts"
 import { addressBucket } from "../../kernel/stages/limit.ts"
-import { type AttemptCounts, countAttempt, passwordCounts, takeBackAttempt } from "../credentials/attempts.ts"
+import { type AttemptCounts, passwordCounts } from "../credentials/attempts.ts"
 import { accountHash, failureStore } from "../credentials/failure-store.ts"
+import { provePassword } from "../credentials/prove-password.ts"
 import type { Passwords } from "./passwords.ts"
 import { sourceStore } from "./source-store.ts"
 import type { UserRow } from "./store.ts"
@@ -26,28 +27,13 @@ const countsOf = async ({ db, email, user, ip, isSignedIn = false }: Attempt): P
   return passwordCounts(accountHash(email), source, isKnown)
 }
 
-/**
- * Checks a password; throws `invalid_credentials` or `account_locked`, which tell nothing about whether the account exists.
- * The attempt counts as a failure before it is checked, so that guesses sent at once cannot outrun the count; whoever
- * succeeds clears it with `clearFailures`, in the transaction of what the proof was for. Failures lock the place that they came
- * from. Many from many places lock all but those that the account was signed in from: guessing locks nobody out at home.
- */
+/** Throws `invalid_credentials` or `account_locked`; `clearFailures` follows in the transaction of what the proof was for. */
 export const proveIdentity = async (attempt: Attempt): Promise<UserRow> => {
   const { db, passwords, user, password, now } = attempt
   const counts = await countsOf(attempt)
-  await countAttempt(db, counts, now)
-  try {
-    if ((await passwords.verify(password, user?.password_hash)) && user) {
-      // Failures from other networks stay, because their reset would reveal that the account exists and signed in.
-      if (counts.elsewhere) await failureStore(db).takeBack(counts.elsewhere)
-      return user
-    }
-  } catch (error) {
-    // The password was not checked, so it was no failure.
-    if (isFault(error, "service_unavailable")) await takeBackAttempt(db, counts)
-    throw error
-  }
-  throw fault("invalid_credentials")
+  await provePassword({ db, passwords, hash: user?.password_hash, password, counts, now })
+  if (!user) throw fault("invalid_credentials")
+  return user
 }
 
 /** Ends the place's row of failures, and remembers the place. */

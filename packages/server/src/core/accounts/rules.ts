@@ -3,11 +3,11 @@ import { fault } from "../../kernel/fault.ts"
 import { commonPasswords } from "./common-passwords.ts"
 
 /** Refuses a new password that is too short, too long, or among the first that anybody would try. */
-export const checkPassword = (password: string, email: string) => {
+export const checkPassword = (password: string, email: string, lengthMin: number = PASSWORD_LENGTH_MIN) => {
   const folded = password.toLowerCase()
   const address = email.toLowerCase()
-  if ([...password].length < PASSWORD_LENGTH_MIN) {
-    throw fault("weak_password", { reason: `it needs ${PASSWORD_LENGTH_MIN} characters or more` })
+  if ([...password].length < lengthMin) {
+    throw fault("weak_password", { reason: `it needs ${lengthMin} characters or more` })
   }
   if (Buffer.byteLength(password) > PASSWORD_LENGTH_MAX) {
     throw fault("weak_password", { reason: `it may have at most ${PASSWORD_LENGTH_MAX} bytes` })
@@ -25,13 +25,6 @@ const DAY_MS = 24 * HOUR_MS
 export const SIGNUP_LIFETIME_MS = DAY_MS
 /** Passwords that may be tried with one token. */
 export const SIGNUP_ATTEMPTS_MAX = 10
-/** Limits of sign-up mails: they protect mailboxes from floods, and addresses from being locked by one network. */
-export const signupLimits = [
-  { by: "account_and_source", count: 3, spanMs: HOUR_MS },
-  { by: "account", count: 10, spanMs: DAY_MS },
-  { by: "source", count: 100, spanMs: DAY_MS },
-] as const
-
 export const SESSION_IDLE_MS = 12 * HOUR_MS
 export const SESSION_LIFETIME_MS = 30 * DAY_MS
 

@@ -7,11 +7,12 @@ import type { Handlers } from "../../kernel/implement.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import { addressBucket } from "../../kernel/stages/limit.ts"
 import { accountHash } from "../credentials/failure-store.ts"
+import { checkMailLimits } from "../credentials/mail-limits.ts"
 import { getOpenInvitation } from "../organizations/invitation-handlers.ts"
 import { foundOrganization } from "../organizations/service.ts"
 import type { Passwords } from "./passwords.ts"
 import { clearFailures } from "./proof.ts"
-import { checkPassword, SIGNUP_LIFETIME_MS, signupLimits } from "./rules.ts"
+import { checkPassword, SIGNUP_LIFETIME_MS } from "./rules.ts"
 import { type SignIn, userTarget } from "./sign-in.ts"
 import { enqueueSignupMail } from "./signup-mail.ts"
 import { type SignupRow, signupStore } from "./signup-store.ts"
@@ -35,18 +36,6 @@ interface NewAccount {
   readonly name: string
   readonly passwordHash: string
   readonly organizationName: string
-}
-
-/** Throws `auth_rate_limited` when this address or this place has signed up too often, whether there is an account or not. */
-const checkLimits = async (tx: Db, { account, source, created_at }: SignupRow) => {
-  const now = created_at.getTime()
-  const counted = { account_and_source: { account, source }, account: { account }, source: { source } }
-  for (const { by, count, spanMs } of signupLimits) {
-    const oldest = await signupStore(tx).timeOf(count, counted[by], new Date(now - spanMs))
-    if (oldest === undefined) continue
-    const seconds = Math.max(1, Math.ceil((oldest.getTime() + spanMs - now) / 1000))
-    throw fault("auth_rate_limited", undefined, { headers: { "retry-after": String(seconds) } })
-  }
 }
 
 export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signup" | "verifyEmail"> => {
@@ -106,7 +95,7 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
     }
     await db.transaction().execute(async tx => {
       await signupStore(tx).lock()
-      await checkLimits(tx, row)
+      await checkMailLimits(signupStore(tx).timeOf, row)
       await signupStore(tx).insert(row)
       await enqueueSignupMail(jobs, tx, row)
     })

@@ -63,6 +63,13 @@ const securitySchemes = {
     description:
       "A `svc_pk_` key, which names a project to the public routes of end-user auth and is no secret.",
   },
+  endUserToken: {
+    type: "http",
+    scheme: "bearer",
+    bearerFormat: "JWT",
+    description:
+      "The access token of a signed-in user of an application, from a sign-in of `/v1/auth`. No other operation accepts it.",
+  },
 } as const
 
 const scopesOf = (operation: Operation): readonly Scope[] =>
@@ -72,6 +79,7 @@ const scopesOf = (operation: Operation): readonly Scope[] =>
 const securityOf = (operation: Operation): object[] => {
   if (operation.scope === "public") return []
   if (operation.scope === "publishable") return [{ publishableKey: [] }]
+  if (operation.scope === "end-user") return [{ endUserToken: [] }]
   const session = { consoleSession: [] }
   if (operation.scope === "session") return [session]
   if (operation.scope === "any") return [{ bearerKey: [] }, session]

@@ -33,7 +33,7 @@ export const routePath = ({ path, rest }: Operation): string => {
 
 /** Routes that browsers call from pages of other origins: no cookie counts there, so any origin may. */
 export const isCrossOrigin = ({ scope, crossOrigin }: Operation): boolean =>
-  scope === "publishable" || crossOrigin === true
+  scope === "publishable" || scope === "end-user" || crossOrigin === true
 
 export const CROSS_ORIGIN = {
   "access-control-allow-origin": "*",

@@ -17,6 +17,9 @@ export const sessionToken = (cookies: string): string | undefined => {
 
 const BEARER = /^bearer +(\S+) *$/i
 
+/** Access tokens of applications' users are JWTs, which the platform's own API refuses whatever they say. */
+const JWT = /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/
+
 const accept = (exchange: Exchange, principal: Principal): undefined => {
   exchange.principal = principal
   exchange.organization = principal.organization
@@ -33,6 +36,7 @@ export const principalOf = (
   if (authorization !== undefined) {
     const secret = BEARER.exec(authorization)?.[1]
     if (secret === undefined) throw fault("invalid_api_key")
+    if (JWT.test(secret)) throw fault("token_audience_mismatch")
     return credentials.key(secret, nowMs)
   }
   const token = sessionToken(incoming.header("cookie") ?? "")
@@ -43,6 +47,25 @@ export const principalOf = (
     incoming.header("x-svc-project") ?? incoming.header("x-project-id"),
     nowMs,
   )
+}
+
+/** Browsers send the publishable key as `apikey`, and may send a user's token beside it. */
+const publishablePrincipal = (credentials: Credentials, { incoming, nowMs }: Exchange) => {
+  const key = incoming.header("apikey")
+  return key === undefined ? principalOf(credentials, incoming, nowMs) : credentials.key(key, nowMs)
+}
+
+/** A user of an application; an `apikey` beside the token must be of the same project. */
+const endUserPrincipal = async (credentials: Credentials, { incoming, nowMs }: Exchange) => {
+  const token = BEARER.exec(incoming.header("authorization") ?? "")?.[1]
+  if (token === undefined) return undefined
+  // An API key is told first whether it is one; then that it is not what the operation takes.
+  if (!JWT.test(token)) return await credentials.key(token, nowMs)
+  const user = await credentials.endUser(token, nowMs)
+  const key = incoming.header("apikey")
+  if (key !== undefined && (await credentials.key(key, nowMs)).project?.id !== user.project?.id)
+    throw fault("token_invalid")
+  return user
 }
 
 /** Who calls: a bearer key, a signature in a key's name, or the console's session cookie. A bad credential costs its address a token. */
@@ -60,10 +83,21 @@ export const authenticate = (
     return principal
   }
 
+  const checkEndUser = async (exchange: Exchange): Promise<Principal> => {
+    const found = await endUserPrincipal(credentials, exchange)
+    if (found === undefined) throw fault("missing_credentials")
+    return found
+  }
+
   const look = (exchange: Exchange): Principal | Promise<Principal> => {
     if (exchange.operation.envelope === "s3" && signatures?.claims(exchange.incoming))
       return checkSignature(exchange, signatures.check)
-    const found = principalOf(credentials, exchange.incoming, exchange.nowMs)
+    const { scope } = exchange.operation
+    if (scope === "end-user") return checkEndUser(exchange)
+    const found =
+      scope === "publishable"
+        ? publishablePrincipal(credentials, exchange)
+        : principalOf(credentials, exchange.incoming, exchange.nowMs)
     if (found === undefined) throw fault("missing_credentials")
     return found
   }

@@ -15,6 +15,8 @@ const toReply = ({ bound, operation }: Exchange, result: unknown): Reply => {
   return isReply(result) ? result : { status: Number(Object.keys(operation.replies)[0]), body: result }
 }
 
+const ACTORS = { key: "api_key", session: "user", end_user: "end_user", anonymous: "user" } as const
+
 export const auditEntry = (
   exchange: Exchange,
   outcome: AuditEntry["outcome"],
@@ -26,7 +28,7 @@ export const auditEntry = (
     action: note.action ?? operation.action ?? operation.name,
     occurredAt: new Date(exchange.nowMs),
     outcome,
-    actor: { type: principal.type === "key" ? "api_key" : "user", id: principal.id, name: principal.name },
+    actor: { type: ACTORS[principal.type], id: principal.id, name: principal.name },
     targets: note.targets ?? [],
     context: {
       ip: incoming.ip,

@@ -12,6 +12,7 @@ export const restrict =
       throw fault("publishable_key_not_allowed")
     }
     if (operation.scope === "session" && principal.type !== "session") throw fault(operation.refusals.session)
+    if (operation.scope === "end-user" && principal.type !== "end_user") throw fault("token_invalid")
     if (principal.readOnly && refusesReadOnly(operation)) throw fault("key_read_only")
     if (principal.type === "session" && isForgeable(operation)) checkOrigin(exchange, isOwnOrigin)
     return undefined

@@ -6,6 +6,7 @@ import { createAccept } from "./accept.ts"
 import { defineDelivery } from "./deliver.ts"
 import { sendingHandlers } from "./handlers.ts"
 import { inboxHandlers } from "./inbox-handlers.ts"
+import { createProjectMail } from "./project-mail.ts"
 import { createReading } from "./reading.ts"
 import { defineRetention } from "./retention.ts"
 import { createEmailTarget } from "./schedule-target.ts"
@@ -23,6 +24,7 @@ export const openSending = (given: SendingNeeds) => {
   defineRetention(needs)
   needs.scheduleTargets.provide("email", createEmailTarget({ ...needs, accept, reading }))
   return {
+    projectMail: createProjectMail({ ...needs, accept, reading }),
     handlers: {
       ...sendingHandlers({ accept, reading, atRest }),
       ...templateHandlers({ renderer }),

@@ -24,7 +24,8 @@ type Target = CronTargetOf<"email">
 const inputOf = ({ template, to, data }: Target): TxInput =>
   ({ template, to, ...(data && { data }) }) as TxInput
 
-const organizationOf = (db: Db, id: string) =>
+/** The organization of a mail that no call of it asks for; undefined once it is deleted. */
+export const organizationOf = (db: Db, id: string) =>
   db
     .selectFrom("core.organizations")
     .where("id", "=", id)

@@ -1,0 +1,184 @@
+import type { areas } from "@svc/contract"
+import { checkPassword } from "../../core/accounts/rules.ts"
+import { passwordCounts } from "../../core/credentials/attempts.ts"
+import { provePassword } from "../../core/credentials/prove-password.ts"
+import { judgeToken } from "../../core/secrets/numbered-tokens.ts"
+import type { Call } from "../../kernel/call.ts"
+import { type Db, isUniqueViolation } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
+import { newId } from "../../kernel/id.ts"
+import type { Handlers } from "../../kernel/implement.ts"
+import { addressBucket } from "../../kernel/stages/limit.ts"
+import type { Caller, Context } from "./context.ts"
+import { factorStore } from "./factor-store.ts"
+import { endUserHash } from "./mail-store.ts"
+import { checkRedirect, requestMail } from "./mails.ts"
+import { toUser } from "./payloads.ts"
+import { mergeMetadata } from "./rules.ts"
+import { checkBan, type SignedIn, type SignIn } from "./sign-in.ts"
+import { type SessionRow, sessionStore, type UserRow, userStore } from "./store.ts"
+
+type Specs = typeof areas.auth.specs
+
+export const callerOf = (call: Call): Caller => ({
+  tenant: call.projectTenant,
+  ip: call.ip,
+  userAgent: call.userAgent,
+  now: call.now,
+})
+
+/** A row of a user who is not there yet. */
+export const newUser = (
+  { tenant, now }: Pick<Caller, "tenant" | "now">,
+  facts: Pick<UserRow, "email" | "password_hash" | "signup_source" | "user_metadata"> & Partial<UserRow>,
+): UserRow => ({
+  id: newId(now.getTime()),
+  organization_id: tenant.organizationId,
+  project_id: tenant.projectId,
+  email_confirmed_at: null,
+  app_metadata: {},
+  banned_until: null,
+  last_sign_in_at: null,
+  created_at: now,
+  updated_at: now,
+  ...facts,
+})
+
+/** Throws `conflict` where the address has a user. */
+export const insertUser = async (tx: Db, row: UserRow): Promise<void> => {
+  try {
+    await userStore(tx, row.project_id).insert(row)
+  } catch (error) {
+    if (isUniqueViolation(error, "users_email"))
+      throw fault("conflict", { reason: "this e-mail address has a user" })
+    throw error
+  }
+}
+
+/** Checks the password of a user, or of nobody. Throws `invalid_credentials` and `account_locked`. */
+export const proveEndUser = async (
+  { db, passwords }: Context,
+  { tenant, ip, now }: Caller,
+  attempt: { readonly email: string; readonly user: UserRow | undefined; readonly password: string },
+  isSignedIn = false,
+): Promise<void> => {
+  const { email, user, password } = attempt
+  const source = addressBucket(ip)
+  const isKnown = (await userStore(db, tenant.projectId).isKnownSource(user?.id, source)) || isSignedIn
+  const counts = passwordCounts(endUserHash(tenant.projectId, email), source, isKnown)
+  await provePassword({ db, passwords, hash: user?.password_hash ?? undefined, password, counts, now })
+}
+
+/** The address waits for its owner. A sign-up that nobody has used yet is replaced by a later one. */
+const signUpUnconfirmed = async (tx: Db, user: UserRow): Promise<UserRow> => {
+  const users = userStore(tx, user.project_id)
+  const known = await users.findByEmail(user.email)
+  if (!known) {
+    await users.insert(user)
+    return user
+  }
+  const { password_hash, signup_source, user_metadata, updated_at } = user
+  if (!known.email_confirmed_at && !known.last_sign_in_at && known.signup_source !== null)
+    await users.update(known.id, { password_hash, signup_source, user_metadata, updated_at })
+  // Made up, with an id of its own, as it would be for an address without a user.
+  return user
+}
+
+const refreshed = (row: SessionRow, now: Date, idleSeconds: number): Partial<SessionRow> => ({
+  number: row.number + 1,
+  numbered_at: now,
+  idle_until: new Date(now.getTime() + idleSeconds * 1000),
+})
+
+const isOver = ({ idle_until, expires_at }: SessionRow, now: Date) => idle_until <= now || expires_at <= now
+
+type Refreshed = Extract<SignedIn, { kind: "session" }>
+
+/** The next token of a session. A token that somebody else has too ends the session; that must outlive the refusal. */
+const refreshIn = async (
+  { refreshTokens, projectSettings, userChanged }: Context,
+  tx: Db,
+  { tenant, now }: Caller,
+  token: string,
+): Promise<Refreshed | "invalid" | "reused"> => {
+  const { projectId } = tenant
+  const read = refreshTokens.read(token)
+  const sessions = sessionStore(tx, projectId)
+  const session = read && (await sessions.findForUpdate(read.family))
+  const user = session && (await userStore(tx, projectId).find(session.user_id))
+  if (!read || !session || !user || isOver(session, now)) return "invalid"
+  checkBan(user, now)
+  const judged = judgeToken(read, session, now.getTime())
+  if (judged === "reused") {
+    await sessions.delete(user.id, session.id)
+    await userChanged(tx, user.id)
+    return "reused"
+  }
+  const factors = await factorStore(tx, projectId).list(user.id)
+  if (judged === "repeated") return { kind: "session", user, session, factors }
+  const { session_idle_seconds } = await projectSettings.of(projectId)
+  const change = refreshed(session, now, session_idle_seconds)
+  await sessions.update(session.id, change)
+  await userChanged(tx, user.id)
+  return { kind: "session", user, session: { ...session, ...change }, factors }
+}
+
+export const signInHandlers = (
+  context: Context,
+  signIn: SignIn,
+): Pick<Handlers<Specs>, "signup" | "login" | "refresh"> => {
+  const { database, db, passwords, projectSettings } = context
+
+  return {
+    async signup({ email, password, data, redirect_to }, call) {
+      const caller = callerOf(call)
+      const settings = await projectSettings.of(caller.tenant.projectId)
+      if (settings.signup !== "open") throw fault("signup_disabled")
+      await checkRedirect(context, caller, redirect_to)
+      checkPassword(password, email, settings.password_length_min)
+      const user = newUser(caller, {
+        email,
+        // Before the address is looked at, so that a taken one costs the same.
+        password_hash: await passwords.hash(password),
+        signup_source: addressBucket(call.ip),
+        user_metadata: mergeMetadata("data", {}, data),
+      })
+      if (!settings.confirm_email) {
+        const signedIn = await database.transaction(async tx => {
+          await insertUser(tx, user)
+          return await signIn.openSession(tx, caller, user, "aal1", ["pwd"])
+        })
+        return await signIn.session(caller, signedIn as Refreshed)
+      }
+      const shown = await database.transaction(async tx => {
+        await requestMail(context, tx, caller, { kind: "signup", email, redirectTo: redirect_to })
+        return await signUpUnconfirmed(tx, user)
+      })
+      return { user: toUser(shown, []), confirmation_sent_at: call.now.toISOString() }
+    },
+
+    async login({ email, password }, call) {
+      const caller = callerOf(call)
+      const { projectId } = caller.tenant
+      const user = await userStore(db, projectId).findByEmail(email)
+      await proveEndUser(context, caller, { email, user, password })
+      const { confirm_email } = await projectSettings.of(projectId)
+      const signedIn = await database.transaction(async tx => {
+        const locked = user && (await userStore(tx, projectId).findForUpdate(user.id))
+        // The password was changed while this attempt was on its way: what it proved is no longer the password.
+        if (!locked || locked.password_hash !== user.password_hash) throw fault("invalid_credentials")
+        if (confirm_email && !locked.email_confirmed_at) throw fault("email_not_confirmed")
+        return await signIn.begin(tx, caller, locked, ["pwd"])
+      })
+      return await signIn.reply(caller, signedIn)
+    },
+
+    async refresh({ refresh_token }, call) {
+      const caller = callerOf(call)
+      const outcome = await database.transaction(tx => refreshIn(context, tx, caller, refresh_token))
+      if (outcome === "invalid") throw fault("refresh_token_invalid")
+      if (outcome === "reused") throw fault("refresh_token_reused")
+      return await signIn.session(caller, outcome)
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/** Valid inputs of the operations of end-user auth, for the tests that hold for every operation. */
+import { randomUUID } from "node:crypto"
+import { PASSWORD } from "../../../testing/platform.ts"
+import type { Sample, SampleWorld, Unsampled } from "../../../testing/sample-world.ts"
+
+const newAddress = () => `${randomUUID()}@example.com`
+
+const newUser = async ({ key }: SampleWorld) => {
+  const email = newAddress()
+  const { id } = await key.auth.createUser({ email, password: PASSWORD, email_confirmed: true })
+  return { id, email }
+}
+
+/** Of a project whose users need not confirm their addresses. */
+const newSession = async ({ key }: SampleWorld) => {
+  const signedUp = await key.auth.signup({ email: newAddress(), password: PASSWORD })
+  return { refresh_token: "refresh_token" in signedUp ? signedUp.refresh_token : "" }
+}
+
+const toAddress = async () => ({ email: newAddress() })
+const ofUser = async (world: SampleWorld) => ({ id: (await newUser(world)).id })
+
+export const samples = {
+  "auth.signup": async () => ({ email: newAddress(), password: PASSWORD }),
+  "auth.login": async world => ({ email: (await newUser(world)).email, password: PASSWORD }),
+  "auth.refresh": newSession,
+  "auth.resetPassword": toAddress,
+  "auth.magicLink": toAddress,
+  "auth.otp": toAddress,
+  "auth.resend": async () => ({ type: "signup", email: newAddress() }),
+  "auth.putSettings": async () => ({ name: "Shop" }),
+  "auth.createUser": async () => ({ email: newAddress(), password: PASSWORD }),
+  "auth.showUser": ofUser,
+  "auth.manageUser": async world => ({ ...(await ofUser(world)), app_metadata: { plan: "gold" } }),
+  "auth.deleteUser": ofUser,
+  "auth.invite": toAddress,
+} satisfies Readonly<Record<string, Sample>>
+
+const MAILED = "takes what a mail of the platform carries; areas/auth/mails.test.ts has it"
+const END_USER = "takes the token of an application's user; areas/auth/auth.test.ts and mfa.test.ts have it"
+const WAITING = "takes a sign-in that waits for a second factor; areas/auth/mfa.test.ts has it"
+
+export const unsampled = {
+  "auth.confirmReset": MAILED,
+  "auth.verify": MAILED,
+  "auth.rotateKeys":
+    "is refused until the next key was published for a while; areas/auth/keys.test.ts has it",
+  "auth.logout": END_USER,
+  "auth.updateUser": END_USER,
+  "auth.revokeSession": END_USER,
+  "auth.enroll": END_USER,
+  "auth.verifyFactor": END_USER,
+  "auth.deleteFactor": END_USER,
+  "auth.createRecoveryCodes": END_USER,
+  "auth.challenge": WAITING,
+  "auth.useRecoveryCode": WAITING,
+} satisfies Unsampled
