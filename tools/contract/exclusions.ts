@@ -4,6 +4,7 @@ import { type FaultCode, faultSpec, type Operation } from "@svc/contract"
 /** Operations that it does not call. */
 export const leftOut: Readonly<Record<string, string>> = {
   accountLogout: "ends the session of the run",
+  authLogout: "ends the session of the run's user of an application",
   connectNeonSocket: "a WebSocket, whose success is no reply that can be checked",
   sandboxTerminal: "a WebSocket, whose success is no reply that can be checked",
   computerTerminal: "a WebSocket, whose success is no reply that can be checked",
@@ -12,6 +13,8 @@ export const leftOut: Readonly<Record<string, string>> = {
 const stream = (lasts: string) =>
   `its stream lasts ${lasts}, and one that is found would keep the run waiting`
 const MODEL = "takes a model server, and the run has none"
+const AUTHENTICATOR = "takes a code of an authenticator or a recovery code, each of which works once"
+const MAILED = "takes the token of a mail, which works once"
 const GITHUB = "asks GitHub, which no test may"
 
 /** Operations that are called and reach no success here, and why. */
@@ -27,6 +30,13 @@ export const unreached: Readonly<Record<string, string>> = {
   getVcsCredentials: "nobody can put any without an application at GitHub",
   deleteVcsCredentials: "nobody can put any without an application at GitHub",
   receiveVcsEvent: "has to be signed over the very bytes that are sent",
+  verifyMfaFactor: AUTHENTICATOR,
+  challengeMfaFactor: AUTHENTICATOR,
+  authUseRecoveryCode: AUTHENTICATOR,
+  authCreateRecoveryCodes: AUTHENTICATOR,
+  authVerify: MAILED,
+  authConfirmReset: MAILED,
+  authRotateSigningKey: "is refused until the next key was published for fifteen minutes",
   sandboxSnapshot: "always 501",
   chatCompletion: MODEL,
   streamChatCompletion: MODEL,

@@ -1,7 +1,7 @@
 /** Inputs that reach a success where the samples of the derived tests do not: those that need another caller, or a link. */
 import { randomBytes, randomUUID } from "node:crypto"
 import { allOperations } from "@svc/contract"
-import type { OperationName } from "@svc/sdk"
+import type { OperationName, Svc } from "@svc/sdk"
 import {
   newAuthorization,
   newCodeForm,
@@ -21,6 +21,8 @@ export interface ReachWorld extends SampleWorld {
   readonly askerSecret: string
   /** The id of `key`. */
   readonly keyId: string
+  /** A signed-in user of the tenant's application. */
+  readonly endUser: Svc
 }
 
 const SIGNUP_LASTS_MS = 3_600_000
@@ -183,6 +185,10 @@ const newSignup = async ({ platform }: SampleWorld) => {
   return { token, password: PASSWORD }
 }
 
+const ofProject = async ({ platform, tenant }: SampleWorld) => ({
+  project_id: (await platform.tenant(tenant)).projectId,
+})
+
 const named: { readonly [Name in OperationName]?: ReachSample } = {
   "account.login": login,
   "account.verifyEmail": newSignup,
@@ -192,6 +198,17 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
   }),
   "approvals.get": ownApproval,
   "approvals.cancel": ownApproval,
+  "auth.deleteFactor": async ({ endUser }) => ({
+    id: (await endUser.auth.enroll({ friendly_name: uniqueName() })).factor_id,
+  }),
+  "auth.revokeSession": async ({ endUser, key }) => {
+    await key.auth.login({ email: (await endUser.auth.getUser()).email, password: PASSWORD })
+    const { sessions } = await endUser.auth.listSessions()
+    return { id: sessions.find(({ current }) => !current)?.id ?? "" }
+  },
+  "auth.enroll": async () => ({ friendly_name: uniqueName() }),
+  "auth.jwks": ofProject,
+  "auth.discovery": ofProject,
   "computers.getOrCreate": async () => ({ name: uniqueName(), memory_mb: 128, vcpus: 0.25, disk_gb: 1 }),
   "email.trackClick": mailToken("click"),
   "email.trackOpen": mailToken("open"),

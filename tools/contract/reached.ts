@@ -1,6 +1,6 @@
 /** Which operations a run got a success of. */
 import { readFileSync } from "node:fs"
-import { allOperations, isOurs } from "@svc/contract"
+import { allOperations, faultSpec, isOurs, type Operation } from "@svc/contract"
 import { leftOut, unreached } from "./exclusions.ts"
 
 /** Replies by operationId and status. */
@@ -17,12 +17,19 @@ export interface ReachReport {
 /** So many replies to requests whose key schemathesis made up are no sign that the run's own key was lost. */
 const STRANGERS_MAX = 5
 
+/** Whether it tells its caller by 401 that a password or a code is wrong. */
+const checksSecrets = ({ faults = [] }: Operation): boolean =>
+  faults.some(code => faultSpec(code).status === 401)
+
 /** Operations of keys that answered oftener that they do not know the key. */
 const withoutCaller = (reached: Reached): string[] =>
   allOperations
     .filter(
-      ({ id, scope }) =>
-        scope !== "session" && scope !== "public" && (reached[id]?.["401"] ?? 0) > STRANGERS_MAX,
+      operation =>
+        operation.scope !== "session" &&
+        operation.scope !== "public" &&
+        !checksSecrets(operation) &&
+        (reached[operation.id]?.["401"] ?? 0) > STRANGERS_MAX,
     )
     .map(({ id }) => id)
 

@@ -3,7 +3,7 @@ import { allOperations, isOurs, type Operation } from "@svc/contract"
 import { createSvc, type OperationName } from "@svc/sdk"
 import { renderOpenApi } from "../../packages/server/src/kernel/edges/openapi.ts"
 import { startTestServer } from "../../packages/server/src/testing/database.ts"
-import { everyScope, platform } from "../../packages/server/src/testing/platform.ts"
+import { everyScope, PASSWORD, platform } from "../../packages/server/src/testing/platform.ts"
 import { watchedFetch } from "../../packages/server/src/testing/watch.ts"
 import { refusalsOf, unreached } from "./exclusions.ts"
 import { type ReachWorld, reachSample } from "./reach.ts"
@@ -22,6 +22,7 @@ export interface SeededServer extends AsyncDisposable {
 }
 
 const TENANT = "acme"
+const END_USER = "user@example.com"
 
 const SHARED_HEADERS_AREA = "kv"
 
@@ -45,10 +46,12 @@ interface OpenApi {
 }
 
 /** Keys of other callers, by the name of their security scheme in the document. */
-type OtherKeys = Readonly<Record<"operatorKey" | "askerKey", string>>
+type OtherKeys = Readonly<Record<AddedScheme | "publishableKey" | "endUserToken", string>>
+/** Schemes that the document does not have itself. */
+type AddedScheme = "operatorKey" | "askerKey"
 
 /** Who sends the operation, where it is not the tenant's own key or person. */
-const otherCallerOf = ({ id }: Operation): keyof OtherKeys | undefined => {
+const otherCallerOf = ({ id }: Operation): AddedScheme | undefined => {
   if (id === "setOrganizationPlan" || id.endsWith("AsAgent")) return "operatorKey"
   return id === "getApproval" || id === "cancelApproval" ? "askerKey" : undefined
 }
@@ -120,6 +123,9 @@ export const startSeededServer = async (): Promise<SeededServer> => {
   })
   const person = createSvc({ baseUrl: server.url, fetch: watchedFetch, retries: 0, headers })
   const wide = await server.wide(TENANT, ...everyScope)
+  const { projectId, publishableKey } = await server.tenant(TENANT)
+  const signedUp = await server.as(publishableKey).auth.signup({ email: END_USER, password: PASSWORD })
+  const endUserToken = "access_token" in signedUp ? signedUp.access_token : ""
   const inputs = await makeInputs({
     platform: server,
     person,
@@ -128,14 +134,14 @@ export const startSeededServer = async (): Promise<SeededServer> => {
     tenant: TENANT,
     askerSecret: asker.secret,
     keyId,
+    endUser: server.as(endUserToken),
   })
-  const { projectId } = await server.tenant(TENANT)
   const session = (headers.cookie ?? "").slice("svc_session=".length)
   return {
     url: server.url,
     document: seededDocument(server.url, projectId, inputs),
     key,
-    otherKeys: { operatorKey: operator.secret, askerKey: asker.secret },
+    otherKeys: { operatorKey: operator.secret, askerKey: asker.secret, publishableKey, endUserToken },
     session,
     inputs,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -153,7 +153,7 @@ export const badRequestFaults = {
   },
   redirect_not_allowed: {
     status: 400,
-    text: "`redirect_to` is not among the addresses that this project allows",
+    text: "this project does not allow links of mails to that page",
     help: "Add the page to `redirect_urls` of the project's settings with `PUT /v1/auth/settings`, exactly as it is sent, or the beginning of its path with `/*` at the end.",
   },
   token_invalid_or_expired: {

@@ -63,7 +63,9 @@ test("OPTIONS tells every path's methods, and opens only what says so to other o
     const methods = new Set([...operations.map(({ method }) => method as string), "OPTIONS"])
     if (methods.has("GET")) methods.add("HEAD")
     assert.deepEqual(new Set(headers.allow?.split(", ")), methods, path)
-    const isOpen = operations.some(({ crossOrigin }) => crossOrigin)
+    const isOpen = operations.some(
+      ({ crossOrigin, scope }) => crossOrigin || scope === "publishable" || scope === "end-user",
+    )
     assert.equal(
       Object.keys(headers).some(name => name.startsWith("access-control-")),
       isOpen,
