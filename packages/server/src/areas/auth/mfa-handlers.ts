@@ -1,7 +1,6 @@
 import { type areas, FACTORS_MAX } from "@svc/contract"
 import { tokenHash } from "../../core/accounts/token.ts"
 import { clearCodeAttempts, countCodeAttempt } from "../../core/credentials/attempts.ts"
-import { guessedHash } from "../../core/credentials/failure-store.ts"
 import { qrDataUrl } from "../../core/credentials/qr.ts"
 import { checkTotp, newTotpSecret, toBase32, totpUri } from "../../core/credentials/totp.ts"
 import type { AccountCall, Call } from "../../kernel/call.ts"
@@ -20,6 +19,7 @@ import {
   type WaitingRow,
 } from "./factor-store.ts"
 import { toFactor } from "./payloads.ts"
+import { codeGuesses } from "./settling.ts"
 import { checkBan, type Method, type SignIn } from "./sign-in.ts"
 import { callerOf } from "./sign-in-handlers.ts"
 import { sessionStore, userStore } from "./store.ts"
@@ -30,15 +30,12 @@ type Specs = typeof areas.auth.specs
 const contextOf = (id: string) => `auth.factors:${id}`
 const failed = () => fault("mfa_challenge_failed")
 
-/** Codes of authenticators and recovery codes of a user count together. */
-const guesses = (userId: string) => guessedHash("auth.codes", userId)
-
 const isVerified = ({ status }: FactorRow) => status === "verified"
 
 export const createCodes = ({ box, db }: Context) => ({
   /** Counts the attempt, which must outlive a refusal, and gives what checks the code in a transaction. */
   async attempt(factor: FactorRow | undefined, userId: string, code: string, now: Date) {
-    await countCodeAttempt(db, guesses(userId), now)
+    await countCodeAttempt(db, codeGuesses(userId), now)
     if (!factor) throw failed()
     const sealed = await box.open(factor.organization_id, contextOf(factor.id), factor.secret)
     const secret = Buffer.from(sealed, "base64")
@@ -46,7 +43,7 @@ export const createCodes = ({ box, db }: Context) => ({
       const store = factorStore(tx, factor.project_id)
       const accept = (step: number) => store.acceptStep(factor.id, step)
       if (!(await checkTotp({ secret, code, nowMs: now.getTime() }, accept))) throw failed()
-      await clearCodeAttempts(tx, guesses(userId))
+      await clearCodeAttempts(tx, codeGuesses(userId))
     }
   },
 })
@@ -109,11 +106,11 @@ export const challengeHandlers = (
     async useRecoveryCode({ code, mfa_token }, call) {
       const waiting = checkWaiting(await findWaiting(db, tokenHash(mfa_token)), call.now)
       const { user_id: userId, project_id: projectId } = waiting
-      await countCodeAttempt(db, guesses(userId), call.now)
+      await countCodeAttempt(db, codeGuesses(userId), call.now)
       return await complete(call, waiting, "recovery", async tx => {
         if (!(await factorStore(tx, projectId).useRecoveryCode(userId, recoveryCodes.hash(userId, code))))
           throw failed()
-        await clearCodeAttempts(tx, guesses(userId))
+        await clearCodeAttempts(tx, codeGuesses(userId))
       })
     },
   }

@@ -1,9 +1,14 @@
 /** What ends when a user proves an address or gets another password: each is done in one place. */
+import { clearCodeAttempts } from "../../core/credentials/attempts.ts"
+import { guessedHash } from "../../core/credentials/failure-store.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Context } from "./context.ts"
 import { factorStore } from "./factor-store.ts"
 import { mailStore } from "./mail-store.ts"
 import { sessionStore, type UserRow, userStore } from "./store.ts"
+
+/** Codes of authenticators and recovery codes of a user count together. */
+export const codeGuesses = (userId: string): Buffer => guessedHash("auth.codes", userId)
 
 type Told = Pick<Context, "userChanged">
 
@@ -27,6 +32,8 @@ export const settleNewPassword = async (
   const changed = { password_hash: hash, updated_at: now }
   await userStore(tx, user.project_id).update(user.id, changed)
   await endProofs(tx, user)
+  // Whoever guessed codes knew the old password.
+  await clearCodeAttempts(tx, codeGuesses(user.id))
   const sessions = sessionStore(tx, user.project_id)
   await (keptSessionId === undefined
     ? sessions.deleteAll(user.id)
