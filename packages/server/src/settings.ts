@@ -89,7 +89,7 @@ export const settings = {
     description: "`off` disables the request limits of plans and addresses, for benchmarks.",
     parse: word("plan", "off"),
   },
-  authRateLimit: {
+  signInRateLimit: {
     variable: "SVC_AUTH_RATE_LIMIT",
     default: "on",
     description: "`off` disables the limit of three sign-ins per minute and address, for tests.",

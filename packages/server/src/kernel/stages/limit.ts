@@ -56,12 +56,12 @@ const bucketOf = ({ organization, principal, incoming }: Caller): [string, Rate]
 
 export interface LimitModes {
   readonly rateLimit: "plan" | "off"
-  readonly authRateLimit: "on" | "off"
+  readonly signInRateLimit: "on" | "off"
 }
 
 /** Token buckets: an organization's plan, an address on public routes. Every reply tells the state of its bucket. */
 export const createLimits = (
-  { rateLimit, authRateLimit }: LimitModes,
+  { rateLimit, signInRateLimit }: LimitModes,
   buckets: Buckets = createBuckets(),
 ): Limits => {
   const windows = createSlidingWindows(AUTH_TRIES, AUTH_SPAN_MS)
@@ -94,7 +94,7 @@ export const createLimits = (
         }
         return undefined
       }
-      const isAuth = exchange.operation.limit === "auth" && authRateLimit === "on"
+      const isAuth = exchange.operation.limit === "auth" && signInRateLimit === "on"
       const refusal = isAuth ? countAuth(exchange) : count(exchange)
       if (refusal) throw refusal
       return undefined
