@@ -25,11 +25,14 @@ export interface ThreadPoolOptions<Task> {
 
 const WAITING_MAX = 1_000
 const STACK_MB = 4
+/** What a task is answered that the pool ended before. */
+const CLOSED = "closed"
+const STOPPING = "the server is shutting down"
 
 interface QueuedTask<Task, Result> {
   readonly tenantId: string
   readonly task: Task
-  readonly settle: (answer: Answer<Result>) => void
+  readonly settle: (answer: Answer<Result> | typeof CLOSED) => void
 }
 
 interface Thread<Task, Result> {
@@ -46,8 +49,9 @@ export const createThreadPool = <Task, Result>(
   const { name, file, threadsMax, memoryMb, idleMs, refusal, timeoutMs } = options
   const threads = new Set<Thread<Task, Result>>()
   let waiting: QueuedTask<Task, Result>[] = []
+  let isClosing = false
 
-  const finish = (thread: Thread<Task, Result>, answer: Answer<Result>) => {
+  const finish = (thread: Thread<Task, Result>, answer: Answer<Result> | typeof CLOSED) => {
     clearTimeout(thread.deadline)
     const { current } = thread
     thread.current = undefined
@@ -87,7 +91,7 @@ export const createThreadPool = <Task, Result>(
     worker.on("error", () => undefined)
     worker.on("exit", () => {
       threads.delete(thread)
-      finish(thread, { problem: "it takes too much time or memory" })
+      finish(thread, isClosing ? CLOSED : { problem: "it takes too much time or memory" })
       dispatch()
     })
     threads.add(thread)
@@ -121,17 +125,20 @@ export const createThreadPool = <Task, Result>(
 
   return {
     async run(tenantId, task) {
+      if (isClosing) throw fault("service_unavailable", { reason: STOPPING })
       if (waiting.length >= WAITING_MAX)
         throw fault("rate_limited", undefined, { headers: { "retry-after": "1" } })
-      const answer = await new Promise<Answer<Result>>(settle => {
+      const answer = await new Promise<Answer<Result> | typeof CLOSED>(settle => {
         waiting.push({ tenantId, task, settle })
         dispatch()
       })
+      if (answer === CLOSED) throw fault("service_unavailable", { reason: STOPPING })
       if ("problem" in answer) throw fault("invalid_parameter", { reason: `${refusal}: ${answer.problem}` })
       return answer.result
     },
     async [Symbol.asyncDispose]() {
-      waiting = []
+      isClosing = true
+      for (const { settle } of waiting.splice(0)) settle(CLOSED)
       await Promise.all([...threads].map(end))
     },
   }
