@@ -46,23 +46,38 @@ export const listChoices = async (db: Db, userId: string): Promise<Choice[]> => 
   return choices
 }
 
+/** That project, in whatever organization of the person's; undefined where it is none of theirs. */
+export const findChoice = async (
+  db: Db,
+  userId: string,
+  {
+    project_id,
+    organization_id,
+  }: { readonly project_id: string; readonly organization_id?: string | undefined },
+): Promise<Choice | undefined> => {
+  const id = project_id.toLowerCase()
+  const membership = await organizationStore(db).defaultMembership(userId, id)
+  const project = membership && (await projectStore(db).find(membership.id, id))
+  if (!membership || !project) return undefined
+  return (organization_id ?? membership.id).toLowerCase() === membership.id
+    ? choiceOf(membership, project)
+    : undefined
+}
+
 /** The project that was named, or the only one; throws where that is none of the person's. */
 export const choose = async (
   db: Db,
   userId: string,
   { project_id, organization_id }: { readonly project_id?: string; readonly organization_id?: string },
 ): Promise<Choice> => {
-  if (project_id === undefined) {
-    const [only, ...others] = await listChoices(db, userId)
-    if (!only || others.length > 0) throw fault("project_required")
-    return only
+  if (project_id !== undefined) {
+    const found = await findChoice(db, userId, { project_id, organization_id })
+    if (!found) throw fault("project_not_in_organization")
+    return found
   }
-  const id = project_id.toLowerCase()
-  const membership = await organizationStore(db).defaultMembership(userId, id)
-  const project = membership && (await projectStore(db).find(membership.id, id))
-  if (!membership || !project || (organization_id ?? membership.id).toLowerCase() !== membership.id)
-    throw fault("project_not_in_organization")
-  return choiceOf(membership, project)
+  const [only, ...others] = await listChoices(db, userId)
+  if (!only || others.length > 0) throw fault("project_required")
+  return only
 }
 
 /** Whether a person with these rights can grant that scope. */

@@ -17,7 +17,7 @@ import { judgeToken, REPEAT_WINDOW_MS } from "../../core/secrets/numbered-tokens
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
-import { type Choice, canGrant, choose } from "./choices.ts"
+import { type Choice, canGrant, findChoice } from "./choices.ts"
 import {
   type AuthorizationRow,
   authorizationStore,
@@ -53,10 +53,7 @@ const freeName = async (db: Db, organizationId: string, name: string): Promise<s
 
 /** The person of the connection as they are now; undefined where they could not connect it any more. */
 const stillAllowed = async (db: Db, grant: GrantRow): Promise<Choice | undefined> => {
-  const known = await choose(db, grant.user_id, {
-    project_id: grant.project_id,
-    organization_id: grant.organization_id,
-  }).catch(() => undefined)
+  const known = await findChoice(db, grant.user_id, grant)
   if (!known || known.rights.role === "viewer") return undefined
   const { projectIds } = known.rights
   if (projectIds && !projectIds.has(grant.project_id)) return undefined
