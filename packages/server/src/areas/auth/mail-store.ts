@@ -101,7 +101,8 @@ export const mailStore = (db: Db, projectId: string) => {
         .returningAll()
         .executeTakeFirst(),
 
-    /** Ends all mails of a user; the rows stay, because limits count them. */
-    endAll: (userId: string): Promise<unknown> => used().where("user_id", "=", userId).execute(),
+    /** Ends all mails of a user, those that are not sent yet too; the rows stay, because limits count them. */
+    endAll: (userId: string): Promise<unknown> =>
+      used().set({ user_id: null }).where("user_id", "=", userId).execute(),
   }
 }
