@@ -37,6 +37,7 @@ export const unreached: Readonly<Record<string, string>> = {
   authVerify: MAILED,
   authConfirmReset: MAILED,
   authRotateSigningKey: "is refused until the next key was published for fifteen minutes",
+  issueOAuthToken: "takes a code of an authorization, which lasts a minute and works once",
   sandboxSnapshot: "always 501",
   chatCompletion: MODEL,
   streamChatCompletion: MODEL,
