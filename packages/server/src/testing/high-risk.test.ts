@@ -16,10 +16,28 @@ after(() => opened.disposeAsync())
 
 /** The operations that wait. One is taken out of this list by a decision, not by a slip of its declaration. */
 const HIGH = `
-  databases.delete databases.pitr databases.deleteBranch databases.restoreBranch databases.resetBranch
-  encryption.rotateKey email.deleteDomain email.updateSettings storage.deleteBucket storage.deleteObjects
-  s3.deleteBucket s3.postBucket computers.delete functions.delete events.rotateSecret integrations.delete
-  organizations.setPlan integrations.rotateSecret integrations.createInstallationToken vectors.deleteCollection webhooks.rotateSecret`
+  computers.delete
+  databases.delete
+  databases.deleteBranch
+  databases.pitr
+  databases.resetBranch
+  databases.restoreBranch
+  email.deleteDomain
+  email.updateSettings
+  encryption.rotateKey
+  events.rotateSecret
+  functions.delete
+  integrations.createInstallationToken
+  integrations.delete
+  integrations.rotateSecret
+  organizations.setPlan
+  s3.deleteBucket
+  s3.postBucket
+  storage.deleteBucket
+  storage.deleteObjects
+  vectors.deleteCollection
+  webhooks.rotateSecret
+`
   .trim()
   .split(/\s+/)
 
