@@ -5,6 +5,7 @@ import { type Config, configAt, type GivenSettings, PASSWORD_HASHES_MAX } from "
 import { createPasswords, type Passwords } from "./core/accounts/passwords.ts"
 import { createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
+import { createBlobKeepers } from "./core/blob-keepers.ts"
 import { type Modules, openModules } from "./core/modules.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
 import { createDeriveSecret } from "./core/secrets/derive.ts"
@@ -118,6 +119,7 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(coreTokens.platformEvents, platformEvents),
     supply(coreTokens.scheduleTargets, scheduleTargets),
     supply(coreTokens.audit, core.audit),
+    supply(coreTokens.blobKeepers, createBlobKeepers(modules, database)),
     supply(coreTokens.areasSettled, () => areas.settled()),
   ])
   services.defer(work.defer)

@@ -3,6 +3,7 @@ import type { Audit } from "../kernel/needs.ts"
 import { offerToken, token } from "../kernel/token.ts"
 import type { Passwords } from "./accounts/passwords.ts"
 import type { SignedIn } from "./accounts/signed-in.ts"
+import type { BlobKeepers } from "./blob-keepers.ts"
 import type { EndUserTokens } from "./end-users.ts"
 import type { ApiKeyCache } from "./keys/key-cache.ts"
 import type { AccessKeys } from "./keys/signatures.ts"
@@ -30,6 +31,8 @@ export const passwords = token<Passwords>("passwords")
 export const accessKeys = token<AccessKeys>("accessKeys")
 /** Who a key is, by its id: for what was put off and must be allowed still. Throws the 401 that fits. */
 export const keys = token<Pick<ApiKeyCache, "byId">>("keys")
+/** Tells which files of the blob port no area keeps. */
+export const blobKeepers = token<BlobKeepers>("blobKeepers")
 export const meters = token<BackgroundMeters>("meters")
 /** Tells webhooks and notices what happened to a tenant. */
 export const platformEvents = token<PlatformEvents>("platformEvents")

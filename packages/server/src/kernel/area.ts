@@ -45,6 +45,14 @@ export interface Wakes<AtStart> {
   readonly scheduleTargets?: readonly CronTargetType[]
 }
 
+/** A table whose rows name files of the blob port: none of them is removed as an orphan. */
+export interface BlobKeeper {
+  readonly table: string
+  /** Its columns with the owner, a uuid, and the address. One index should have both, or the owner alone. */
+  readonly owner: string
+  readonly address: string
+}
+
 /** A TCP port of an area. It listens from the start; the area is loaded by the first connection. */
 export interface PortListener<AtStart> {
   /** What is spoken there, for messages. */
@@ -96,6 +104,8 @@ export interface AreaModule<
   readonly needs: Asked
   readonly migrations?: MigrationSource
   readonly wakes?: Wakes<BeforeLoad<Asked, Declared>>
+  /** Where it notes down which files of the blob port it keeps: all of them, or the others are removed after some hours. */
+  readonly keepsBlobs?: readonly BlobKeeper[]
   /** What other areas may ask of it: it is loaded when one of them does. */
   readonly provides?: readonly OfferToken<unknown>[]
   readonly listeners?: Readonly<Record<Ports, PortListener<BeforeLoad<Asked, Declared>>>>

@@ -9,6 +9,7 @@ export const rag = defineModule({
   contract: [areas.rag],
   needs,
   migrations: { schema: "ai_rag", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  keepsBlobs: [{ table: "ai_rag.documents", owner: "id", address: "address" }],
   wakes: { queues: ["rag.read"] },
   state: () => ({
     status: "available",

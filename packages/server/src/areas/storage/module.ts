@@ -15,6 +15,7 @@ export const storage = defineModule({
   settings,
   needs,
   migrations: { schema: "storage", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  keepsBlobs: [{ table: "storage.blobs", owner: "project_id", address: "address" }],
   wakes: { rowsIn: ["storage.buckets", "storage.blobs"] },
   provides: [objectReader],
   edge: ({ settings, baseUrl }) => ({

@@ -1,4 +1,4 @@
-import { accessKeys, box, keys, meters, platformEvents } from "../../core/tokens.ts"
+import { accessKeys, blobKeepers, box, keys, meters, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
 import { baseUrl, changes, clock, database, log, metrics } from "../../kernel/tokens.ts"
 import { blob } from "../../ports/blob/port.ts"
@@ -8,6 +8,7 @@ import type { settings } from "./settings.ts"
 export const needs = {
   database,
   blob,
+  blobKeepers,
   clock,
   log,
   changes,

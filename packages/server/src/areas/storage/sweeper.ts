@@ -1,5 +1,6 @@
 /** What the area does by itself: gives space back, looks after what it keeps, and tells what that is. */
 
+import type { BlobKeepers } from "../../core/blob-keepers.ts"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import type { Database } from "../../kernel/db/database.ts"
@@ -31,6 +32,7 @@ const GB = 1024 ** 3
 export interface SweeperNeeds {
   readonly database: Database
   readonly blob: BlobPort
+  readonly blobKeepers: BlobKeepers
   readonly claims: Claims
   readonly clock: Clock
   readonly log: Logger
@@ -43,7 +45,7 @@ export interface Sweeper extends AsyncDisposable {
 }
 
 /** Gives the space of what nobody refers to any more back. */
-const createCollector = ({ database, blob, claims, clock, log }: SweeperNeeds) => {
+const createCollector = ({ database, blob, blobKeepers, claims, clock, log }: SweeperNeeds) => {
   const sweeps = sweepStore(database)
 
   /** The row is locked while the file goes, so that no other process takes it for one that is there. */
@@ -62,9 +64,9 @@ const createCollector = ({ database, blob, claims, clock, log }: SweeperNeeds) =
   }
 
   const removeOrphans = async (batch: readonly { owner: string; address: string }[]) => {
-    for (const { owner, address } of await sweeps.unknown(batch)) {
+    for (const { owner, address } of await blobKeepers.unknown(batch)) {
       await claims.alone(owner, address, async () => {
-        const still = await sweeps.unknown([{ owner, address }])
+        const still = await blobKeepers.unknown([{ owner, address }])
         if (still.length > 0) await blob.remove(owner, [address])
       })
       log.warn({ project_id: owner, address }, "orphaned blob removed")

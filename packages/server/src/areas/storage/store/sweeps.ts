@@ -36,20 +36,6 @@ export const sweepStore = ({ db, transaction }: Database) => ({
       return true
     }),
 
-  /** Those of the blobs that have no row. */
-  async unknown(
-    blobs: readonly { readonly owner: string; readonly address: string }[],
-  ): Promise<{ owner: string; address: string }[]> {
-    const { rows } = await sql<{ owner: string; address: string }>`
-      SELECT listed.owner, listed.address
-      FROM unnest(${blobs.map(({ owner }) => owner)}::uuid[], ${blobs.map(({ address }) => address)}::text[])
-        AS listed (owner, address)
-      WHERE NOT EXISTS (
-        SELECT 1 FROM storage.blobs WHERE project_id = listed.owner AND blobs.address = listed.address
-      )`.execute(db)
-    return rows
-  },
-
   oldestVerified: (limit: number) =>
     db
       .selectFrom("storage.blobs")
