@@ -34,6 +34,7 @@ export const unreached: Readonly<Record<string, string>> = {
   challengeMfaFactor: AUTHENTICATOR,
   authUseRecoveryCode: AUTHENTICATOR,
   authCreateRecoveryCodes: AUTHENTICATOR,
+  accountResetPassword: "the run's server sends no mail",
   authVerify: MAILED,
   authConfirmReset: MAILED,
   authRotateSigningKey: "is refused until the next key was published for fifteen minutes",

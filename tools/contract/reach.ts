@@ -8,6 +8,7 @@ import {
   newConsent,
 } from "../../packages/server/src/areas/oauth/testing/samples.ts"
 import { createPasswords } from "../../packages/server/src/core/accounts/passwords.ts"
+import { resetStore } from "../../packages/server/src/core/accounts/reset-store.ts"
 import { signupStore } from "../../packages/server/src/core/accounts/signup-store.ts"
 import { newToken, tokenHash } from "../../packages/server/src/core/accounts/token.ts"
 import { newId } from "../../packages/server/src/kernel/id.ts"
@@ -185,11 +186,31 @@ const newSignup = async ({ platform }: SampleWorld) => {
   return { token, password: PASSWORD }
 }
 
+/** A reset of the password of an account of its own, whose token is put where that of a mail would be. */
+const newReset = async ({ platform }: SampleWorld) => {
+  const token = newToken("svc_reset_")
+  const email = `${uniqueName()}@example.org`
+  await platform.as("").account.signup({ email, password: PASSWORD })
+  const now = new Date()
+  await resetStore(platform.database.db).insert({
+    id: newId(now.getTime()),
+    account: randomBytes(32),
+    source: "",
+    email,
+    token_hash: tokenHash(token),
+    is_open: true,
+    created_at: now,
+    expires_at: new Date(now.getTime() + SIGNUP_LASTS_MS),
+  })
+  return { token, password: PASSWORD }
+}
+
 const ofProject = async ({ platform, tenant }: SampleWorld) => ({
   project_id: (await platform.tenant(tenant)).projectId,
 })
 
 const named: { readonly [Name in OperationName]?: ReachSample } = {
+  "account.confirmPasswordReset": newReset,
   "account.login": login,
   "account.verifyEmail": newSignup,
   "advice.naturalLanguageToSql": newTable,

@@ -129,6 +129,51 @@ export const account = area(
       faults: ["invalid_credentials", "account_locked", "service_unavailable"],
       example: { email: "ada@example.com", password: "correct horse battery" },
     },
+    resetPassword: {
+      id: "accountResetPassword",
+      action: "auth_password_reset_requested",
+      http: "POST /v1/account/password/reset",
+      summary: "Mail a token that sets a new password",
+      description:
+        "The reply is the same, and takes as long, whether or not the address has an account. Limits are those of sign-up, counted apart. An installation that sends no mail answers 503.",
+      scope: "public",
+      effect: "write",
+      transaction: "none",
+      extension: true,
+      limit: "auth",
+      body: T.Object({ email: Email }),
+      replies: {
+        200: T.Object({
+          email: T.String({ description: "Address that the mail is sent to if it has an account" }),
+          expires_at: described(Time, "RFC 3339 time in UTC; until then the token of the mail is valid"),
+        }),
+      },
+      faults: ["service_unavailable"],
+      example: { email: "ada@example.com" },
+    },
+    confirmPasswordReset: {
+      id: "accountConfirmPasswordReset",
+      action: "auth_password_reset",
+      http: "POST /v1/account/password/reset/confirm",
+      summary: "Set a new password with the token of a mail",
+      description:
+        "Ends every session of the user, and every other mail that sets a password. An account that was locked after failed sign-ins is free again. It does not sign in.",
+      scope: "public",
+      effect: "write",
+      transaction: "none",
+      extension: true,
+      limit: "auth",
+      body: T.Object({
+        token: T.String({ minLength: 20, maxLength: 100, description: "Token from the mail" }),
+        password: described(Password, "New password"),
+      }),
+      replies: { 204: null },
+      faults: ["token_invalid_or_expired", "weak_password", "service_unavailable"],
+      example: {
+        token: "svc_reset_Q2hvb3NlIGEgdG9rZW4gdGhhdCBub2JvZHkgZ3Vlc3M",
+        password: "new horse battery",
+      },
+    },
     reauthenticate: {
       id: "accountReauthenticate",
       action: "auth_login",

@@ -438,6 +438,8 @@ export const routes = {
     signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },
     verifyEmail: { method: "POST", path: "/v1/account/verify-email", body: "json", effect: "write", keyed: true },
     login: { method: "POST", path: "/v1/account/login", body: "json", effect: "write", keyed: true },
+    resetPassword: { method: "POST", path: "/v1/account/password/reset", body: "json", effect: "write", keyed: true },
+    confirmPasswordReset: { method: "POST", path: "/v1/account/password/reset/confirm", body: "json", effect: "write", keyed: true },
     reauthenticate: { method: "POST", path: "/v1/account/reauthenticate", body: "json", effect: "write", keyed: true },
     logout: { method: "POST", path: "/v1/account/logout", effect: "write", keyed: true },
     get: { method: "GET", path: "/v1/account", effect: "read" },

@@ -93,7 +93,7 @@ const assemble = async (start: Start, engines: Engines) => {
   const relay = opened.use(createRelay({ masterKey, clock, log, stopping: stopping.signal }))
   const work = opened.use(openJobs({ database, fanout, clock, log, metrics }))
   const { jobs } = work
-  for (const queue of core.queues) jobs.define(queue)
+  core.defineQueues(jobs)
   for (const schedule of core.schedules) jobs.schedule(schedule)
   const scheduleTargets = createScheduleTargets()
   services.supply([

@@ -15,6 +15,7 @@ import type { Mails } from "../ports/mail/port.ts"
 import type { SecretsPort } from "../ports/secrets/port.ts"
 import { accountHandlers } from "./accounts/handlers.ts"
 import type { Passwords } from "./accounts/passwords.ts"
+import { resetMailQueue } from "./accounts/reset-mail.ts"
 import { createSessions } from "./accounts/sessions.ts"
 import { createSignedIn } from "./accounts/signed-in.ts"
 import { signupMailQueue } from "./accounts/signup-mail.ts"
@@ -83,6 +84,7 @@ export const createCore = (needs: CoreNeeds) => {
   const tenantKeys = createTenantKeys({ database: keysDatabase, secrets, changes, clock, log })
   const box = createSecretBox({ tenantKeys, masterKey })
   const atRest = createAtRest(box, config.encryptAtRest === "on")
+  const accountMails = { db, clock, mail, mailFrom, baseUrl: config.baseUrl }
   const audit = createAudit(database)
   const meters = createMeters(db)
   const platformEvents = createPlatformEvents(clock.now)
@@ -147,7 +149,10 @@ export const createCore = (needs: CoreNeeds) => {
     meters,
     platformEvents,
     /** Work that outlives requests. */
-    queues: [signupMailQueue({ db, clock, mail, mailFrom, baseUrl: config.baseUrl })],
+    defineQueues(jobs: Jobs): void {
+      jobs.define(signupMailQueue(accountMails))
+      jobs.define(resetMailQueue(accountMails))
+    },
     /** Work that recurs. */
     schedules: [expiringKeys({ database, platformEvents, now: clock.now })],
     // Credit and quota come with the billing area; until then nothing is refused for them.

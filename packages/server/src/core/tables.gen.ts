@@ -129,6 +129,16 @@ declare module "../kernel/db/tables.gen.ts" {
       created_at: Date
       deleted_at: Date | null
     }
+    "core.password_resets": {
+      id: string
+      account: Buffer
+      source: string
+      email: string
+      token_hash: Buffer | null
+      is_open: boolean
+      created_at: Date
+      expires_at: Date
+    }
     "core.projects": {
       id: string
       organization_id: string

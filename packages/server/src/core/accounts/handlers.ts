@@ -5,6 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { createSessionCookie } from "./cookie.ts"
 import { clearFailures, proveIdentity } from "./proof.ts"
+import { resetHandlers } from "./reset-handlers.ts"
 import { checkPassword, isLive } from "./rules.ts"
 import { createSignIn, toUser, userTarget } from "./sign-in.ts"
 import { type SignupNeeds, signupHandlers } from "./signup-handlers.ts"
@@ -64,6 +65,7 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
 
   return {
     ...signupHandlers({ passwords, signup, signIn, mailJobs }),
+    ...resetHandlers({ passwords, mailJobs }),
 
     login: async ({ email, password }, call) => {
       const { db, ip, now } = call

@@ -23,6 +23,10 @@ const DAY_MS = 24 * HOUR_MS
 
 /** How long a mailed token confirms an address. Limits look back no longer than this, because their rows go then. */
 export const SIGNUP_LIFETIME_MS = DAY_MS
+/** How long a mailed token sets a new password: long enough for slow mail, and no longer (ASVS 5, 6.4.3). */
+export const RESET_LIFETIME_MS = HOUR_MS
+/** Limits look back this long, so rows of resets are kept for it. */
+export const RESETS_KEPT_MS = DAY_MS
 /** Passwords that may be tried with one token. */
 export const SIGNUP_ATTEMPTS_MAX = 10
 export const SESSION_IDLE_MS = 12 * HOUR_MS

@@ -5,7 +5,8 @@ import { fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
 import { forgetFailures } from "../credentials/failure-store.ts"
 import { type MembershipRow, organizationStore } from "../organizations/store.ts"
-import { isLive, SESSION_IDLE_MS, SIGNUP_LIFETIME_MS } from "./rules.ts"
+import { resetStore } from "./reset-store.ts"
+import { isLive, RESETS_KEPT_MS, SESSION_IDLE_MS, SIGNUP_LIFETIME_MS } from "./rules.ts"
 import { SESSION_PREFIX } from "./service.ts"
 import { signupStore } from "./signup-store.ts"
 import { sourceStore } from "./source-store.ts"
@@ -106,12 +107,13 @@ export const createSessions = (db: Db) => {
       return toPrincipal(session, membership)
     },
 
-    /** Deletes expired sessions, old failures, networks without recent sign-ins, and expired sign-ups. */
+    /** Deletes expired sessions, old failures, networks without recent sign-ins, expired sign-ups and password resets. */
     async prune(nowMs: number): Promise<void> {
       const before = (ms: number) => new Date(nowMs - ms)
       await forgetFailures(db, before(FAILURES_KEPT_MS), new Date(nowMs))
       await sourceStore(db).forget(before(SOURCES_KEPT_MS))
       await signupStore(db).forget(before(SIGNUP_LIFETIME_MS))
+      await resetStore(db).forget(before(RESETS_KEPT_MS))
       await accountStore(db).deleteSessionsEndedBy(new Date(nowMs), new Date(nowMs - SESSION_IDLE_MS))
     },
   }

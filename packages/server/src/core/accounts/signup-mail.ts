@@ -1,9 +1,7 @@
 /** Mails to addresses of sign-ups. */
-import type { Clock } from "../../kernel/clock.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Job, Jobs, Outcome, QueueDefinition } from "../../kernel/jobs/jobs.ts"
-import { composeMime } from "../../kernel/mime.ts"
-import type { MailPort } from "../../ports/mail/port.ts"
+import { type AccountMail, type AccountMailNeeds, sendAccountMail } from "./account-mail.ts"
 import { type SignupRow, signupStore } from "./signup-store.ts"
 import { accountStore } from "./store.ts"
 import { newToken, tokenHash } from "./token.ts"
@@ -21,16 +19,8 @@ interface Payload {
 export const enqueueSignupMail = (jobs: Jobs, tx: Db, { id }: SignupRow): Promise<void> =>
   jobs.enqueue(tx, { queue: QUEUE, payload: { signupId: id } satisfies Payload })
 
-export interface SignupMailNeeds {
-  readonly db: Db
-  readonly clock: Clock
-  readonly mail: MailPort
-  readonly mailFrom: string
-  readonly baseUrl: string
-}
-
 // Nothing that the sender of the sign-up wrote is in these mails: else anybody could mail anything to anybody.
-const confirmation = (baseUrl: string, token: string, expiresAt: Date) => ({
+const confirmation = (baseUrl: string, token: string, expiresAt: Date): AccountMail => ({
   subject: "Confirm your e-mail address",
   text: `Somebody, probably you, signs up at ${baseUrl} with this address. To confirm that it is yours, send this token:
 
@@ -46,7 +36,7 @@ If you have not signed up, do nothing: without the token there will be no accoun
 `,
 })
 
-const known = (baseUrl: string) => ({
+const known = (baseUrl: string): AccountMail => ({
   subject: "You have an account already",
   text: `Somebody, perhaps you, tried to sign up at ${baseUrl} with this address, which has an account already.
 
@@ -60,8 +50,8 @@ If it was not, do nothing: nothing has changed, and the sender was not told that
  * Which mail it is, is found out here and not in the request: its answer takes as long for an address that has an account
  * as for any other.
  */
-export const signupMailQueue = (needs: SignupMailNeeds): QueueDefinition<Payload> => {
-  const { db, clock, mail, mailFrom, baseUrl } = needs
+export const signupMailQueue = (needs: AccountMailNeeds): QueueDefinition<Payload> => {
+  const { db, clock, baseUrl } = needs
   const store = signupStore(db)
 
   const messageFor = async ({ id, email, expires_at }: SignupRow) => {
@@ -78,18 +68,7 @@ export const signupMailQueue = (needs: SignupMailNeeds): QueueDefinition<Payload
   const run = async ({ payload }: Job<Payload>): Promise<Outcome> => {
     const signup = await store.find(payload.signupId)
     if (!signup || signup.expires_at.getTime() <= clock.now()) return { kind: "done" }
-    const content = await composeMime({
-      from: mailFrom,
-      to: signup.email,
-      ...(await messageFor(signup)),
-      // RFC 3834: suppresses automatic replies.
-      headers: { "Auto-Submitted": "auto-generated" },
-      date: new Date(clock.now()),
-    })
-    const outcome = await mail.send({ sender: mailFrom, recipient: signup.email, content })
-    if (outcome.kind === "accepted") return { kind: "done" }
-    if (outcome.kind === "rejected") return { kind: "dead", reason: outcome.reply.response }
-    throw new Error(outcome.reply.response)
+    return await sendAccountMail(needs, signup.email, await messageFor(signup))
   }
 
   return { name: QUEUE, concurrency: 4, retries: RETRIES_MS, run }

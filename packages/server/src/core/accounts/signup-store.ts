@@ -1,6 +1,7 @@
 import { sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
+import { timeOfMails } from "../credentials/mail-times.ts"
 import { SIGNUP_ATTEMPTS_MAX } from "./rules.ts"
 
 export type SignupRow = Tables["core.signups"]
@@ -12,22 +13,7 @@ export const signupStore = (db: Db) => ({
   /** Serializes sign-ups until the transaction ends, so that concurrent ones cannot exceed the limits. */
   lock: (): Promise<unknown> => sql`SELECT pg_advisory_xact_lock(hashtextextended(${LOCK}, 0))`.execute(db),
 
-  /** The time of the `count`-th newest one since then; undefined where there are fewer. */
-  async timeOf(
-    count: number,
-    { account, source }: Partial<Pick<SignupRow, "account" | "source">>,
-    since: Date,
-  ): Promise<Date | undefined> {
-    let query = db.selectFrom("core.signups").select("created_at").where("created_at", ">", since)
-    if (account) query = query.where("account", "=", account)
-    if (source !== undefined) query = query.where("source", "=", source)
-    const row = await query
-      .orderBy("created_at", "desc")
-      .offset(count - 1)
-      .limit(1)
-      .executeTakeFirst()
-    return row?.created_at
-  },
+  timeOf: timeOfMails(db, "core.signups"),
 
   insert: (row: SignupRow): Promise<unknown> => db.insertInto("core.signups").values(row).execute(),
 

@@ -41,6 +41,13 @@ const tokenOf = (text: string): string => /svc_verify_[\w-]{43}/.exec(text)?.[0]
 const confirm = (p: TestPlatform, token: string, password: string = PASSWORD) =>
   stranger(p).request("account.verifyEmail", { token, password })
 
+const resetToken = async (p: TestPlatform, sink: SmtpSink, email: string): Promise<string> => {
+  const mails = sink.mails.length
+  await stranger(p).account.resetPassword({ email })
+  const { text } = await mailText(sink, mails + 1)
+  return /svc_reset_[\w-]{43}/.exec(text)?.[0] ?? assert.fail(text)
+}
+
 /** A person who has confirmed their address; the mails that it took are `mails`. */
 const signUpByMail = async (p: TestPlatform, sink: SmtpSink, email = newEmail()) => {
   const mails = sink.mails.length
@@ -241,6 +248,12 @@ test("while too many passwords are hashed already, everything that needs one say
 
   await later(request(full, { email: newEmail() }))
   await later(confirm(full, token))
+  await later(
+    stranger(full).account.confirmPasswordReset({
+      token: await resetToken(p, sink, email),
+      password: OTHER_PASSWORD,
+    }),
+  )
   await later(stranger(full).account.login({ email, password: PASSWORD }))
   await later(svc.account.reauthenticate({ password: PASSWORD }))
   await later(svc.account.update({ password: OTHER_PASSWORD, current_password: PASSWORD }))

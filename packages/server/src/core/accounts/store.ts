@@ -81,6 +81,9 @@ export const accountStore = (db: Db) => ({
   deleteOtherSessions: (userId: string, keptId: string): Promise<unknown> =>
     db.deleteFrom("core.sessions").where("user_id", "=", userId).where("id", "!=", keptId).execute(),
 
+  deleteSessions: (userId: string): Promise<unknown> =>
+    db.deleteFrom("core.sessions").where("user_id", "=", userId).execute(),
+
   /** Keeps the `kept` sessions used last. */
   deleteSurplusSessions: (userId: string, kept: number): Promise<unknown> =>
     db

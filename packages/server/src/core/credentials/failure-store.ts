@@ -31,6 +31,8 @@ export interface FailureStore {
   takeBack(failures: Failures): Promise<void>
   lockedUntil(failures: Failures): Promise<Date | null>
   clear(failures: Failures): Promise<void>
+  /** Clears the counts of every place. */
+  clearAll(account: Buffer): Promise<void>
 }
 
 /** Rows of core.login_failures. */
@@ -76,6 +78,10 @@ export const failureStore = (db: Db): FailureStore => ({
       .where("account", "=", account)
       .where("source", "=", source)
       .execute()
+  },
+
+  clearAll: async account => {
+    await db.deleteFrom("core.login_failures").where("account", "=", account).execute()
   },
 })
 

@@ -67,6 +67,8 @@ export const samples = {
 export const unsampled = {
   "account.signup": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.verifyEmail": "public: there is no caller yet to remember an Idempotency-Key for",
+  "account.resetPassword": "public: there is no caller yet to remember an Idempotency-Key for",
+  "account.confirmPasswordReset": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.login": "public: there is no caller yet to remember an Idempotency-Key for",
   "account.logout": "ends the session that the loop goes on with",
   "organizations.delete": "ends the tenant that the loop goes on with",
