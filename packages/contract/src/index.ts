@@ -7,6 +7,7 @@ import { rag } from "./ai-rag.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { auth } from "./auth.ts"
+import { compliance } from "./compliance.ts"
 import { computers } from "./computers.ts"
 import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
@@ -33,6 +34,7 @@ import { search } from "./search.ts"
 import { sql } from "./sql.ts"
 import { storage } from "./storage.ts"
 import { support } from "./support.ts"
+import { usage } from "./usage.ts"
 import { vectors } from "./vectors.ts"
 import { webhooks } from "./webhooks.ts"
 
@@ -89,6 +91,7 @@ export {
   SESSION_LIFETIME_SECONDS_DEFAULT,
   USER_METADATA_BYTES_MAX,
 } from "./auth-fields.ts"
+export { AUDIT_LIMIT_DEFAULT } from "./compliance.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
   COMPUTERS_MAX,
@@ -262,6 +265,7 @@ export {
   page,
   pageOf,
 } from "./types.ts"
+export { meterServices, USAGE_EXPORT_DAYS_MAX } from "./usage.ts"
 export { VECTOR_ID_BYTES_MAX, VECTOR_METADATA_BYTES_MAX, VECTORS_MAX } from "./vectors-fields.ts"
 export {
   WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
@@ -315,6 +319,8 @@ export const areas = {
   projects,
   keys,
   approvals,
+  usage,
+  compliance,
 } as const
 
 /** Version of the interface (specification 9). */

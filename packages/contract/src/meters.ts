@@ -72,4 +72,6 @@ export const meters = {
 
 export type Meter = keyof typeof meters
 
+export const isMeter = (name: string): name is Meter => Object.hasOwn(meters, name)
+
 export const meterNames = Object.keys(meters) as readonly Meter[]

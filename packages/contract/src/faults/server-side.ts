@@ -32,7 +32,6 @@ export const serverSideFaults = {
     status: 501,
     text: "billing is not configured on this installation",
     help: "The operator has not configured billing, so this value does not exist. `GET /api/v1/services` shows the state of every area.",
-    planned: true,
   },
   ssh_keys_not_delivered: {
     status: 502,

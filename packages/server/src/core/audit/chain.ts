@@ -1,34 +1,34 @@
 import { createHash } from "node:crypto"
-import { sql } from "kysely"
+import { type Selectable, sql } from "kysely"
 import { canonicalJson } from "../../kernel/canonical-json.ts"
 import type { Db } from "../../kernel/db/database.ts"
+import type { Tables } from "../../kernel/db/tables.gen.ts"
 import { newId } from "../../kernel/id.ts"
 import type { AuditEntry } from "../../kernel/needs.ts"
 
 const START = Buffer.alloc(0)
 const VERIFY_PAGE = 1000
 
-type Hashed = AuditEntry & { readonly sequence: number; readonly id: string }
+export type HashedEntry = AuditEntry & { readonly sequence: number; readonly id: string }
+
+/** What of an entry is hashed, as the text that is. */
+export const hashedText = (entry: HashedEntry): string =>
+  canonicalJson({
+    tenant_id: entry.tenantId,
+    sequence: entry.sequence,
+    id: entry.id,
+    action: entry.action,
+    occurred_at: entry.occurredAt.toISOString(),
+    outcome: entry.outcome,
+    actor: entry.actor,
+    targets: entry.targets,
+    context: entry.context,
+    metadata: entry.metadata,
+  })
 
 /** SHA-256 of the hash before and the canonical JSON of the entry: no entry can change, go or move unseen. */
-export const entryHash = (before: Buffer, entry: Hashed): Buffer =>
-  createHash("sha256")
-    .update(before)
-    .update(
-      canonicalJson({
-        tenant_id: entry.tenantId,
-        sequence: entry.sequence,
-        id: entry.id,
-        action: entry.action,
-        occurred_at: entry.occurredAt.toISOString(),
-        outcome: entry.outcome,
-        actor: entry.actor,
-        targets: entry.targets,
-        context: entry.context,
-        metadata: entry.metadata,
-      }),
-    )
-    .digest()
+export const entryHash = (before: Buffer, entry: HashedEntry): Buffer =>
+  createHash("sha256").update(before).update(hashedText(entry)).digest()
 
 /**
  * Appends to the tenant's chain, in a transaction. The row of the head is the lock: two entries of one tenant take
@@ -63,22 +63,9 @@ export interface ChainCheck {
   readonly firstInvalid: number | null
 }
 
-interface EventRow {
-  tenant_id: string
-  sequence: number
-  id: string
-  action: string
-  occurred_at: Date
-  outcome: string
-  actor: unknown
-  targets: unknown
-  context: unknown
-  metadata: unknown
-  prev_hash: Buffer
-  hash: Buffer
-}
+export type EventRow = Selectable<Tables["core.audit_events"]>
 
-const toEntry = (row: EventRow): Hashed => ({
+export const toEntry = (row: EventRow): HashedEntry => ({
   tenantId: row.tenant_id,
   sequence: row.sequence,
   id: row.id,
@@ -92,14 +79,35 @@ const toEntry = (row: EventRow): Hashed => ({
 })
 
 /** Recomputes a tenant's chain from its first entry to its head, as both stand at one moment. */
-export const verifyChain = (db: Db, tenantId: string): Promise<ChainCheck> =>
+export const verifyChain = async (db: Db, tenantId: string): Promise<ChainCheck> => {
+  const { valid, checked, firstInvalid } = await inspectChain(db, tenantId)
+  return { valid, checked, firstInvalid }
+}
+
+/** The same, and where the chain ends. */
+export const inspectChain = (db: Db, tenantId: string): Promise<ChainCheck & { readonly head: ChainHead }> =>
   db
     .transaction()
     .setIsolationLevel("repeatable read")
     .setAccessMode("read only")
-    .execute(snapshot => verify(snapshot, tenantId))
+    .execute(async snapshot => {
+      const head = await readHead(snapshot, tenantId)
+      return { ...(await verify(snapshot, tenantId, head)), head }
+    })
 
-const verify = async (db: Db, tenantId: string): Promise<ChainCheck> => {
+export interface ChainHead {
+  readonly sequence: number
+  readonly hash: Buffer
+}
+
+export const readHead = async (db: Db, tenantId: string): Promise<ChainHead> =>
+  (await db
+    .selectFrom("core.audit_heads")
+    .select(["sequence", "hash"])
+    .where("tenant_id", "=", tenantId)
+    .executeTakeFirst()) ?? { sequence: 0, hash: START }
+
+const verify = async (db: Db, tenantId: string, head: ChainHead): Promise<ChainCheck> => {
   let hash: Buffer = START
   let sequence = 0
   for (;;) {
@@ -121,12 +129,7 @@ const verify = async (db: Db, tenantId: string): Promise<ChainCheck> => {
     }
     if (rows.length < VERIFY_PAGE) break
   }
-  const head = await db
-    .selectFrom("core.audit_heads")
-    .selectAll()
-    .where("tenant_id", "=", tenantId)
-    .executeTakeFirst()
   // Entries cut off the end leave a shorter chain that is consistent in itself; the head still knows its length.
-  const whole = (head?.sequence ?? 0) === sequence && (head?.hash ?? START).equals(hash)
+  const whole = head.sequence === sequence && head.hash.equals(hash)
   return { valid: whole, checked: sequence, firstInvalid: whole ? null : sequence + 1 }
 }

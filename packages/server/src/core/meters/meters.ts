@@ -19,6 +19,16 @@ interface Count {
   quantity: number
 }
 
+/** Requests of one key to one area that were answered with one status. */
+interface KeyCount {
+  readonly organizationId: string
+  readonly keyId: string
+  readonly day: string
+  readonly area: string
+  readonly status: number
+  requests: number
+}
+
 /** Usage that comes from no call: time that something was awake, bytes that it held. */
 export interface BackgroundMeters {
   count(usage: {
@@ -35,8 +45,18 @@ export interface UsageMeters extends Meters, BackgroundMeters {
   flush(): Promise<void>
 }
 
-const addToStored = (db: Db, counts: readonly Count[]) =>
+/** In one statement: what failed is counted again as a whole. */
+const addToStored = (db: Db, counts: readonly Count[], keyCounts: readonly KeyCount[]) =>
   sql`
+  WITH requests AS (
+    INSERT INTO core.key_requests (organization_id, key_id, day, area, status, requests)
+    SELECT * FROM unnest(
+      ${keyCounts.map(count => count.organizationId)}::uuid[], ${keyCounts.map(count => count.keyId)}::uuid[],
+      ${keyCounts.map(count => count.day)}::date[], ${keyCounts.map(count => count.area)}::text[],
+      ${keyCounts.map(count => count.status)}::int2[], ${keyCounts.map(count => count.requests)}::int8[])
+    ON CONFLICT (organization_id, key_id, day, area, status)
+    DO UPDATE SET requests = core.key_requests.requests + excluded.requests
+  )
   INSERT INTO core.usage (organization_id, project_id, key_id, metric, day, quantity)
   SELECT * FROM unnest(
     ${counts.map(count => count.organizationId)}::uuid[], ${counts.map(count => count.projectId)}::uuid[],
@@ -52,10 +72,16 @@ interface Tally {
   readonly keyId: string
   readonly dayNumber: number
   readonly quantities: Map<Meter, number>
+  /** Of a key, by area and status. */
+  readonly requests: Map<string, Map<number, number>>
 }
 
+const NO_REQUESTS: Tally["requests"] = new Map()
+
+const dayOf = (dayNumber: number): string => new Date(dayNumber * DAY_MS).toISOString().slice(0, 10)
+
 const toCounts = ({ organizationId, projectId, keyId, dayNumber, quantities }: Tally): Count[] => {
-  const day = new Date(dayNumber * DAY_MS).toISOString().slice(0, 10)
+  const day = dayOf(dayNumber)
   return [...quantities].map(([metric, quantity]) => ({
     organizationId,
     projectId,
@@ -66,20 +92,40 @@ const toCounts = ({ organizationId, projectId, keyId, dayNumber, quantities }: T
   }))
 }
 
+const toKeyCounts = ({ organizationId, keyId, dayNumber, requests }: Tally): KeyCount[] => {
+  const day = dayOf(dayNumber)
+  return [...requests].flatMap(([area, byStatus]) =>
+    [...byStatus].map(([status, count]) => ({ organizationId, keyId, day, area, status, requests: count })),
+  )
+}
+
 const nameOf = ({ organizationId, day, metric, keyId, projectId }: Count): string =>
   [organizationId, day, metric, keyId, projectId].join("|")
 
+const keyNameOf = ({ organizationId, keyId, day, area, status }: KeyCount): string =>
+  [organizationId, keyId, day, area, status].join("|")
+
 /** One count a row: a key that was read anew from the database is another principal, and still the same key. */
-const merged = (counts: readonly Count[]): Count[] => {
-  const byName = new Map<string, Count>()
+const merged = <C>(counts: readonly C[], name: (count: C) => string, add: (to: C, more: C) => void): C[] => {
+  const byName = new Map<string, C>()
   for (const count of counts) {
-    const known = byName.get(nameOf(count))
-    if (known) known.quantity += count.quantity
-    else byName.set(nameOf(count), { ...count })
+    const known = byName.get(name(count))
+    if (known) add(known, count)
+    else byName.set(name(count), { ...count })
   }
   // Sorted: two processes that flush at once lock the rows in the same order.
   return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, count]) => count)
 }
+
+const mergedCounts = (counts: readonly Count[]) =>
+  merged(counts, nameOf, (to, { quantity }) => {
+    to.quantity += quantity
+  })
+
+const mergedKeyCounts = (counts: readonly KeyCount[]) =>
+  merged(counts, keyNameOf, (to, { requests }) => {
+    to.requests += requests
+  })
 
 /**
  * Counts by organization, project, key, metric and day. They gather in memory and are added in one statement a
@@ -90,6 +136,7 @@ export const createMeters = (db: Db): UsageMeters => {
   let current = new Map<Principal, Tally>()
   /** Counts whose flush failed. */
   let kept: Count[] = []
+  let keptRequests: KeyCount[] = []
 
   /** Most callers stay in one project, so the last tally of a principal is nearly always the one. */
   const tallyOf = ({ organization, project, principal, nowMs }: Exchange): Tally | undefined => {
@@ -99,7 +146,12 @@ export const createMeters = (db: Db): UsageMeters => {
     const last = current.get(principal)
     if (last && last.projectId === projectId && last.dayNumber === dayNumber) return last
     const keyId = principal.key?.id ?? NONE
-    const tally = { organizationId: organization.id, projectId, keyId, dayNumber, quantities: new Map() }
+    const tally = {
+      organizationId: organization.id,
+      ...{ projectId, keyId, dayNumber },
+      quantities: new Map<Meter, number>(),
+      requests: keyId === NONE ? NO_REQUESTS : new Map<string, Map<number, number>>(),
+    }
     tallies.push(tally)
     current.set(principal, tally)
     return tally
@@ -110,8 +162,21 @@ export const createMeters = (db: Db): UsageMeters => {
     quantities?.set(metric, (quantities.get(metric) ?? 0) + quantity)
   }
 
+  const addRequest = (exchange: Exchange, status: number) => {
+    const tally = tallyOf(exchange)
+    if (!tally || tally.keyId === NONE) return
+    const { area } = exchange.operation
+    let byStatus = tally.requests.get(area)
+    if (!byStatus) {
+      byStatus = new Map()
+      tally.requests.set(area, byStatus)
+    }
+    byStatus.set(status, (byStatus.get(status) ?? 0) + 1)
+  }
+
   return {
     request(exchange, status) {
+      addRequest(exchange, status)
       add(exchange, "requests", 1)
       if (status >= 400) add(exchange, "request_errors", 1)
     },
@@ -120,19 +185,23 @@ export const createMeters = (db: Db): UsageMeters => {
     count({ organizationId, projectId, metric, quantity, at }) {
       const dayNumber = Math.floor(at.getTime() / DAY_MS)
       const quantities = new Map([[metric, quantity]])
-      tallies.push({ organizationId, projectId: projectId ?? NONE, keyId: NONE, dayNumber, quantities })
+      const whose = { organizationId, projectId: projectId ?? NONE, keyId: NONE }
+      tallies.push({ ...whose, dayNumber, quantities, requests: NO_REQUESTS })
     },
 
     async flush() {
-      const counts = merged([...kept, ...tallies.flatMap(toCounts)])
+      const counts = mergedCounts([...kept, ...tallies.flatMap(toCounts)])
+      const keyCounts = mergedKeyCounts([...keptRequests, ...tallies.flatMap(toKeyCounts)])
       if (counts.length === 0) return
       tallies = []
       kept = []
+      keptRequests = []
       current = new Map()
       try {
-        await addToStored(db, counts)
+        await addToStored(db, counts, keyCounts)
       } catch (error) {
         kept = [...kept, ...counts]
+        keptRequests = [...keptRequests, ...keyCounts]
         throw error
       }
     },
