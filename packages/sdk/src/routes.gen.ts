@@ -486,6 +486,20 @@ export const routes = {
     reject: { method: "POST", path: "/v1/approvals/{id}/reject", params: ["id"], body: "json", effect: "write", keyed: true },
     cancel: { method: "POST", path: "/v1/approvals/{id}/cancel", params: ["id"], effect: "write", keyed: true },
   },
+  usage: {
+    summary: { method: "GET", path: "/api/v1/usage", query: ["month"], effect: "read" },
+    keys: { method: "GET", path: "/v1/usage/keys", query: ["month","limit","offset"], effect: "read" },
+    key: { method: "GET", path: "/v1/usage/keys/{key_id}", params: ["key_id"], query: ["month","costs"], effect: "read" },
+    export: { method: "GET", path: "/v1/usage/export", query: ["from","to","format"], reply: "bytes", effect: "read" },
+    budget: { method: "GET", path: "/v1/user/budget", effect: "read" },
+    stats: { method: "GET", path: "/v1/user/stats", effect: "read" },
+  },
+  compliance: {
+    queryAudit: { method: "GET", path: "/v1/compliance/audit", query: ["action","from","to","limit","offset"], effect: "read", list: true },
+    exportAudit: { method: "GET", path: "/v1/compliance/audit/export", query: ["action","from","to","format"], reply: "bytes", effect: "read" },
+    verifyAudit: { method: "GET", path: "/v1/compliance/audit/verify", effect: "read" },
+    status: { method: "GET", path: "/v1/compliance/status", effect: "read" },
+  },
 } as const satisfies Routes
 
 /** Codes after which the same request may succeed. */

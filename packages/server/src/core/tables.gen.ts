@@ -101,6 +101,14 @@ declare module "../kernel/db/tables.gen.ts" {
       key_id: string
       told_at: Date
     }
+    "core.key_requests": {
+      organization_id: string
+      key_id: string
+      day: string
+      area: string
+      status: number
+      requests: number
+    }
     "core.login_failures": {
       account: Buffer
       source: string
