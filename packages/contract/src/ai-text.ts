@@ -8,6 +8,10 @@ export const AI_SUMMARY_SENTENCES_DEFAULT = 3
 /** Characters of a text whose grammar is checked. */
 export const AI_GRAMMAR_LENGTH_MAX = 20_000
 export const AI_TEXT_TOP_K_DEFAULT = 5
+/** Suggestions of how a text goes on. */
+export const AI_SUGGESTIONS_DEFAULT = 5
+/** Words of a suggestion. */
+export const AI_SUGGESTION_TOKENS_DEFAULT = 8
 
 const common = {
   scope: "ai:infer",
@@ -298,6 +302,63 @@ const vectorSearch = {
   example: { query: "red apples", documents: ["An apple is red.", "The sea is blue."], top_k: 1 },
 } as const satisfies OperationSpec
 
+const autocomplete = {
+  id: "autocompleteText",
+  http: "POST /v1/ai/text/autocomplete",
+  summary: "Suggest how an unfinished text goes on",
+  description:
+    "Without a chat model by n-grams: what follows the text's last words in the text itself, in the texts of `corpus`, and in a " +
+    "built-in model of English. Texts of other languages go on as they and `corpus` do. A chat model is the default where there is one.",
+  ...common,
+  body: T.Object({
+    text: T.String({
+      minLength: 1,
+      maxLength: AI_TEXT_LENGTH_MAX,
+      description: "The text so far; its last word may be unfinished",
+    }),
+    corpus: T.Optional(
+      T.Array(Text, {
+        maxItems: 100,
+        description: "Other texts by the same hand or on the same subject, to complete after. Not stored",
+      }),
+    ),
+    max_suggestions: T.Optional(
+      T.Integer({
+        minimum: 1,
+        maximum: 20,
+        description: `Most suggestions. Default: ${AI_SUGGESTIONS_DEFAULT}`,
+      }),
+    ),
+    max_tokens: T.Optional(
+      T.Integer({
+        minimum: 1,
+        maximum: 64,
+        description: `Most words of a suggestion; for models a wish. Default: ${AI_SUGGESTION_TOKENS_DEFAULT}`,
+      }),
+    ),
+    language: T.Optional(Language),
+    model: ChatModel,
+  }),
+  replies: {
+    200: T.Object({
+      suggestions: T.Array(
+        T.Object({
+          text: T.String({ description: "To be appended to the text as it is, its leading space included" }),
+          score: T.Number({
+            minimum: 0,
+            maximum: 1,
+            description:
+              "How likely its first word is by the n-grams; from a chat model, which tells none, 1 divided by the rank",
+          }),
+        }),
+        { description: "The likeliest first; none where nothing is known about the last words" },
+      ),
+      ...answered,
+    }),
+  },
+  example: { text: "Thank you for your kind words. I look forward to the con", max_suggestions: 3 },
+} as const satisfies OperationSpec
+
 export const aiText = area(
   "aiText",
   {
@@ -306,5 +367,5 @@ export const aiText = area(
     project: "optional",
     belongs: "project",
   },
-  { grammar, sentiment, summarize, translate, vectorSearch },
+  { autocomplete, grammar, sentiment, summarize, translate, vectorSearch },
 )

@@ -23,6 +23,7 @@ export const readsByPost: Readonly<Record<string, string>> = {
   "ai.generateImage": "AI inference (named by the specification)",
   "ai.speak": "AI inference (named by the specification)",
   "ai.transcribe": "AI inference (named by the specification)",
+  "aiText.autocomplete": "AI inference (named by the specification)",
   "aiText.grammar": "AI inference (named by the specification)",
   "aiText.sentiment": "AI inference (named by the specification)",
   "aiText.summarize": "AI inference (named by the specification)",

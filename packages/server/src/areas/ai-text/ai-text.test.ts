@@ -13,6 +13,7 @@ const GERMAN = "Der Kundendienst war wirklich schrecklich, und ich werde dort ni
 
 /** A request of each row that a chat model answers. */
 const written: Readonly<Record<string, (svc: Svc, fields?: { model?: string }) => Promise<unknown>>> = {
+  autocomplete: (svc, fields) => svc.aiText.autocomplete({ text: GERMAN, ...fields }),
   grammar: (svc, fields) => svc.aiText.grammar({ text: GERMAN, ...fields }),
   translate: (svc, fields) => svc.aiText.translate({ text: GERMAN, target: "en", ...fields }),
   sentiment: (svc, fields) => svc.aiText.sentiment({ text: GERMAN, ...fields }),
@@ -21,6 +22,7 @@ const written: Readonly<Record<string, (svc: Svc, fields?: { model?: string }) =
 
 /** A request of each row that an embedded engine answers. */
 const embedded: Readonly<Record<string, (svc: Svc) => Promise<{ model: string; method: string }>>> = {
+  autocomplete: svc => svc.aiText.autocomplete({ text: "We look forward to your rep" }),
   grammar: svc => svc.aiText.grammar({ text: "She have a apple.", language: "en" }),
   translate: svc => svc.aiText.translate({ text: "Good morning.", source: "en", target: "en" }),
   vectorSearch: svc => svc.aiText.vectorSearch({ query: "apple", documents: ["an apple"] }),
@@ -132,7 +134,8 @@ test("what a chat model writes is paid, refused and counted as a chat is", async
 
 test("what only a chat model can do is 503 without one", async t => {
   const { svc } = await embeddedWorld(t)
-  for (const [row, ask] of Object.entries(written))
+  const { autocomplete: _, ...onlyWritten } = written
+  for (const [row, ask] of Object.entries(onlyWritten))
     await assert.rejects(
       ask(svc),
       { status: 503, code: "all_providers_exhausted", message: /SVC_AI_URL/ },
@@ -179,6 +182,8 @@ test("hostile texts are answered or refused, and never by 500", async t => {
       () => svc.aiText.sentiment({ text, language: "en" }),
       () => svc.aiText.sentiment({ text }),
       () => svc.aiText.summarize({ text }),
+      () => svc.aiText.autocomplete({ text, corpus: [text] }),
+      () => svc.aiText.autocomplete({ text, language: "de" }),
       () => svc.aiText.grammar({ text: text.slice(0, 2_000), language: "en" }),
       () => svc.aiText.vectorSearch({ query: text.slice(0, 4_000), documents: [text, { id: "x", text }] }),
     ])

@@ -9,7 +9,7 @@ export const aiText = defineModule({
   needs,
   state: () => ({
     status: "available",
-    capabilities: { embedded: ["grammar", "sentiment", "summarize", "vectorSearch"] },
+    capabilities: { embedded: ["autocomplete", "grammar", "sentiment", "summarize", "vectorSearch"] },
   }),
   load: () => import("./area.ts"),
 })
