@@ -129,6 +129,7 @@ export const routes = {
     delete: { method: "DELETE", path: "/v1/ai/docgen/documents/{doc_id}", params: ["doc_id"], effect: "destroy", keyed: true, project: true },
   },
   aiText: {
+    autocomplete: { method: "POST", path: "/v1/ai/text/autocomplete", body: "json", effect: "read", project: true },
     grammar: { method: "POST", path: "/v1/ai/text/grammar", body: "json", effect: "read", project: true },
     sentiment: { method: "POST", path: "/v1/ai/text/sentiment", body: "json", effect: "read", project: true },
     summarize: { method: "POST", path: "/v1/ai/text/summarize", body: "json", effect: "read", project: true },
