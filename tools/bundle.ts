@@ -16,7 +16,7 @@ import {
 } from "node:fs/promises"
 import { dirname, join, relative, resolve } from "node:path"
 import { build, type Metafile, type Plugin } from "esbuild"
-import { bundleFolder, isFresh, stampFile } from "../packages/server/bin/bundle.js"
+import { bundleFolder, isConsoleFresh, isFresh, stampFile } from "../packages/server/bin/bundle.js"
 
 /** Packages that every start loads. All others stay outside and are loaded at their first use, native ones among them. */
 const INSIDE = [
@@ -163,12 +163,26 @@ export const makeBundle = async (root: string): Promise<void> => {
   await removeOld(bundleFolder(root), new Set([...outputFiles.map(({ path }) => path), stampFile(root)]))
 }
 
-/** Says what went wrong and goes on: the sources run too, only more slowly. */
+/** Pages of the console come from the contract, which the server's bundle contains: a new one of it makes the console anew. */
+const bundleConsole = async (root: string, contractChanged: boolean): Promise<void> => {
+  if (!contractChanged && isConsoleFresh(root)) return
+  // Loads the contract, so only where there is something to do.
+  const { makeConsole } = await import("./console.ts")
+  await makeConsole(root, contractChanged)
+}
+
+/** Says what went wrong and goes on: the sources run too, only more slowly, and the API needs no console. */
 export const tryBundle = async (root: string): Promise<void> => {
+  const wasFresh = isFresh(root)
   try {
     await makeBundle(root)
   } catch (error) {
     process.stderr.write(`The server could not be bundled and will run from its sources: ${String(error)}\n`)
+  }
+  try {
+    await bundleConsole(root, !wasFresh)
+  } catch (error) {
+    process.stderr.write(`The console could not be made; the API works without it: ${String(error)}\n`)
   }
 }
 

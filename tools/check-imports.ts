@@ -1,6 +1,6 @@
 /**
  * The dependency rule of ARCHITECTURE.md: contract ← kernel ← ports ← core ← services ← areas ← platform, and
- * contract ← sdk ← cli.
+ * contract ← sdk ← cli and console.
  * Every import is matched against the row of its file's place; what the row does not allow is an error.
  */
 import { globSync, readFileSync } from "node:fs"
@@ -32,6 +32,13 @@ const places: readonly Place[] = [
   { name: "tools", files: /^tools\//, may: [any], packages: [any] },
   { name: "contract", files: /^packages\/contract\//, may: [], packages: [/^typebox$/], browser: true },
   { name: "sdk", files: /^packages\/sdk\//, may: [], packages: [contract], browser: true },
+  {
+    name: "console",
+    files: /^packages\/console\//,
+    may: [],
+    packages: [/^@svc\/sdk$/, /^react(-dom)?$/],
+    browser: true,
+  },
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/, /^fflate$/] },
   { name: "text-to-sql", files: /^packages\/text-to-sql\//, may: [], packages: [/^pg$/] },
   {
@@ -233,7 +240,7 @@ const areasNamedAtTheRoot = (): string[] => {
 
 /** Everything that breaks the rule, a line each. */
 export const checkImports = async (): Promise<string[]> => {
-  const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/**/*.ts"]))
+  const files = await Array.fromAsync(glob(["packages/*/src/**/*.{ts,tsx}", "tools/**/*.ts"]))
   const graph = new Map(
     files.map(file => [
       file,

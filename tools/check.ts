@@ -16,7 +16,7 @@ const run =
   }
 
 const checkSizes = async (): Promise<string[]> => {
-  const files = await Array.fromAsync(glob(["packages/*/src/**/*.ts", "tools/**/*.ts"]))
+  const files = await Array.fromAsync(glob(["packages/*/src/**/*.{ts,tsx}", "tools/**/*.ts"]))
   return files
     .filter(file => !file.endsWith(".gen.ts"))
     .map(file => ({ file, lines: readFileSync(file, "utf8").split("\n").length }))
@@ -26,6 +26,7 @@ const checkSizes = async (): Promise<string[]> => {
 
 const checks: Readonly<Record<string, () => string[] | Promise<string[]>>> = {
   types: run("tsc", "-p", "."),
+  "types of the console": run("tsc", "-p", "packages/console"),
   "format and lint": run("biome", "check", "."),
   imports: checkImports,
   sizes: checkSizes,

@@ -8,6 +8,7 @@ const say = (text: string) => void process.stdout.write(`${text}\n`)
 const urls = ({ config }: Platform): string => `
   Svc is ready at ${config.baseUrl}
 
+  Console         ${config.baseUrl}/console
   API reference   ${config.baseUrl}/docs
   Health          ${config.baseUrl}/health/ready`
 

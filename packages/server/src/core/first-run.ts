@@ -70,7 +70,7 @@ export const firstRun = async (needs: {
     })
     const made: FirstRun = {
       base_url: config.baseUrl,
-      console_url: `${config.baseUrl}/`,
+      console_url: `${config.baseUrl}/console`,
       email: EMAIL,
       password,
       organization_id: founded.organizationId,

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import { METRICS_TYPE } from "../metrics.ts"
 import { requestIdFor } from "../pipeline.ts"
 import { createClientAddress, parseCidrs } from "./client-address.ts"
+import { addConsole } from "./pages/console.ts"
 import { createKeptDocument, preferred } from "./pages/documents.ts"
 import { errorIndexMarkdown, renderErrorIndex, renderErrorPage, renderUnknownError } from "./pages/errors.ts"
 import { describeInstallation, renderLanding } from "./pages/landing.ts"
@@ -27,6 +28,8 @@ export interface PagesNeeds {
   readonly metrics: () => Promise<string>
   /** Lets callers of other machines read the metrics; without it only this machine's may. */
   readonly metricsToken?: string | undefined
+  /** Where the console was made; of this repository unless told. */
+  readonly consoleFolder?: URL
 }
 
 const METHOD = ["GET", "HEAD"]
@@ -60,6 +63,7 @@ export const addPages = (app: FastifyInstance, needs: PagesNeeds): void => {
     addLanding(pages, needs, root)
     addReference(pages, needs, root)
     addErrors(pages, needs, root)
+    addConsole(pages, root, needs.consoleFolder)
     addHealth(pages, needs)
     addMetrics(pages, needs)
   })

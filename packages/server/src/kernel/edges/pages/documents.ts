@@ -24,10 +24,16 @@ export interface DocumentSource {
   readonly load: () => Promise<Buffer>
 }
 
-const acceptsGzip = ({ headers }: FastifyRequest): boolean =>
-  /(?:^|[,\s])(?:gzip|\*)(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(String(headers["accept-encoding"] ?? ""))
+const ACCEPTS = {
+  gzip: /(?:^|[,\s])(?:gzip|\*)(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i,
+  // Browsers refuse it over plain HTTP from other machines, and do not name it there.
+  br: /(?:^|[,\s])br(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i,
+} as const
 
-const hasAlready = ({ headers }: FastifyRequest, etag: string): boolean =>
+export const accepts = ({ headers }: FastifyRequest, coding: keyof typeof ACCEPTS): boolean =>
+  ACCEPTS[coding].test(String(headers["accept-encoding"] ?? ""))
+
+export const hasAlready = ({ headers }: FastifyRequest, etag: string): boolean =>
   (headers["if-none-match"] ?? "").split(",").some(given => given.trim() === etag || given.trim() === "*")
 
 export const createKeptDocument = ({ type, cacheControl, load }: DocumentSource): KeptDocument => {
@@ -50,7 +56,7 @@ export const createKeptDocument = ({ type, cacheControl, load }: DocumentSource)
       reply.headers({ etag, "cache-control": cacheControl, vary: "accept-encoding" })
       if (hasAlready(request, etag)) return reply.code(304).send()
       reply.type(type)
-      if (!acceptsGzip(request)) return reply.send(await expand(gzipped))
+      if (!accepts(request, "gzip")) return reply.send(await expand(gzipped))
       return reply.header("content-encoding", "gzip").send(gzipped)
     },
   }

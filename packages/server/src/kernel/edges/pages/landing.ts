@@ -5,6 +5,7 @@ import { escapeHtml, renderPage } from "./layout.ts"
 export const describeInstallation = (baseUrl: string) => ({
   name: "svc",
   version: API_VERSION,
+  console_url: `${baseUrl}/console`,
   docs_url: `${baseUrl}/docs`,
   openapi_url: `${baseUrl}/openapi.json`,
   errors_url: `${baseUrl}/docs/errors`,
@@ -26,6 +27,7 @@ export const renderLanding = (baseUrl: string, root: string): string => {
 <p class="soft">This is an installation of Svc. Everything in it is reached over HTTP with one bearer key.</p>
 <pre><code>curl ${escapeHtml(baseUrl)}/v1/me -H "Authorization: Bearer $SVC_TOKEN"</code></pre>
 <h2>Start here</h2><ul class="rows">
+${row(`${root}/console`, "Console", "Everything in it by hand: sign in with your account")}
 ${row(`${root}/docs`, "API reference", "Every operation, to read and to try")}
 ${row(`${root}/openapi.json`, "OpenAPI", `Version ${API_VERSION} of the interface, for generators and agents`)}
 ${row(`${root}/docs/errors`, "Errors", "What each code means and what to do")}

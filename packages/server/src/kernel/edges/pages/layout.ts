@@ -90,7 +90,7 @@ export const head = (title: string): string =>
 export const bar = (root: string, current: Section): string => {
   const link = (section: Section, path: string, text: string) =>
     `<a href="${root}${path}"${section === current ? ' aria-current="page"' : ""}>${text}</a>`
-  return `<nav class="bar" aria-label="Pages"><a class="home" href="${root}/">${MARK}Svc</a>${link("docs", "/docs", "API reference")}${link("errors", "/docs/errors", "Errors")}</nav>`
+  return `<nav class="bar" aria-label="Pages"><a class="home" href="${root}/">${MARK}Svc</a><a href="${root}/console">Console</a>${link("docs", "/docs", "API reference")}${link("errors", "/docs/errors", "Errors")}</nav>`
 }
 
 export interface Page {

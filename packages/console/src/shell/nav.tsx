@@ -1,0 +1,75 @@
+import { allAreas } from "../derived/manifest.ts"
+import type { AreaRow } from "../model.ts"
+import { href } from "../router.ts"
+import { createStore, remember, remembered } from "../store.ts"
+
+/** The headings in their order; an area of none of them stands under the last. */
+export const GROUPS = [
+  "Data",
+  "Run",
+  "Messages",
+  "Users",
+  "Intelligence",
+  "Edge",
+  "Organization",
+  "More",
+] as const
+
+const folded = createStore<ReadonlySet<string>>(new Set((remembered("folded") ?? "").split(",")))
+
+const fold = (group: string, isOpen: boolean): void => {
+  const next = new Set(folded.get())
+  if (isOpen) next.delete(group)
+  else next.add(group)
+  folded.set(next)
+  remember("folded", [...next].filter(name => name !== "").join(","))
+}
+
+/** The area that this address is in. */
+export type Current = "overview" | { readonly area: AreaRow } | undefined
+
+const Item = ({
+  path,
+  text,
+  isCurrent,
+}: {
+  readonly path: string
+  readonly text: string
+  readonly isCurrent: boolean
+}) => (
+  <li>
+    <a href={href(path)} aria-current={isCurrent ? "page" : undefined}>
+      {text}
+    </a>
+  </li>
+)
+
+export const Nav = ({ current }: { readonly current: Current }) => {
+  const closed = folded.use()
+  const isIn = (area: AreaRow) => typeof current === "object" && current.area === area
+  return (
+    <nav aria-label="Areas">
+      <ul>
+        <Item path="" text="Overview" isCurrent={current === "overview"} />
+      </ul>
+      {GROUPS.map(group => {
+        const areas = allAreas().filter(area => area.group === group)
+        if (areas.length === 0) return null
+        return (
+          <details
+            key={group}
+            open={!closed.has(group) || areas.some(isIn)}
+            onToggle={event => fold(group, event.currentTarget.open)}
+          >
+            <summary>{group}</summary>
+            <ul>
+              {areas.map(area => (
+                <Item key={area.name} path={`areas/${area.name}`} text={area.title} isCurrent={isIn(area)} />
+              ))}
+            </ul>
+          </details>
+        )
+      })}
+    </nav>
+  )
+}
