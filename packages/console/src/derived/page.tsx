@@ -7,7 +7,15 @@ import { useLoaded } from "../ui/load.ts"
 import { Modal } from "../ui/modal.tsx"
 import { Prose } from "../ui/text.tsx"
 import { FieldRow } from "./control.tsx"
-import { type PageProps, placesOf, type Run, typedInAddress, unspoken, useForm, wrongFields } from "./form-state.ts"
+import {
+  type PageProps,
+  placesOf,
+  type Run,
+  typedInAddress,
+  unspoken,
+  useForm,
+  wrongFields,
+} from "./form-state.ts"
 import { titleOf } from "./labels.ts"
 import { loadDetails, relatedOperations } from "./manifest.ts"
 import { requestOf } from "./request.ts"
