@@ -7,6 +7,7 @@ import { eventFigures } from "./events.ts"
 import type { Part } from "./figures.ts"
 import { functionFigures } from "./functions.ts"
 import { jobFigures } from "./jobs.ts"
+import { ledgerFigures } from "./ledger.ts"
 import { runtimeFigures } from "./runtime.ts"
 import { sandboxFigures } from "./sandboxes.ts"
 import { searchFigures } from "./search.ts"
@@ -22,6 +23,7 @@ export const parts: Readonly<Record<string, Part>> = {
   runtime: runtimeFigures,
   search: searchFigures,
   jobs: jobFigures,
+  ledger: ledgerFigures,
   cron: cronFigures,
   functions: functionFigures,
   sandboxes: sandboxFigures,

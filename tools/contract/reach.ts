@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { allOperations } from "@svc/contract"
 import type { OperationName, Svc } from "@svc/sdk"
+import { newPayment } from "../../packages/server/src/areas/billing/testing/samples.ts"
 import {
   newAuthorization,
   newCodeForm,
@@ -256,6 +257,11 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
   "organizations.acceptInvitation": newInvitation,
   "organizations.delete": async ({ person }) => ({
     org_id: (await person.organizations.create({ name: uniqueName() })).id,
+  }),
+  "billing.confirmPayment": async world => ({ id: (await newPayment(world)).id }),
+  "billing.grantCredit": async ({ platform, tenant }) => ({
+    organization_id: (await platform.tenant(tenant)).organizationId,
+    amount_micros: 1_000_000,
   }),
   "organizations.setPlan": async ({ platform, tenant }) => ({
     org_id: (await platform.tenant(tenant)).organizationId,

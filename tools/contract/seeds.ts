@@ -47,12 +47,21 @@ interface OpenApi {
 
 /** Keys of other callers, by the name of their security scheme in the document. */
 type OtherKeys = Readonly<Record<AddedScheme | "publishableKey" | "endUserToken", string>>
+/** Besides those of support's agents. */
+const OF_OPERATOR: ReadonlySet<string> = new Set([
+  "setOrganizationPlan",
+  "confirmPayment",
+  "grantCredit",
+  "listGlitches",
+  "listCancellationFeedback",
+])
+
 /** Schemes that the document does not have itself. */
 type AddedScheme = "operatorKey" | "askerKey"
 
 /** Who sends the operation, where it is not the tenant's own key or person. */
 const otherCallerOf = ({ id }: Operation): AddedScheme | undefined => {
-  if (id === "setOrganizationPlan" || id.endsWith("AsAgent")) return "operatorKey"
+  if (OF_OPERATOR.has(id) || id.endsWith("AsAgent")) return "operatorKey"
   return id === "getApproval" || id === "cancelApproval" ? "askerKey" : undefined
 }
 

@@ -11,6 +11,8 @@ export const INFERENCE_FAULTS = [
   "invalid_parameter",
   "ai_request_refused",
   "ai_budget_exhausted",
+  "credits_exhausted",
+  "spending_cap_reached",
   "model_not_found",
   "ai_daily_limit_exceeded",
   "all_providers_exhausted",

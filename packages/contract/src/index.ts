@@ -8,6 +8,8 @@ import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { auth } from "./auth.ts"
 import { compliance } from "./compliance.ts"
+import { billing } from "./billing.ts"
+import { billingPages } from "./billing-pages.ts"
 import { computers } from "./computers.ts"
 import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
@@ -94,6 +96,15 @@ export {
   USER_METADATA_BYTES_MAX,
 } from "./auth-fields.ts"
 export { AUDIT_LIMIT_DEFAULT } from "./compliance.ts"
+export type { AgreementStatus } from "./billing-agreements.ts"
+export {
+  BILLING_AMOUNT_MICROS_MAX,
+  BILLING_AMOUNT_MICROS_MIN,
+  CHECKOUT_DAYS,
+  type InvoiceStatus,
+  type PaymentStatus,
+  type TransferType,
+} from "./billing-fields.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
   COMPUTERS_MAX,
@@ -196,6 +207,7 @@ export {
 export * from "./oauth-fields.ts"
 export * from "./plans.ts"
 export * from "./platform-events.ts"
+export { type BillingInterval, type MeterPrice, meterPrices, type PlanPrice, planPrices } from "./prices.ts"
 export * from "./read-only.ts"
 export {
   SANDBOX_FILE_BYTES_MAX,
@@ -293,6 +305,8 @@ export const areas = {
   schema,
   encryption,
   mcp,
+  billing,
+  billingPages,
   email,
   ai,
   aiDocuments,

@@ -100,14 +100,12 @@ export const paymentFaults = {
   credits_exhausted: {
     status: 402,
     text: "the credit balance is used up",
-    help: "Buy credit with `POST /v1/billing/checkout`, or ask the operator to enable overage.",
-    planned: true,
+    help: "Buy credit with `POST /v1/billing/credits/{tenant_id}/checkout`, or enable overage with `POST /v1/billing/overage/{tenant_id}`.",
   },
   spending_cap_reached: {
     status: 402,
     text: "the spending cap is reached",
-    help: "The cap set for this organization stops further spending. An owner can raise or remove it.",
-    planned: true,
+    help: "The cap set for this organization stops further spending. Raise it with `PUT /v1/billing/spending-cap/{tenant_id}`, remove it, or wait for the first of the month (UTC).",
   },
   plan_limit_reached: {
     status: 402,

@@ -108,13 +108,11 @@ export const badRequestFaults = {
     status: 400,
     text: "this plan cannot be bought[: {plan}]",
     help: "The free plan needs no checkout and some plans are set by the operator. `GET /v1/billing/plans` lists the plans and says which can be bought.",
-    planned: true,
   },
   invalid_amount: {
     status: 400,
     text: "the amount is not allowed[: {reason}]",
     help: "Amounts are positive whole numbers of micro-units: 1000000 is one dollar. Choose an amount inside the allowed range.",
-    planned: true,
   },
   invalid_consent: {
     status: 400,

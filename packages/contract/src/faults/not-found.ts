@@ -259,13 +259,11 @@ export const notFoundFaults = {
     status: 404,
     text: "invoice not found[: {id}]",
     help: "The organization has no invoice with this id. `GET /v1/billing/invoices/{tenant_id}` lists them.",
-    planned: true,
   },
   agreement_not_found: {
     status: 404,
     text: "agreement not found[: {module}]",
     help: "No module of this name has an agreement. `GET /v1/billing/agreements/{tenant_id}` lists them.",
-    planned: true,
   },
   gdpr_request_not_found: {
     status: 404,

@@ -16,6 +16,8 @@ after(() => opened.disposeAsync())
 
 /** The operations that wait. One is taken out of this list by a decision, not by a slip of its declaration. */
 const HIGH = `
+  billing.confirmPayment
+  billing.grantCredit
   computers.delete
   databases.delete
   databases.deleteBranch

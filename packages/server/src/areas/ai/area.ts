@@ -12,6 +12,7 @@ import { createMedia } from "./media.ts"
 import { createModelsOffer } from "./models-offer.ts"
 import type { Needs } from "./needs.ts"
 import { aiModels } from "./offers.ts"
+import { createPaidLedger } from "./paid-ledger.ts"
 import { createRouting } from "./routing.ts"
 import { createSpeak } from "./speak.ts"
 import { createUpstreamClient } from "./upstream-client.ts"
@@ -27,11 +28,13 @@ export const start = async ({
   jobs,
   log,
   meters,
+  money,
   outbound,
 }: Needs) => {
   await using opened = new AsyncDisposableStack()
   const { db } = database
-  const ledger = opened.use(createLedger({ db, clock, log }))
+  const budget = opened.use(createLedger({ db, clock, log }))
+  const ledger = createPaidLedger({ budget, money })
   // What streams cost is known when they end, and must be stored before the database closes.
   opened.defer(() => ledger.settled())
   const client = opened.use(createUpstreamClient({ outbound, clock }))

@@ -52,7 +52,7 @@ const embeddedDimensions = ({ model, dimensions }: Given): number | undefined =>
 
 /** A request that an embedded engine answers counts among those of the day, and costs nothing. */
 export const countEmbeddedRequest = async (ledger: AiLedger, call: Call): Promise<void> => {
-  const free = { inputNanos: 0, leastNanos: 0, mostNanos: 0 }
+  const free = { isCharged: false, inputNanos: 0, leastNanos: 0, mostNanos: 0 }
   const reservation = await ledger.reserve({ ...organizationAsk(call), ...free })
   reservation.settle(0)
   call.meter("ai_requests", 1)

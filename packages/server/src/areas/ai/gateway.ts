@@ -94,6 +94,7 @@ export const createGateway = (needs: GatewayNeeds) => {
     const inputNanos = most(estimates, "inputNanos")
     const reservation = await ledger.reserve({
       ...organizationAsk(call),
+      isCharged: candidates.some(({ upstream }) => !upstream.isOwn),
       inputNanos,
       leastNanos: most(estimates, "leastNanos"),
       mostNanos: most(estimates, "mostNanos"),
@@ -109,6 +110,7 @@ export const createGateway = (needs: GatewayNeeds) => {
           throw error
         }
       })
+      if (routed.candidate.upstream.isOwn) reservation.isOwn()
       call.setHeader("x-svc-provider", routed.candidate.upstream.name)
       call.setHeader("x-svc-attempts", String(routed.attempts))
       call.setHeader("x-svc-fallback", String(routed.isFallback))

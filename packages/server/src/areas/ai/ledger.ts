@@ -1,6 +1,6 @@
 /**
  * Money before words: what a request can cost at most is reserved before it is sent, and settled once by what it did cost.
- * Billing can put a ledger of its own behind this interface.
+ * `paid-ledger.ts` puts the credit of organizations behind the same interface.
  */
 
 import { sql } from "kysely"
@@ -14,6 +14,8 @@ import type { Logger } from "../../kernel/log.ts"
 
 export interface Ask {
   readonly organizationId: string
+  /** Whether the installation pays the vendor, so that the organization pays the installation. */
+  readonly isCharged: boolean
   /** Requests a day; null: any number. */
   readonly dailyMax: number | null
   /** What is owed even where the caller goes away before the first word. */
@@ -29,6 +31,8 @@ export interface Reservation {
   readonly isLimited: boolean
   /** Ends it by what the request cost. The first call counts. */
   settle(costNanos: number): void
+  /** It was served by an upstream of the organization's own, which it pays itself. */
+  isOwn(): void
   /** Ends it as if there had been no request. */
   release(): void
 }
@@ -153,6 +157,7 @@ export const createLedger = (needs: {
         grantedNanos: granted.granted,
         isLimited: granted.is_limited,
         settle: costNanos => close(costNanos, false),
+        isOwn: () => undefined,
         release: () => close(0, true),
       }
     },

@@ -1,0 +1,16 @@
+import { fileURLToPath } from "node:url"
+import { areas } from "@svc/contract"
+import { defineModule } from "../../kernel/area.ts"
+import { needs } from "./needs.ts"
+import { settings } from "./settings.ts"
+
+export const billing = defineModule({
+  name: "billing",
+  title: "Billing",
+  contract: [areas.billing, areas.billingPages],
+  settings,
+  needs,
+  migrations: { schema: "billing", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  wakes: { queues: ["billing.charge"] },
+  load: () => import("./area.ts"),
+})
