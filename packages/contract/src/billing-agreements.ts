@@ -25,10 +25,15 @@ const Agreement = T.Object({
   accepted_at: Nullable(Time, { description: "When somebody agreed; null: nobody has" }),
   accepted_by: Nullable(T.String(), { description: "Key or person that agreed; null: nobody has" }),
   disabled_at: Nullable(Time, { description: "When it was ended; null: it was not" }),
-  autodebit: T.Object({
-    enabled: T.Boolean({ description: "Whether use of the service is charged to the credit as it happens" }),
-    since: Nullable(Time, { description: "Use before is not charged this way; null: it is off" }),
-  }, { description: "Whether use is charged to the credit as it happens" }),
+  autodebit: T.Object(
+    {
+      enabled: T.Boolean({
+        description: "Whether use of the service is charged to the credit as it happens",
+      }),
+      since: Nullable(Time, { description: "Use before is not charged this way; null: it is off" }),
+    },
+    { description: "Whether use is charged to the credit as it happens" },
+  ),
 })
 
 const Autodebit = T.Object({

@@ -98,10 +98,13 @@ export const LedgerEntry = T.Object({
   credit_account: OneOf(ACCOUNTS, { description: "Account that the amount was given to" }),
   amount_micros: micros("Amount"),
   balance_after_micros: micros("Balance of `credit` afterwards"),
-  source: T.Object({
-    type: T.String({ description: "What moved it, such as `payment`, `grant`, `usage` or `ai`" }),
-    id: T.String({ description: "Which one" }),
-  }, { description: "What moved the money" }),
+  source: T.Object(
+    {
+      type: T.String({ description: "What moved it, such as `payment`, `grant`, `usage` or `ai`" }),
+      id: T.String({ description: "Which one" }),
+    },
+    { description: "What moved the money" },
+  ),
   description: T.String(),
   created_at: Time,
 })

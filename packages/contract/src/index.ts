@@ -7,9 +7,9 @@ import { rag } from "./ai-rag.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { auth } from "./auth.ts"
-import { compliance } from "./compliance.ts"
 import { billing } from "./billing.ts"
 import { billingPages } from "./billing-pages.ts"
+import { compliance } from "./compliance.ts"
 import { computers } from "./computers.ts"
 import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
@@ -95,7 +95,6 @@ export {
   SESSION_LIFETIME_SECONDS_DEFAULT,
   USER_METADATA_BYTES_MAX,
 } from "./auth-fields.ts"
-export { AUDIT_LIMIT_DEFAULT } from "./compliance.ts"
 export type { AgreementStatus } from "./billing-agreements.ts"
 export {
   BILLING_AMOUNT_MICROS_MAX,
@@ -105,6 +104,7 @@ export {
   type PaymentStatus,
   type TransferType,
 } from "./billing-fields.ts"
+export { AUDIT_LIMIT_DEFAULT } from "./compliance.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
   COMPUTERS_MAX,
