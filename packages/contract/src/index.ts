@@ -38,6 +38,7 @@ import { storage } from "./storage.ts"
 import { support } from "./support.ts"
 import { usage } from "./usage.ts"
 import { vectors } from "./vectors.ts"
+import { vpc } from "./vpc.ts"
 import { webhooks } from "./webhooks.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
@@ -151,6 +152,13 @@ export {
   type RecipientStatus,
 } from "./email-fields.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
+export {
+  VPC_CONFIG_TOKEN_MINUTES,
+  VPC_KEEPALIVE_DEFAULT,
+  VPC_MTU_DEFAULT,
+  VPC_PEERS_MAX,
+  VPCS_MAX,
+} from "./vpc.ts"
 export {
   EVENT_DATA_BYTES_MAX,
   EVENT_DEDUPE_SECONDS,
@@ -322,6 +330,7 @@ export const areas = {
   events,
   integrations,
   vectors,
+  vpc,
   webhooks,
   search,
   notifications,

@@ -189,13 +189,11 @@ export const notFoundFaults = {
     status: 404,
     text: "private network not found[: {id}]",
     help: "The organization has no private network with this id. `GET /v1/vpc` lists them.",
-    planned: true,
   },
   peer_not_found: {
     status: 404,
     text: "peer not found[: {id}]",
     help: "The private network has no peer with this id. `GET /v1/vpc/{id}/peers` lists them.",
-    planned: true,
   },
   load_balancer_not_found: {
     status: 404,

@@ -16,7 +16,6 @@ export const serverSideFaults = {
     status: 501,
     text: "private networks are not available on this installation[: {reason}]",
     help: "They need WireGuard on the host, or a network driver that brings it. The operator can enable one; `svc doctor` says what is missing.",
-    planned: true,
   },
   snapshots_unavailable: {
     status: 501,

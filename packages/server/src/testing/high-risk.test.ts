@@ -38,6 +38,7 @@ const HIGH = `
   storage.deleteBucket
   storage.deleteObjects
   vectors.deleteCollection
+  vpc.delete
   webhooks.rotateSecret
 `
   .trim()
