@@ -153,13 +153,6 @@ export {
 } from "./email-fields.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
 export {
-  VPC_CONFIG_TOKEN_MINUTES,
-  VPC_KEEPALIVE_DEFAULT,
-  VPC_MTU_DEFAULT,
-  VPC_PEERS_MAX,
-  VPCS_MAX,
-} from "./vpc.ts"
-export {
   EVENT_DATA_BYTES_MAX,
   EVENT_DEDUPE_SECONDS,
   EVENT_RETENTION_DAYS_MAX,
@@ -289,6 +282,13 @@ export {
 } from "./types.ts"
 export { meterServices, USAGE_EXPORT_DAYS_MAX } from "./usage.ts"
 export { VECTOR_ID_BYTES_MAX, VECTOR_METADATA_BYTES_MAX, VECTORS_MAX } from "./vectors-fields.ts"
+export {
+  VPC_CONFIG_TOKEN_MINUTES,
+  VPC_KEEPALIVE_DEFAULT,
+  VPC_MTU_DEFAULT,
+  VPC_PEERS_MAX,
+  VPCS_MAX,
+} from "./vpc.ts"
 export {
   WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
   WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,

@@ -62,7 +62,8 @@ const peerFields = {
   expires_at: Nullable(Time, { description: "RFC 3339 time in UTC when it is disconnected; null for never" }),
   online: T.Boolean({ description: "True if there was a handshake in the last three minutes" }),
   latest_handshake_at: Nullable(Time, {
-    description: "RFC 3339 time in UTC of the last handshake; null where there was none since the network started",
+    description:
+      "RFC 3339 time in UTC of the last handshake; null where there was none since the network started",
   }),
   transfer_rx_bytes: T.Integer({ description: "Bytes received from the peer since the network started" }),
   transfer_tx_bytes: T.Integer({ description: "Bytes sent to the peer since the network started" }),
@@ -129,7 +130,8 @@ const addPeer = {
       T.String({
         minLength: 44,
         maxLength: 44,
-        description: "WireGuard public key, as `wg pubkey` prints it; generated with its private key when left out",
+        description:
+          "WireGuard public key, as `wg pubkey` prints it; generated with its private key when left out",
       }),
     ),
     allowed_ips: T.Optional(
@@ -143,7 +145,8 @@ const addPeer = {
     endpoint: T.Optional(
       T.String({
         maxLength: 60,
-        description: "Public IP address and UDP port of the peer, such as `198.51.100.7:51820`, where it has a fixed one",
+        description:
+          "Public IP address and UDP port of the peer, such as `198.51.100.7:51820`, where it has a fixed one",
       }),
     ),
     persistent_keepalive_seconds: T.Optional(
@@ -155,20 +158,19 @@ const addPeer = {
       }),
     ),
     dns_servers: T.Optional(DnsServers),
-    enabled: T.Optional(T.Boolean({ default: true, description: "False adds it without letting it connect" })),
+    enabled: T.Optional(
+      T.Boolean({ default: true, description: "False adds it without letting it connect" }),
+    ),
     expires_at: T.Optional(
-      T.String({ format: "date-time", description: "RFC 3339 time when the peer is disconnected; never when left out" }),
+      T.String({
+        format: "date-time",
+        description: "RFC 3339 time when the peer is disconnected; never when left out",
+      }),
     ),
   }),
   replies: { 201: NewPeer },
   secrets: ["private_key", "config_token"],
-  faults: [
-    "vpc_not_found",
-    "invalid_cidr",
-    "invalid_parameter",
-    "vpc_unavailable",
-    "service_unavailable",
-  ],
+  faults: ["vpc_not_found", "invalid_cidr", "invalid_parameter", "vpc_unavailable", "service_unavailable"],
   example: { name: "laptop" },
 } as const
 

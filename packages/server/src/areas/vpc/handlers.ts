@@ -103,7 +103,8 @@ const createChanges = (needs: VpcHandlerNeeds) => {
       if ((await store.count(organization.id)) >= VPCS_MAX)
         throw fault("invalid_parameter", { reason: `there are ${VPCS_MAX} private networks already` })
       const port = await freePort(needs.portRange, await hostStore(tx, hostId).ports())
-      if (port === undefined) throw fault("service_unavailable", { reason: "no UDP port of SVC_VPC_PORTS is free" })
+      if (port === undefined)
+        throw fault("service_unavailable", { reason: "no UDP port of SVC_VPC_PORTS is free" })
       const row: NetworkRow = {
         ...{ id, organization_id: owner.organizationId, project_id: owner.projectId, host_id: hostId },
         ...{ name: input.name, description: input.description ?? "", cidr: rangeText(range) },
@@ -127,14 +128,22 @@ const createChanges = (needs: VpcHandlerNeeds) => {
     return row
   }
 
-  const insertPeer = (call: Call, id: string, row: Omit<PeerRow, "address" | "allowed_ips">, asked: NewPeer) =>
+  const insertPeer = (
+    call: Call,
+    id: string,
+    row: Omit<PeerRow, "address" | "allowed_ips">,
+    asked: NewPeer,
+  ) =>
     database.transaction(async tx => {
       const store = vpcStore(tx)
       const network = await requireRow(store.findForUpdate(call.projectTenant, id), "vpc_not_found", { id })
       const others = await store.peers(peersOf(call, id))
       if (others.length >= VPC_PEERS_MAX)
         throw fault("invalid_parameter", { reason: `there are ${VPC_PEERS_MAX} peers already` })
-      if (others.some(({ public_key }) => public_key === row.public_key) || network.public_key === row.public_key)
+      if (
+        others.some(({ public_key }) => public_key === row.public_key) ||
+        network.public_key === row.public_key
+      )
         throw fault("invalid_parameter", { reason: "the network has a peer with this `public_key` already" })
       const [range] = rangesOf([network.cidr]) as [Range]
       const { address, behind } = placePeer(range, asked.allowed_ips ?? [], others)
@@ -183,8 +192,8 @@ export const vpcHandlers = implement(areas.vpc, (needs: VpcHandlerNeeds) => {
   const { database, box, keeper, reason, hostId, endpointHost } = needs
   const changing = createChanges(needs)
 
-  const stateOf = ({ id, host_id }: NetworkRow): NetworkState => {
-    if (host_id === hostId && !keeper) return { endpointHost, status: "unavailable", reason }
+  const stateOf = ({ id }: NetworkRow): NetworkState => {
+    if (!keeper) return { endpointHost, status: "unavailable", reason }
     const problem = keeper?.problemOf(id)
     return { endpointHost, status: problem === undefined ? "active" : "error", reason: problem }
   }
@@ -256,7 +265,8 @@ export const vpcHandlers = implement(areas.vpc, (needs: VpcHandlerNeeds) => {
       call.describe({ targets: [target({ id, name: "" }), peerTarget(peer)] })
       return {
         ...toPeer(peer, undefined, call.now),
-        ...(privateKey !== undefined && token !== undefined && { private_key: privateKey, config_token: token }),
+        ...(privateKey !== undefined &&
+          token !== undefined && { private_key: privateKey, config_token: token }),
       }
     },
 

@@ -113,8 +113,7 @@ export const createKeeper = (needs: KeeperNeeds, engine: WireGuardEngine): Keepe
     }
   }
   const turns = createTurns(act)
-  const settleQuietly = (ids: Iterable<string>) =>
-    Promise.allSettled([...ids].map(id => turns.take(id)))
+  const settleQuietly = (ids: Iterable<string>) => Promise.allSettled([...ids].map(id => turns.take(id)))
 
   /** What a process before this one left running is known from then on, and removed where its row is gone. */
   const settleAll = async () => {

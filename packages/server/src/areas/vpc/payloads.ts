@@ -92,6 +92,9 @@ export const clientConfigOf = (
 
 /** Names of devices have at most 15 characters, and `wg-quick` names the device after the file. */
 export const fileNameOf = (name: string): string => {
-  const plain = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-+|-+$/g, "")
+  const plain = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
   return `${plain.slice(0, 15).replace(/-+$/, "") || "svc"}.conf`
 }

@@ -114,9 +114,7 @@ export const checkEndpoint = (
   if (endpoint === undefined) return
   const port = Number(ENDPOINT.exec(endpoint)?.[3] ?? 0)
   const problem =
-    port < 1 || port > 65_535
-      ? "it is not an IP address with a port"
-      : urlProblem(`https://${endpoint}/`)
+    port < 1 || port > 65_535 ? "it is not an IP address with a port" : urlProblem(`https://${endpoint}/`)
   if (problem !== undefined) throw fault("invalid_parameter", { reason: `\`endpoint\`: ${problem}` })
 }
 

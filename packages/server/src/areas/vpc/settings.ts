@@ -35,7 +35,8 @@ export const settings = {
   vpcPorts: {
     variable: "SVC_VPC_PORTS",
     default: `${FIRST_PORT}-${LAST_PORT}`,
-    description: "UDP ports of private networks, one for each network. The firewall of the machine must let them in.",
+    description:
+      "UDP ports of private networks, one for each network. The firewall of the machine must let them in.",
     parse: portRange,
   },
 } as const satisfies Settings

@@ -49,7 +49,9 @@ export const vpcStore = (db: Db) => {
   return {
     /** Holds a lock that keeps others of the organization from making networks until the transaction ends. */
     lock: async (organizationId: string) => {
-      await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`vpc.networks:${organizationId}`}, 0))`.execute(db)
+      await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`vpc.networks:${organizationId}`}, 0))`.execute(
+        db,
+      )
     },
 
     count: (organizationId: string): Promise<number> =>
@@ -135,8 +137,7 @@ export const hostStore = (db: Db, hostId: string) => {
       .where("network.host_id", "=", hostId)
 
   return {
-    ids: async (): Promise<string[]> =>
-      (await alive().select("network.id").execute()).map(({ id }) => id),
+    ids: async (): Promise<string[]> => (await alive().select("network.id").execute()).map(({ id }) => id),
 
     find: (id: string): Promise<NetworkRow | undefined> =>
       alive().where("network.id", "=", id).selectAll("network").executeTakeFirst(),

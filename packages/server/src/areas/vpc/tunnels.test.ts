@@ -90,7 +90,10 @@ test("two tenants with the same range do not meet, nor does anything reach the h
   const { p, svc, machine, endpoint } = await worldOf(t)
   const other = await p.client("globex", ...everyScope)
   const cidr = "10.88.0.0/24"
-  const [mine, theirs] = [await svc.vpc.create({ name: "a", cidr }), await other.vpc.create({ name: "b", cidr })]
+  const [mine, theirs] = [
+    await svc.vpc.create({ name: "a", cidr }),
+    await other.vpc.create({ name: "b", cidr }),
+  ]
   const [a, b] = await Promise.all([machine(), machine()])
   const one = await addTo(svc, mine.id, "one")
   await addTo(other, theirs.id, "first")
@@ -98,7 +101,10 @@ test("two tenants with the same range do not meet, nor does anything reach the h
   await a.join(one.config)
   await b.join(two.config)
   assert.equal(two.address, "10.88.0.3")
-  await eventually("each reaches its gateway", async () => (await a.reaches("10.88.0.1")) && b.reaches("10.88.0.1"))
+  await eventually(
+    "each reaches its gateway",
+    async () => (await a.reaches("10.88.0.1")) && b.reaches("10.88.0.1"),
+  )
   assert.equal(await a.reaches(two.address), false)
   // The gateway's namespace has no way to the machine: a packet for it that is sent through the tunnel is lost.
   await a.run("ip", "route", "replace", "192.168.99.0/24", "via", one.address)
@@ -111,7 +117,8 @@ test("networks outlive kill -9 of the platform, and a start restores what is mis
   const dataDir = dataFolder(t)
   const env = { SVC_VPC_ENDPOINT: endpoint }
   const first = spawnSvc(t, { dataDir, env })
-  const connect = (baseUrl: string) => createSvc({ baseUrl, apiKey: readFirstRun(dataDir).api_key, retries: 0 })
+  const connect = (baseUrl: string) =>
+    createSvc({ baseUrl, apiKey: readFirstRun(dataDir).api_key, retries: 0 })
   const svc = connect(await first.ready)
   const { id, gateway } = await svc.vpc.create({ name: "kept" })
   const gone = await svc.vpc.create({ name: "ended" })
@@ -127,8 +134,19 @@ test("networks outlive kill -9 of the platform, and a start restores what is mis
   assert.ok(await a.reaches(gateway))
   // As after a restart of the machine.
   const { stdout } = await run("ip", ["netns", "list"])
-  const namespace = stdout.split("\n").find(line => line.includes(gone.id))?.split(" ")[0] ?? ""
-  await run("ip", ["netns", "exec", namespace, "sh", "-c", "ip -o link | sed -n 's/^[0-9]*: \\(svcv[0-9a-f]*\\).*/\\1/p' | xargs -n1 ip link del"])
+  const namespace =
+    stdout
+      .split("\n")
+      .find(line => line.includes(gone.id))
+      ?.split(" ")[0] ?? ""
+  await run("ip", [
+    "netns",
+    "exec",
+    namespace,
+    "sh",
+    "-c",
+    "ip -o link | sed -n 's/^[0-9]*: \\(svcv[0-9a-f]*\\).*/\\1/p' | xargs -n1 ip link del",
+  ])
   await run("ip", ["netns", "del", namespace])
   assert.equal(await b.reaches(gone.gateway), false)
 

@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test"
 import type { SvcError } from "@svc/sdk"
 import { everyScope, platform } from "../../testing/platform.ts"
 import { whyNot } from "./testing/engine.ts"
+import { oldNetwork } from "./testing/samples.ts"
 import { generateKeyPair } from "./wireguard/keys.ts"
 
 const worldOf = async (t: TestContext, env: Readonly<Record<string, string>> = {}) => {
@@ -20,12 +21,18 @@ const refusal = (attempt: Promise<unknown>): Promise<SvcError> =>
   )
 
 test("without an engine a network is refused with what is missing, and what is wrong is still said first", async t => {
-  const { svc } = await worldOf(t, { SVC_VPC: "off" })
+  const { p, svc } = await worldOf(t, { SVC_VPC: "off" })
   const none = await refusal(svc.vpc.create({ name: "office" }))
   assert.deepEqual([none.status, none.code], [501, "vpc_unavailable"])
   assert.match(none.message, /SVC_VPC/)
   const wrong = await refusal(svc.vpc.create({ name: "office", cidr: "8.8.8.0/24" }))
   assert.deepEqual([wrong.status, wrong.code], [400, "invalid_parameter"])
+  const old = await oldNetwork({ platform: p, tenant: "acme" })
+  assert.equal((await svc.vpc.get({ id: old.id })).status, "unavailable")
+  const refused = await refusal(svc.vpc.addPeer({ id: old.id, name: "phone" }))
+  assert.deepEqual([refused.status, refused.code], [501, "vpc_unavailable"])
+  await svc.vpc.removePeer(old)
+  await svc.vpc.delete({ id: old.id })
   const response = await svc.request("vpc.list", {})
   assert.deepEqual([response.status, response.data.total], [200, 0])
 })
@@ -59,7 +66,12 @@ test("a peer takes what is free alone, and reaches nothing that is not public", 
   const { svc } = await worldOf(t)
   const { id } = await svc.vpc.create({ name: "office", cidr: "10.21.0.0/29" })
   const { publicKey } = generateKeyPair()
-  const own = await svc.vpc.addPeer({ id, name: "own key", public_key: publicKey, allowed_ips: ["10.21.0.5"] })
+  const own = await svc.vpc.addPeer({
+    id,
+    name: "own key",
+    public_key: publicKey,
+    allowed_ips: ["10.21.0.5"],
+  })
   assert.deepEqual([own.address, own.allowed_ips, "private_key" in own], ["10.21.0.5", [], false])
   const site = await svc.vpc.addPeer({ id, name: "site", allowed_ips: ["192.168.40.0/24"] })
   assert.deepEqual([site.address, site.allowed_ips], ["10.21.0.2", ["192.168.40.0/24"]])
@@ -81,7 +93,11 @@ test("a peer takes what is free alone, and reaches nothing that is not public", 
     { ...key, expires_at: "2020-01-01T00:00:00Z" },
   ]
   for (const input of refused)
-    assert.equal((await refusal(svc.vpc.addPeer({ id, ...input } as never))).status, 400, JSON.stringify(input))
+    assert.equal(
+      (await refusal(svc.vpc.addPeer({ id, ...input } as never))).status,
+      400,
+      JSON.stringify(input),
+    )
 
   const rest = ["10.21.0.3", "10.21.0.4", "10.21.0.6"]
   const taken = await Promise.all(rest.map((_, at) => svc.vpc.addPeer({ id, name: `peer ${at}` })))
@@ -92,7 +108,11 @@ test("a peer takes what is free alone, and reaches nothing that is not public", 
 
 test("a private key is shown once, and once more by its token", { skip: whyNot }, async t => {
   const { p, svc } = await worldOf(t, { SVC_VPC_ENDPOINT: "vpn.example.com" })
-  const network = await svc.vpc.create({ name: "Main office", dns_servers: ["10.22.0.9"], cidr: "10.22.0.0/24" })
+  const network = await svc.vpc.create({
+    name: "Main office",
+    dns_servers: ["10.22.0.9"],
+    cidr: "10.22.0.0/24",
+  })
   const { id } = network
   const peer = await svc.vpc.addPeer({ id, name: "laptop" })
   assert.ok(peer.private_key && peer.config_token)
@@ -152,4 +172,14 @@ test("where no UDP port is left a network is refused, and leaves nothing", { ski
   const refused = await refusal(svc.vpc.create({ name: "office" }))
   assert.deepEqual([refused.status, refused.code], [503, "service_unavailable"])
   assert.equal((await svc.vpc.list({})).total, 0)
+})
+
+test("where the gateway cannot be changed a peer is refused, and is not added", { skip: whyNot }, async t => {
+  const { p, svc } = await worldOf(t)
+  const { id } = await svc.vpc.create({ name: "office" })
+  await p.database.db.updateTable("vpc.networks").set({ private_key: "damaged" }).where("id", "=", id).execute()
+  const refused = await refusal(svc.vpc.addPeer({ id, name: "laptop" }))
+  assert.deepEqual([refused.status, refused.code], [503, "service_unavailable"])
+  const { status, peer_count } = await svc.vpc.get({ id })
+  assert.deepEqual([status, peer_count], ["error", 0])
 })

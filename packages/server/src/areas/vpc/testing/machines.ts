@@ -33,7 +33,8 @@ export const createMachines = (t: Ends) => {
     const devices: string[] = []
     ip("netns", "add", name)
     t.after(async () => {
-      for (const device of devices) await run("ip", ["-n", name, "link", "del", device]).catch(() => undefined)
+      for (const device of devices)
+        await run("ip", ["-n", name, "link", "del", device]).catch(() => undefined)
       await run("ip", ["link", "del", cable]).catch(() => undefined)
       await run("ip", ["netns", "del", name])
       await rm(folder, { recursive: true })

@@ -7,7 +7,7 @@ import { generateKeyPair } from "../wireguard/keys.ts"
 import { engineHere } from "./engine.ts"
 
 /** Where nothing runs them there are still records of when something did. */
-const oldNetwork = async ({ platform, tenant }: SampleWorld) => {
+export const oldNetwork = async ({ platform, tenant }: Pick<SampleWorld, "platform" | "tenant">) => {
   const { organizationId: organization_id, projectId: project_id } = await platform.tenant(tenant)
   const id = newId()
   const now = new Date(platform.clock.now())
