@@ -177,7 +177,11 @@ test("where no UDP port is left a network is refused, and leaves nothing", { ski
 test("where the gateway cannot be changed a peer is refused, and is not added", { skip: whyNot }, async t => {
   const { p, svc } = await worldOf(t)
   const { id } = await svc.vpc.create({ name: "office" })
-  await p.database.db.updateTable("vpc.networks").set({ private_key: "damaged" }).where("id", "=", id).execute()
+  await p.database.db
+    .updateTable("vpc.networks")
+    .set({ private_key: "damaged" })
+    .where("id", "=", id)
+    .execute()
   const refused = await refusal(svc.vpc.addPeer({ id, name: "laptop" }))
   assert.deepEqual([refused.status, refused.code], [503, "service_unavailable"])
   const { status, peer_count } = await svc.vpc.get({ id })
