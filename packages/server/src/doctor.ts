@@ -1,12 +1,10 @@
 /**
  * `npm run doctor`: which drivers run sandboxes, computers and functions on this machine, and what the others lack. Only
- * the one that SVC_RUNTIME names is tried, if it names one. Also whether private networks can run. `--json` gives JSON.
+ * the one that SVC_RUNTIME names is tried, if it names one; `--json` gives JSON.
  */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { settings as vpcSettings } from "./areas/vpc/settings.ts"
-import { probeWireGuard } from "./areas/vpc/wireguard/probe.ts"
 import { readConfig } from "./config.ts"
 import { StartupError } from "./kernel/startup-error.ts"
 import { openRuntime, tryRuntimes } from "./ports/runtime/index.ts"
@@ -23,11 +21,9 @@ const examine = async (): Promise<string> => {
     const trials = await tryRuntimes(options)
     await using runtime = await openRuntime(options)
     const choice = { demand: options.demand, chosen: runtime.capabilities }
-    const vpc = await probeWireGuard(config.of(vpcSettings).vpcEngine)
-    const networks = vpc.kind ? `run by ${vpc.kind}` : `not available: ${vpc.reasons.join("; ")}`
     return process.argv.includes("--json")
-      ? JSON.stringify({ trials, ...choice, vpc })
-      : `${renderTrials(trials, choice)}\n\nPrivate networks (SVC_VPC): ${networks}`
+      ? JSON.stringify({ trials, ...choice })
+      : renderTrials(trials, choice)
   } finally {
     await rm(dataDir, { recursive: true, force: true })
   }

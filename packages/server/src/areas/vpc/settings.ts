@@ -23,7 +23,7 @@ export const settings = {
     variable: "SVC_VPC",
     default: "auto",
     description:
-      "What carries private networks: `kernel` for WireGuard of the Linux kernel, `wireguard-go` for the program of this name, `auto` for the first of them that works, `off` for none. Takes root, `ip` and `wg`; `npm run doctor` says what is missing.",
+      "What carries private networks: `kernel` for WireGuard of the Linux kernel, `wireguard-go` for the program of this name, `auto` for the first of them that works, `off` for none. Takes root, `ip` and `wg`; `svc doctor` says what is missing.",
     parse: word("auto", "kernel", "wireguard-go", "off"),
   },
   vpcEndpoint: {
