@@ -1,4 +1,5 @@
 /** The areas, in the order of the specification. */
+import { lb } from "./lb.ts"
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { ai } from "./ai.ts"
@@ -151,6 +152,7 @@ export {
   EMAIL_SCHEDULE_DAYS_MAX,
   type RecipientStatus,
 } from "./email-fields.ts"
+export { LB_BACKENDS_MAX, LB_LOGS_MAX, LOAD_BALANCERS_MAX } from "./lb-fields.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
 export {
   EVENT_DATA_BYTES_MAX,
@@ -346,6 +348,7 @@ export const areas = {
   approvals,
   usage,
   compliance,
+  lb,
 } as const
 
 /** Version of the interface (specification 9). */

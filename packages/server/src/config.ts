@@ -74,6 +74,7 @@ export const installationOf = (config: Config): Installation => ({
   runAs: config.runAs,
   dnsServers: config.dnsServers,
   outboundAllow: config.outboundAllow,
+  trustedProxies: config.trustedProxies,
 })
 
 /** Read by the command line, and often set in the same shell. */

@@ -155,14 +155,13 @@ export const badInputFaults = {
   invalid_backend: {
     status: 400,
     text: "the backend is not valid[: {reason}]",
-    help: "Give an address and a port the balancer may reach, or one of your own workloads. Loopback, link-local and other tenants' addresses are refused.",
-    planned: true,
+    help: "Give an address and a port that the balancer may reach, once each. Loopback, link-local, private and metadata addresses are refused unless the operator opened them with `SVC_OUTBOUND_ALLOW`.",
   },
   load_balancer_unknown: {
     status: 400,
     text: "no load balancer has this id[: {id}]",
     help: "A backend is added to an existing balancer of the same project. `GET /v1/lb` lists them.",
-    planned: true,
+    meansAbsent: true,
   },
   invalid_function_code: {
     status: 400,

@@ -199,13 +199,11 @@ export const notFoundFaults = {
     status: 404,
     text: "load balancer not found[: {id}]",
     help: "The project has no load balancer with this id. `GET /v1/lb` lists them.",
-    planned: true,
   },
   backend_not_found: {
     status: 404,
     text: "backend not found[: {id}]",
     help: "The load balancer has no backend with this id. `GET /v1/lb/{id}` shows those it has.",
-    planned: true,
   },
   rule_not_found: {
     status: 404,

@@ -14,6 +14,8 @@ export type FaultSpec = {
   readonly retryable?: true
   /** It belongs to operations that are specified and not implemented yet, so no reply has it. */
   readonly planned?: true
+  /** It says that there is nothing of the id in the path, though its status is not 404. */
+  readonly meansAbsent?: true
   /** The code on the wire, where it differs from the key of the table (two texts may share one code). */
   readonly code?: string
 }

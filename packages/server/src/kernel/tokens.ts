@@ -30,6 +30,8 @@ export interface Installation {
   readonly dnsServers: readonly string[]
   /** Addresses that URLs of users may lead to though they are not public. */
   readonly outboundAllow: readonly string[]
+  /** Whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[]
 }
 
 export const installation = token<Installation>("installation")

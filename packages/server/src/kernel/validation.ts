@@ -1,4 +1,4 @@
-import { type FaultCode, FIELD_FAULT, faults, type Operation, type TObject } from "@svc/contract"
+import { type FaultCode, FIELD_FAULT, faultSpec, faults, type Operation, type TObject } from "@svc/contract"
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv"
 import addFormats from "ajv-formats"
 import type { RefusedField } from "./fault.ts"
@@ -141,9 +141,9 @@ export interface OperationValidators {
   readonly body: Validator | undefined
 }
 
-/** The 404s of an operation are in the order of its path: first the code of `id`, then that of `branch_id`. */
+/** What says that an id names nothing is in the order of the path: first the code of `id`, then that of `branch_id`. */
 const pathIds = ({ params, faults: codes = [] }: Operation): PathId[] => {
-  const missing = codes.filter(code => faults[code].status === 404)
+  const missing = codes.filter(code => faults[code].status === 404 || faultSpec(code).meansAbsent)
   return Object.entries(params?.properties ?? {})
     .filter(([name]) => name !== "tenant_id")
     .flatMap(([name, schema], at) => {

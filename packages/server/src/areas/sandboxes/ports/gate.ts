@@ -9,7 +9,7 @@ import type { Fleet } from "../../../services/workloads/fleet.ts"
 import { awaitStart } from "../../../services/workloads/served.ts"
 import type { Live } from "../../../services/workloads/workload.ts"
 import type { SandboxItem } from "../policy.ts"
-import { requestHeaders, responseHeaders } from "./headers.ts"
+import { requestHeaders, responseHeaders } from "../../../services/proxy/headers.ts"
 import type { PortUrls } from "./urls.ts"
 
 export interface GateNeeds {

@@ -12,7 +12,7 @@ import { newId } from "../../../kernel/id.ts"
 import { eventually } from "../../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
 import { refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "../testing/sandboxes.ts"
-import { requestHeaders, responseHeaders } from "./headers.ts"
+import { requestHeaders, responseHeaders } from "../../../services/proxy/headers.ts"
 import { createPortUrls } from "./urls.ts"
 
 const ends: (() => unknown)[] = []

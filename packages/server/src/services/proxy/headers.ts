@@ -1,6 +1,6 @@
 /** Which headers a proxy passes on (RFC 9110, 7.6.1), as Node has them: name, value, name, value… */
-import { CONNECTION_HEADERS } from "../../../kernel/connection-headers.ts"
-import { SESSION_COOKIES } from "../../../kernel/stages/authenticate.ts"
+import { CONNECTION_HEADERS } from "../../kernel/connection-headers.ts"
+import { SESSION_COOKIES } from "../../kernel/stages/authenticate.ts"
 
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   ...CONNECTION_HEADERS,
@@ -41,10 +41,16 @@ const cookiesOf = (value: string): string =>
 /** What the workload sees of a request. */
 export const requestHeaders = (
   raw: readonly string[],
-  client: { readonly address: string; readonly scheme: string; readonly host: string },
+  client: {
+    readonly address: string
+    readonly scheme: string
+    readonly host: string
+    /** Of other headers, in lower case: what the client sent under them is replaced or left out. */
+    readonly dropped?: ReadonlySet<string>
+  },
 ): string[] => {
   const passed = endToEnd(raw)
-    .filter(([name]) => !FORWARDED.test(name))
+    .filter(([name]) => !FORWARDED.test(name) && !client.dropped?.has(name.toLowerCase()))
     .map(([name, value]): Pair => [name, name.toLowerCase() === "cookie" ? cookiesOf(value) : value])
     .filter(([name, value]) => value !== "" || name.toLowerCase() !== "cookie")
   const { address, scheme, host } = client

@@ -1,0 +1,227 @@
+/** Fields of load balancers and their backends. */
+import { T } from "./dsl.ts"
+import { Id, Nullable, OneOf, Time } from "./types.ts"
+
+export const LOAD_BALANCERS_MAX = 100
+export const LB_BACKENDS_MAX = 50
+export const LB_LOGS_MAX = 500
+
+/** A label of a host name, with room for what makes it unique. */
+const LbName = T.String({
+  pattern: "^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$",
+  description: "Lower-case letters, digits and hyphens; it is the beginning of the host name",
+})
+
+export const HealthCheck = T.Object({
+  protocol: OneOf(["tcp", "http"], {
+    description: "`tcp`: a connection is enough; `http`: a GET request must get one of `status_codes`",
+  }),
+  port: T.Optional(
+    T.Integer({ minimum: 1, maximum: 65_535, description: "The port of the backend unless given" }),
+  ),
+  path: T.Optional(
+    T.String({ pattern: "^/[\\x21-\\x7e]{0,1023}$", description: "Path of the GET request; `/` by default" }),
+  ),
+  host: T.Optional(
+    T.String({
+      pattern: "^[a-z0-9.-]{1,253}$",
+      description: "Host of the GET request; the address of the backend by default",
+    }),
+  ),
+  status_codes: T.Optional(
+    T.Array(T.String({ pattern: "^[1-5](?:[0-9][0-9]|xx)$" }), {
+      minItems: 1,
+      maxItems: 20,
+      description: "Statuses of a healthy backend, as `204` or `2xx`; `2xx` and `3xx` by default",
+    }),
+  ),
+  interval_seconds: T.Optional(
+    T.Integer({ minimum: 1, maximum: 300, description: "Seconds between two checks; 10 by default" }),
+  ),
+  timeout_seconds: T.Optional(
+    T.Integer({ minimum: 1, maximum: 60, description: "A slower check fails; 5 by default" }),
+  ),
+  healthy_threshold: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: 10,
+      description: "Successes in a row that make it healthy; 2 by default",
+    }),
+  ),
+  unhealthy_threshold: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: 10,
+      description: "Failures in a row that make it unhealthy; 3 by default",
+    }),
+  ),
+})
+
+export const StickySessions = T.Object({
+  enabled: T.Boolean({ description: "Whether requests with the cookie go to the same backend" }),
+  cookie_name: T.Optional(
+    T.String({ pattern: "^[A-Za-z0-9_-]{1,64}$", description: "Name of the cookie; `svc_lb` by default" }),
+  ),
+  ttl_seconds: T.Optional(
+    Nullable(T.Integer({ minimum: 1, maximum: 31_536_000 }), {
+      description: "Seconds that the cookie lasts; null, the default: until the browser is closed",
+    }),
+  ),
+})
+
+const seconds = (description: string) => T.Integer({ minimum: 1, maximum: 3_600, description })
+
+export const backendInput = {
+  address: T.String({
+    minLength: 1,
+    maxLength: 253,
+    description:
+      "Host name or address. It must be public, unless the operator opened its range with `SVC_OUTBOUND_ALLOW`",
+  }),
+  port: T.Integer({ minimum: 1, maximum: 65_535, description: "80, 443, or from 1024 on" }),
+  protocol: T.Optional(
+    OneOf(["http", "https"], {
+      default: "http",
+      description: "`https`: over TLS, and the certificate must be valid for the address",
+    }),
+  ),
+  weight: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: 256,
+      default: 1,
+      description: "Share of the requests, relative to the other backends",
+    }),
+  ),
+  max_connections: T.Optional(
+    T.Integer({
+      minimum: 1,
+      maximum: 1_000,
+      default: 256,
+      description:
+        "Largest number of requests and WebSockets at the same time, for every process of the server",
+    }),
+  ),
+  enabled: T.Optional(
+    T.Boolean({
+      default: true,
+      description: "False drains it: what is under way ends in peace, and nothing new is sent to it",
+    }),
+  ),
+}
+
+export const lbInput = {
+  name: LbName,
+  algorithm: T.Optional(
+    OneOf(["round_robin", "least_connections", "ip_hash"], {
+      description: "How the backend of a request is chosen, by weight; `round_robin` unless given",
+    }),
+  ),
+  listen_port: T.Optional(
+    Nullable(T.Integer({ minimum: 1, maximum: 65_535 }), {
+      description: "A port of its own, beside the URL, from the range of `SVC_LB_PORTS`",
+    }),
+  ),
+  hostnames: T.Optional(
+    T.Array(T.String({ pattern: "^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$" }), {
+      maxItems: 50,
+      uniqueItems: true,
+      description:
+        "Host names that are served on `listen_port`; other names get 421. None: every name is served",
+    }),
+  ),
+  health_check: T.Optional(HealthCheck),
+  sticky_sessions: T.Optional(StickySessions),
+  idle_timeout_seconds: T.Optional(
+    seconds("Seconds for which a request or a WebSocket may be silent; 60 unless given"),
+  ),
+  drain_seconds: T.Optional(
+    seconds("Seconds that requests to a removed backend may take to end; 30 unless given"),
+  ),
+}
+
+const Live = {
+  status: OneOf(["healthy", "unhealthy", "unknown", "ejected", "disabled"], {
+    description:
+      "`unknown`: not checked yet, and requests are sent to it; `unhealthy`: its health check fails; `ejected`: requests to it " +
+      "failed, and it rests for 5 to 60 seconds; `disabled`: not `enabled`",
+  }),
+  healthy: T.Boolean({ description: "Whether requests are sent to it" }),
+  last_check_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last health check; null before the first",
+  }),
+  last_error: Nullable(T.String(), {
+    description: "Why the last health check failed; null when it succeeded",
+  }),
+  active_connections: T.Integer({ description: "Requests and WebSockets under way" }),
+  requests_total: T.Integer({ description: "Requests that were sent to it since this process knows it" }),
+  failures_total: T.Integer({ description: "Requests of these that got no answer" }),
+}
+
+export const Backend = T.Object({
+  id: Id,
+  load_balancer_id: Id,
+  address: T.String(),
+  port: T.Integer(),
+  protocol: OneOf(["http", "https"]),
+  weight: T.Integer(),
+  max_connections: T.Integer(),
+  enabled: T.Boolean(),
+  ...Live,
+  created_at: Time,
+  updated_at: Time,
+})
+
+const filled = {
+  protocol: OneOf(["tcp", "http"]),
+  port: Nullable(T.Integer(), { description: "null: the port of the backend" }),
+  path: T.String(),
+  host: Nullable(T.String(), { description: "null: the address of the backend" }),
+  status_codes: T.Array(T.String()),
+  interval_seconds: T.Integer(),
+  timeout_seconds: T.Integer(),
+  healthy_threshold: T.Integer(),
+  unhealthy_threshold: T.Integer(),
+}
+
+export const lbFields = {
+  id: Id,
+  project_id: Id,
+  name: T.String(),
+  url: Nullable(T.String(), {
+    description:
+      "Where it is reached; null where the operator gave no domain for load balancers (`SVC_LB_DOMAIN`)",
+  }),
+  status: OneOf(["available", "degraded", "unavailable"], {
+    description: "`degraded`: some backends get no requests; `unavailable`: no backend does",
+  }),
+  status_reason: Nullable(T.String(), { description: "What is wrong; null while it is available" }),
+  algorithm: OneOf(["round_robin", "least_connections", "ip_hash"]),
+  listen_port: Nullable(T.Integer()),
+  hostnames: T.Array(T.String()),
+  health_check: T.Object(filled),
+  sticky_sessions: T.Object({
+    enabled: T.Boolean(),
+    cookie_name: T.String(),
+    ttl_seconds: Nullable(T.Integer()),
+  }),
+  idle_timeout_seconds: T.Integer(),
+  drain_seconds: T.Integer(),
+  backends: T.Array(Backend, { description: "As the process that answers sees them, oldest first" }),
+  created_at: Time,
+  updated_at: Time,
+}
+
+export const AccessLogEntry = T.Object({
+  timestamp: Time,
+  request_id: T.String({ description: "The backend got it as `X-Request-Id`" }),
+  client_ip: T.String(),
+  method: T.String(),
+  host: T.String(),
+  path: T.String({ description: "Without the query" }),
+  status: T.Integer({ description: "499: the client hung up" }),
+  backend_id: Nullable(T.String(), { description: "Who answered, or failed last; null when none was asked" }),
+  attempts: T.Integer({ description: "How many backends were asked" }),
+  duration_ms: T.Integer({ description: "Until the headers of the answer" }),
+  error: Nullable(T.String(), { description: "Why there was no answer" }),
+})
