@@ -1,5 +1,5 @@
 /** The areas, in the order of the specification. */
-import { lb } from "./lb.ts"
+
 import { account } from "./account.ts"
 import { advice } from "./advice.ts"
 import { ai } from "./ai.ts"
@@ -24,6 +24,7 @@ import { identity } from "./identity.ts"
 import { integrations } from "./integrations.ts"
 import { keys } from "./keys.ts"
 import { kv } from "./kv.ts"
+import { lb } from "./lb.ts"
 import { mcp } from "./mcp.ts"
 import { notifications } from "./notifications.ts"
 import { oauth } from "./oauth.ts"
@@ -152,7 +153,6 @@ export {
   EMAIL_SCHEDULE_DAYS_MAX,
   type RecipientStatus,
 } from "./email-fields.ts"
-export { LB_BACKENDS_MAX, LB_LOGS_MAX, LOAD_BALANCERS_MAX } from "./lb-fields.ts"
 export { ENCRYPTION_BATCH_MAX, ENCRYPTION_PLAINTEXT_BYTES_MAX } from "./encryption.ts"
 export {
   EVENT_DATA_BYTES_MAX,
@@ -196,6 +196,7 @@ export { GIT_HOOK_BYTES_MAX } from "./integrations.ts"
 export { gitProviders, INTEGRATION_SECRET_GRACE_SECONDS_DEFAULT } from "./integrations-fields.ts"
 export { KEY_EXPIRY_DAYS_DEFAULT, KEY_ROTATION_GRACE_SECONDS_DEFAULT } from "./keys.ts"
 export { KV_KEY_BYTES_MAX, KV_VALUE_BYTES_MAX } from "./kv.ts"
+export { LB_BACKENDS_MAX, LB_LOGS_MAX, LOAD_BALANCERS_MAX } from "./lb-fields.ts"
 export { MCP_TOOLS_PER_PAGE } from "./mcp.ts"
 export * from "./meters.ts"
 export {

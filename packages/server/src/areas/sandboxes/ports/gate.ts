@@ -5,11 +5,11 @@ import type { Duplex } from "node:stream"
 import type { HostGate } from "../../../kernel/edges/host-gate.ts"
 import type { Relay, Upgrade } from "../../../kernel/edges/relay.ts"
 import { openTunnel } from "../../../kernel/edges/tunnel.ts"
+import { requestHeaders, responseHeaders } from "../../../services/proxy/headers.ts"
 import type { Fleet } from "../../../services/workloads/fleet.ts"
 import { awaitStart } from "../../../services/workloads/served.ts"
 import type { Live } from "../../../services/workloads/workload.ts"
 import type { SandboxItem } from "../policy.ts"
-import { requestHeaders, responseHeaders } from "../../../services/proxy/headers.ts"
 import type { PortUrls } from "./urls.ts"
 
 export interface GateNeeds {

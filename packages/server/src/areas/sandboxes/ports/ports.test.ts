@@ -9,10 +9,10 @@ import type { Svc } from "@svc/sdk"
 import fc from "fast-check"
 import { createDeriveSecret } from "../../../core/secrets/derive.ts"
 import { newId } from "../../../kernel/id.ts"
+import { requestHeaders, responseHeaders } from "../../../services/proxy/headers.ts"
 import { eventually } from "../../../testing/eventually.ts"
 import { platform, type TestPlatform } from "../../../testing/platform.ts"
 import { refusedAs, runningSandbox, SANDBOX_SCOPES, SMALL } from "../testing/sandboxes.ts"
-import { requestHeaders, responseHeaders } from "../../../services/proxy/headers.ts"
 import { createPortUrls } from "./urls.ts"
 
 const ends: (() => unknown)[] = []
