@@ -62,6 +62,7 @@ const AREA: FieldsOf<AreaSpec> & { readonly name: true; readonly specs: true; re
   envelope: true,
   audit: true,
   refusals: true,
+  pathProject: true,
   name: true,
   specs: true,
   operations: true,

@@ -151,6 +151,8 @@ export interface AreaSpec {
   readonly audit?: AuditRule
   /** Errors with a text of the area's own, where the specification gives one. */
   readonly refusals?: AreaRefusals
+  /** The project in which a call acts is `{project_id}` of the path; the error where that is none of the caller's. */
+  readonly pathProject?: FaultCode
 }
 
 export interface AreaRefusals {
@@ -173,6 +175,7 @@ export type Operation = Omit<OperationSpec, "project" | "belongs" | "envelope" |
   readonly envelope: Envelope
   readonly audit: AuditRule
   readonly refusals: Required<AreaRefusals>
+  readonly pathProject?: FaultCode
   readonly bodyBytesMax: number
 }
 
@@ -202,6 +205,7 @@ const complete = (areaName: string, area: AreaSpec, key: string, spec: Operation
     envelope: spec.envelope ?? area.envelope ?? "data",
     audit: spec.audit ?? area.audit ?? "each",
     refusals: { session: "session_required", project: "project_required", ...area.refusals },
+    ...(area.pathProject !== undefined && path.includes("{project_id}") && { pathProject: area.pathProject }),
     bodyBytesMax: spec.bodyBytesMax ?? MIB,
   }
 }

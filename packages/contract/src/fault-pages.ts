@@ -36,6 +36,7 @@ const exampleParams: Readonly<Record<Exclude<FaultParam, "reason">, string | num
   address: "198.51.100.7",
   algorithm: "sha256",
   bytes: 1_048_576,
+  digest: `sha256:${"0".repeat(64)}`,
   decision: "rejected",
   domain: "mail.example.com",
   expected: 768,

@@ -52,7 +52,8 @@ const badInput = (operation: Operation): FaultCode[] => [
   "header_duplicated",
   ...when(operation.params !== undefined, "uri_invalid"),
   ...when(readsJson(operation), "invalid_json", "json_too_deep"),
-  ...when(operation.project !== "none", "invalid_request", operation.refusals.project),
+  ...when(operation.project !== "none", "invalid_request"),
+  ...when(operation.project !== "none" && operation.pathProject === undefined, operation.refusals.project),
   ...when(isReplayed(operation), "idempotency_key_invalid", "idempotency_key_mismatch"),
 ]
 

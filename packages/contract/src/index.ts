@@ -31,6 +31,7 @@ import { oauth } from "./oauth.ts"
 import { oauthPages } from "./oauth-pages.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
+import { registry } from "./registry.ts"
 import { s3 } from "./s3.ts"
 import { sandboxes } from "./sandboxes.ts"
 import { schema } from "./schema.ts"
@@ -214,6 +215,15 @@ export * from "./platform-events.ts"
 export { type BillingInterval, type MeterPrice, meterPrices, type PlanPrice, planPrices } from "./prices.ts"
 export * from "./read-only.ts"
 export {
+  REGISTRY_BLOB_BYTES_MAX,
+  REGISTRY_MANIFEST_BYTES_MAX,
+  REGISTRY_PAGE_MAX,
+  REGISTRY_REPOSITORIES_MAX,
+  REGISTRY_UNREFERENCED_HOURS,
+  REGISTRY_UPLOAD_HOURS,
+  REGISTRY_UPLOADS_MAX,
+} from "./registry.ts"
+export {
   SANDBOX_FILE_BYTES_MAX,
   SANDBOX_IDLE_SECONDS_DEFAULT,
   SANDBOX_KEPT_HOURS,
@@ -325,6 +335,7 @@ export const areas = {
   rag,
   storage,
   s3,
+  registry,
   kv,
   cron,
   computers,

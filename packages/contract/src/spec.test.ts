@@ -15,6 +15,12 @@ interface Row {
 const rows: readonly Row[] = JSON.parse(
   await readFile(new URL("../spec/operations.json", import.meta.url), "utf8"),
 )
+/** Success statuses beyond its row that a parameter of the protocol asks for. */
+const BESIDE_ROW: Readonly<Record<string, number>> = {
+  // With `digest` or `mount` no upload begins: the blob is there (OCI distribution specification, "Pushing a blob monolithically").
+  "registry.startUpload": 201,
+}
+
 const byRoute = new Map(rows.map(row => [`${row.method} ${row.path}`, row]))
 
 const specified = allOperations.filter(({ extension }) => !extension)
@@ -48,7 +54,9 @@ test("every operation of the specification has its row's method, path and operat
 test("an operation answers exactly the success statuses of its row", () => {
   for (const operation of specified) {
     const expected = rowOf(operation).statuses.filter(status => status < 300)
-    const declared = Object.keys(operation.replies).map(Number)
+    const declared = Object.keys(operation.replies)
+      .map(Number)
+      .filter(status => status !== BESIDE_ROW[operation.name])
     const answered = declared.includes(200) ? declared.filter(status => !ASKED_FORMS.has(status)) : declared
     assert.deepEqual(answered.sort(), expected.sort(), operation.name)
   }

@@ -112,6 +112,31 @@ export const badInputFaults = {
     text: "these bytes do not have the checksum that was sent with them",
     help: "They were modified on their way and not stored. Send them again from the same offset. The status is defined by the tus protocol.",
   },
+  repository_name_invalid: {
+    status: 400,
+    text: "the name of the repository is not valid",
+    help: "A name has parts of lower-case letters and digits with `.`, `_`, `__` or `-` between them, joined by slashes: 200 characters at most, after the project's id.",
+  },
+  digest_invalid: {
+    status: 400,
+    text: "the digest is not valid",
+    help: "A digest is `sha256:` and 64, or `sha512:` and 128 lower-case hexadecimal digits.",
+  },
+  digest_mismatch: {
+    status: 400,
+    text: "the content does not have the digest that was sent with it[: it has {digest}]",
+    help: "The content was modified on its way, or bytes of the upload are missing. Nothing was stored; push it again.",
+  },
+  manifest_invalid: {
+    status: 400,
+    text: "the manifest is not valid[: {reason}]",
+    help: "Manifests and indexes of the OCI image specification 1.1 and of Docker's schema 2 are accepted; schema 1 is not.",
+  },
+  manifest_blob_unknown: {
+    status: 400,
+    text: "the manifest refers to content that the repository does not have[: {digest}]",
+    help: "Push blobs before the manifest that names them, and manifests before their index, all to the same repository.",
+  },
   upload_part_invalid: {
     status: 400,
     text: "a part of the upload is not the one that was sent[: part {number}]",

@@ -87,6 +87,26 @@ export const notFoundFaults = {
     text: "object not found[: {key}]",
     help: "The bucket has no object with this key. Keys are case-sensitive and have a leading slash only if it was part of the key when the object was stored.",
   },
+  repository_not_found: {
+    status: 404,
+    text: "repository not found[: {name}]",
+    help: "The project has no repository of this name, or the key does not work in the project that is the first part of the name. Names are `<project id>/<repository>`; `GET /v1/registry/v2/_catalog` lists them.",
+  },
+  blob_not_found: {
+    status: 404,
+    text: "the repository does not have this blob[: {id}]",
+    help: "Push it again, with the image that it is part of. Blobs that no manifest refers to are removed a day after they were last pushed or asked for.",
+  },
+  image_upload_not_found: {
+    status: 404,
+    text: "upload not found[: {id}]",
+    help: "It was completed or cancelled, or got no bytes for a day. Start a new one.",
+  },
+  manifest_not_found: {
+    status: 404,
+    text: "the repository does not have this manifest[: {id}]",
+    help: "No manifest has this tag or digest. `GET /v1/registry/v2/{project_id}/{repository}/tags/list` lists the tags.",
+  },
   upload_not_found: {
     status: 404,
     text: "upload not found[: {id}]",

@@ -90,6 +90,11 @@ export const conflictFaults = {
     text: "an organization needs at least one owner",
     help: "Make another member an owner first.",
   },
+  blob_in_use: {
+    status: 409,
+    text: "manifests of the repository refer to this blob",
+    help: "Delete these manifests first. Blobs that no manifest refers to any more are removed by themselves, a day later.",
+  },
   conflict: {
     status: 409,
     text: "the resource changed at the same moment[: {reason}]",
@@ -109,6 +114,11 @@ export const conflictFaults = {
     status: 415,
     text: "the content type is not supported here[: send {types}]",
     help: "Most operations take `Content-Type: application/json`; uploads name theirs in the API reference.",
+  },
+  upload_range_invalid: {
+    status: 416,
+    text: "these bytes are not the next ones of the upload[: {reason}]",
+    help: "Chunks are sent in order, without gaps. `GET` of the upload says in `Range` which bytes have arrived; go on with the next one.",
   },
   range_not_satisfiable: {
     status: 416,

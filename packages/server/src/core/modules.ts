@@ -238,6 +238,10 @@ export const openModules = (modules: readonly AreaModule[], needs: ModulesNeeds)
     return edge ? [{ holder, edge }] : []
   })
 
+  const reroutes = edges
+    .map(({ edge }) => edge)
+    .sort((a, b) => Number(b.routesByHost ?? false) - Number(a.routesByHost ?? false))
+
   const look = async () => {
     const idle = holders.filter(holder => !holder.isLoaded())
     const busy = await findWork(database, idle)
@@ -258,8 +262,8 @@ export const openModules = (modules: readonly AreaModule[], needs: ModulesNeeds)
     edge: {
       renderErrors: Object.assign({}, ...edges.map(({ edge }) => edge.renderErrors)),
       reroute(request) {
-        for (const { edge } of edges) {
-          const target = edge.reroute?.(request)
+        for (const { reroute } of reroutes) {
+          const target = reroute?.(request)
           if (target !== undefined) return target
         }
         return undefined

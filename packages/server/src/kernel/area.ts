@@ -70,6 +70,8 @@ export interface EdgeAddition {
   /** Whether a request is for a host name that the area answers for. */
   claims?(request: IncomingMessage): boolean
   readonly reroute?: Reroute
+  /** Its `reroute` looks at the host, so it is asked before those that know a request by its path alone. */
+  readonly routesByHost?: true
   readonly renderErrors?: RenderErrors
 }
 

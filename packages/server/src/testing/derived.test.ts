@@ -217,7 +217,10 @@ test("an operation that needs a project refuses a key of the whole organization 
   const { secret } = await p.key("acme", everyScope, { project_id: null })
   const { organizationId } = await p.tenant("acme")
   await each(
-    guarded.filter(({ project, scope }) => project === "required" && scope !== "end-user"),
+    guarded.filter(
+      ({ project, pathProject, scope }) =>
+        project === "required" && pathProject === undefined && scope !== "end-user",
+    ),
     async operation => {
       const refused = await knock(operation, bearer(secret), organizationId)
       assert.deepEqual([refused.status, refused.code], [400, "project_required"])

@@ -68,8 +68,17 @@ const refusalsAt = (operation: Operation, status: number): string[] =>
     .filter(code => faults[code].status === status)
     .map(wireCode)
 
-const checkReply = (operation: Operation, status: number, body: unknown) => {
+/** Our fields of a refusal, which the registry's error shape has as a detail. */
+const refusalOf = ({ envelope }: Operation, body: unknown): unknown => {
+  if (envelope !== "oci") return body
+  const [error] = (body as { errors: { code: string; message: string; detail: object }[] }).errors
+  assert.match(error?.code ?? "", /^[A-Z_]+$/)
+  return { ...error?.detail, error: error?.message }
+}
+
+const checkReply = (operation: Operation, status: number, replied: unknown) => {
   const where = `${operation.name} ${status}`
+  const body = status >= 400 ? refusalOf(operation, replied) : replied
   if (status >= 400) {
     check(errorSchemaOf(operation), body, where)
     const codes = refusalsAt(operation, status)

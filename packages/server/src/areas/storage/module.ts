@@ -19,6 +19,7 @@ export const storage = defineModule({
   wakes: { rowsIn: ["storage.buckets", "storage.blobs"] },
   provides: [objectReader],
   edge: ({ settings, baseUrl }) => ({
+    routesByHost: true,
     reroute: createS3Reroute({ domain: s3DomainOf(settings, baseUrl), baseUrl }),
     renderErrors: { s3: renderS3Error },
   }),

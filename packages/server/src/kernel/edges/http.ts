@@ -146,7 +146,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
       headers["x-error-code"] = String((payload as { code?: string }).code)
       const rendered = renderErrors?.[operation.envelope]?.(payload as RefusalBody, request)
       if (rendered) {
-        headers["content-type"] = rendered.type
+        Object.assign(headers, rendered.headers, { "content-type": rendered.type })
         return sendWhole(request, response, rendered.status ?? status, rendered.text, headers)
       }
     }

@@ -20,6 +20,17 @@ const BEARER = /^bearer +(\S+) *$/i
 /** Access tokens of applications' users are JWTs, which the platform's own API refuses whatever they say. */
 const JWT = /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/
 
+const BASIC = /^basic +([A-Za-z0-9+/=_-]+) *$/i
+
+/** The same caller with the password of Basic authentication (RFC 7617) as its bearer key; the user name means nothing. */
+const basicAsBearer = (incoming: Pick<Incoming, "header">): Pick<Incoming, "header"> => {
+  const basic = BASIC.exec(incoming.header("authorization") ?? "")?.[1]
+  if (basic === undefined) return incoming
+  const [, ...password] = Buffer.from(basic, "base64").toString().split(":")
+  const bearer = `Bearer ${password.join(":")}`
+  return { header: name => (name === "authorization" ? bearer : incoming.header(name)) }
+}
+
 const accept = (exchange: Exchange, principal: Principal): undefined => {
   exchange.principal = principal
   exchange.organization = principal.organization
@@ -92,12 +103,14 @@ export const authenticate = (
   const look = (exchange: Exchange): Principal | Promise<Principal> => {
     if (exchange.operation.envelope === "s3" && signatures?.claims(exchange.incoming))
       return checkSignature(exchange, signatures.check)
-    const { scope } = exchange.operation
+    const { scope, envelope } = exchange.operation
     if (scope === "end-user") return checkEndUser(exchange)
+    // Docker and its like know no other way to send a key.
+    const sender = envelope === "oci" ? basicAsBearer(exchange.incoming) : exchange.incoming
     const found =
       scope === "publishable"
         ? publishablePrincipal(credentials, exchange)
-        : principalOf(credentials, exchange.incoming, exchange.nowMs)
+        : principalOf(credentials, sender, exchange.nowMs)
     if (found === undefined) throw fault("missing_credentials")
     return found
   }

@@ -1,4 +1,4 @@
-import { admits, describeScopes } from "@svc/contract"
+import { admits, describeScopes, type FaultCode } from "@svc/contract"
 import type { ProjectFacts } from "../call.ts"
 import type { Exchange, Stage } from "../exchange.ts"
 import { fault } from "../fault.ts"
@@ -22,9 +22,20 @@ const namedProject = ({ incoming }: Exchange): string | undefined => {
   return (named ?? alias)?.toLowerCase()
 }
 
+/** The project in the path, in protocols whose clients send no headers of ours. */
+const checkPathProject = (exchange: Exchange, named: string | undefined, refusal: FaultCode): string => {
+  const inPath = String(exchange.incoming.params.project_id).toLowerCase()
+  const bound = exchange.principal.project?.id
+  if (!isUuid(inPath) || (bound !== undefined && bound !== inPath))
+    throw fault(refusal, { name: inPath.slice(0, 100) })
+  if (named !== undefined && named !== inPath) throw fault("project_not_in_organization")
+  return inPath
+}
+
 const enter = (exchange: Exchange, project: ProjectFacts | undefined): undefined => {
   const { projectIds } = exchange.principal
-  if (!project || (projectIds && !projectIds.has(project.id))) throw fault("project_not_in_organization")
+  if (!project || (projectIds && !projectIds.has(project.id)))
+    throw fault(exchange.operation.pathProject ?? "project_not_in_organization")
   exchange.project = project
   return undefined
 }
@@ -42,7 +53,9 @@ export const authorize =
       throw fault("organization_reach_required")
     if (operation.project === "none" || !organization) return undefined
 
-    const named = namedProject(exchange)
+    const { pathProject } = operation
+    const inHeader = namedProject(exchange)
+    const named = pathProject ? checkPathProject(exchange, inHeader, pathProject) : inHeader
     if (principal.project) {
       if (named !== undefined && named !== principal.project.id) throw fault("project_not_in_organization")
       exchange.project = principal.project

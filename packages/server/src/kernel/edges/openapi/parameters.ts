@@ -90,7 +90,10 @@ export const mediaTypes: Readonly<Record<ContentKind, string>> = {
 /** Bytes of these types. Whatever any type is, JSON among them, is no string. */
 export const bytesContent = (types: readonly string[]): JsonSchema =>
   Object.fromEntries(
-    types.map(type => [type, { schema: type === "*/*" ? {} : { type: "string", format: "binary" } }]),
+    types.map(type => [
+      type,
+      { schema: type === "*/*" || type.endsWith("json") ? {} : { type: "string", format: "binary" } },
+    ]),
   )
 
 /** The fields of the declaration's example that travel in the body. */
