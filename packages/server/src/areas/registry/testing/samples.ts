@@ -11,7 +11,7 @@ const newRepository = async (world: SampleWorld) => ({
   repository: `team/${uniqueName()}`,
 })
 
-export const newBlob = async (world: SampleWorld) => {
+const newBlob = async (world: SampleWorld) => {
   const repository = await newRepository(world)
   const content = randomBytes(32)
   const digest = digestOf(content)
@@ -20,14 +20,14 @@ export const newBlob = async (world: SampleWorld) => {
 }
 
 /** Of nothing but itself. */
-export const newManifest = async (world: SampleWorld) => {
+const newManifest = async (world: SampleWorld) => {
   const repository = await newRepository(world)
   const index = JSON.stringify({ schemaVersion: 2, manifests: [], annotations: { name: uniqueName() } })
   await world.key.registry.putManifest({ ...repository, reference: "latest" }, { body: index })
   return { ...repository, reference: "latest", digest: digestOf(index) }
 }
 
-export const newImageUpload = async (world: SampleWorld) => {
+const newImageUpload = async (world: SampleWorld) => {
   const repository = await newRepository(world)
   const secret = (await world.platform.key(world.tenant, ["registry:push"])).secret
   const path = `/v1/registry/v2/${repository.project_id}/${encodeURIComponent(repository.repository)}/blobs/uploads/`
