@@ -275,3 +275,20 @@ test("a project has so many uploads under way and so many repositories", async t
   const body = JSON.stringify({ schemaVersion: 2, manifests: [] })
   assert.deepEqual(await refused("PUT", "one-more/manifests/v1", { body }), [402, "DENIED"])
 })
+
+test("every operation refuses a name that no repository can have", async t => {
+  const { call } = await registryWorld(t)
+  const digest = digestOf("")
+  const upload = "blobs/uploads/01980d5e-7c3a-7b61-9c55-0a4f3e8b2d10"
+  const asked = [
+    ...[`GET blobs/${digest}`, `HEAD blobs/${digest}`, `DELETE blobs/${digest}`, "POST blobs/uploads/"],
+    ...[`GET ${upload}`, `PATCH ${upload}`, `PUT ${upload}?digest=${digest}`, `DELETE ${upload}`],
+    ...["GET manifests/v1", "HEAD manifests/v1", "PUT manifests/v1", "DELETE manifests/v1"],
+    ...["GET tags/list", `GET referrers/${digest}`],
+  ]
+  for (const each of asked) {
+    const [method = "", path = ""] = each.split(" ")
+    const { status, headers } = await call(method, `Bad..Name/${path}`)
+    assert.deepEqual([status, headers.get("x-error-code")], [400, "repository_name_invalid"], each)
+  }
+})

@@ -139,9 +139,9 @@ const bodyUses = (operations: readonly Operation[]): SchemaUse[] =>
 
 /** One example for each code that some operation can answer; where texts share a code, that of its namesake. */
 const renderExamples = (operations: readonly Operation[], baseUrl: string): JsonSchema => {
-  // Examples are of our own error shape.
-  const ours = operations.filter(({ envelope }) => envelope !== "oci")
-  const answered = new Set([...ours.flatMap(refusalsOf), ...ours.flatMap(transportOf)].map(wireCode))
+  const answered = new Set(
+    [...operations.flatMap(refusalsOf), ...operations.flatMap(transportOf)].map(wireCode),
+  )
   const codes = faultCodes.filter(code => answered.has(code))
   return Object.fromEntries(
     codes.map(code => [
