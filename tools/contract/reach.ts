@@ -268,6 +268,10 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
     plan: "enterprise",
   }),
   "projects.get": async ({ platform, tenant }) => ({ id: (await platform.tenant(tenant)).projectId }),
+  "research.status": async ({ key }) => {
+    const { id } = await key.research.deep({ query: "What is here?", breadth: 1, depth: 1, wait_seconds: 0 })
+    return { id }
+  },
   "sandboxes.streamCommand": async ({ key }) => ({
     id: (await key.sandboxes.create({ memory_mb: 256, vcpus: 0.5 })).id,
     command: "true",

@@ -5,6 +5,7 @@ import { advice } from "./advice.ts"
 import { ai } from "./ai.ts"
 import { aiDocuments } from "./ai-documents.ts"
 import { rag } from "./ai-rag.ts"
+import { research } from "./ai-research.ts"
 import { aiText } from "./ai-text.ts"
 import { approvals } from "./approvals.ts"
 import { auth } from "./auth.ts"
@@ -80,6 +81,21 @@ export {
   type RagMode,
   type RagStatus,
 } from "./ai-rag.ts"
+export {
+  RESEARCH_BREADTH_DEFAULT,
+  RESEARCH_DEADLINE_SECONDS_DEFAULT,
+  RESEARCH_DEPTH_DEFAULT,
+  RESEARCH_KEPT_DAYS,
+  RESEARCH_RESULTS_DEFAULT,
+  RESEARCH_SOURCES,
+  RESEARCH_SOURCES_DEFAULT,
+  RESEARCH_STATUSES,
+  RESEARCH_UNFINISHED_MAX,
+  RESEARCH_WAIT_SECONDS_DEFAULT,
+  type ResearchRunPayload,
+  type ResearchSourceName,
+  type ResearchStatus,
+} from "./ai-research.ts"
 export {
   AI_GRAMMAR_LENGTH_MAX,
   AI_SUGGESTION_TOKENS_DEFAULT,
@@ -333,6 +349,7 @@ export const areas = {
   aiDocuments,
   aiText,
   rag,
+  research,
   storage,
   s3,
   registry,

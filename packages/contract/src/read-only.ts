@@ -30,6 +30,8 @@ export const readsByPost: Readonly<Record<string, string>> = {
   "aiText.translate": "AI inference (named by the specification)",
   "aiText.vectorSearch": "search among the texts of the request itself; nothing is stored",
   "rag.query": "search (named by the specification); nothing is stored",
+  "research.run": "AI inference (named by the specification); nothing is stored",
+  "research.search": "search (named by the specification); nothing is stored",
   "aiDocuments.preview": "renders a document; nothing is stored",
   "kv.get": "reads an entry; the specification gives it as POST",
   "kv.exists": "tells whether an entry exists; the specification gives it as POST",

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import { areas, RAG_FORMATS } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
+import { passageFinder } from "./offers.ts"
 
 export const rag = defineModule({
   name: "ai-rag",
@@ -10,6 +11,7 @@ export const rag = defineModule({
   needs,
   migrations: { schema: "ai_rag", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   keepsBlobs: [{ table: "ai_rag.documents", owner: "id", address: "address" }],
+  provides: [passageFinder],
   wakes: { queues: ["rag.read"] },
   state: () => ({
     status: "available",

@@ -110,34 +110,48 @@ const matchOf = (ranked: Ranked, chunk: FoundChunk): Match => ({
   },
 })
 
+const scopeOf = ({ doc_ids, filter }: Given): Scope => ({
+  docIds: doc_ids,
+  metadata: filter === undefined ? undefined : JSON.stringify(filter),
+})
+
+export interface Place {
+  readonly db: Db
+  readonly projectId: string
+  readonly embedder: Embedder
+}
+
+/** The chunks of a project that fit best, and what made the vectors. Counts nothing. */
+export const findMatches = async ({ db, projectId, embedder }: Place, given: Given) => {
+  const { query, top_k = RAG_TOP_K_DEFAULT, mode = "hybrid", min_score = 0 } = given
+  const embedded = await embedder.embed([query])
+  const scope = scopeOf(given)
+  const chunks = chunkStore(db)
+  const words = mode === "vector" ? [] : await chunks.byWords(projectId, scope, query, RANKED_MAX)
+  const vectors = mode === "bm25" ? [] : await byVectors(db, projectId, scope, embedded.vectors[0], embedded)
+  const ranked = fuse(mode, words, vectors)
+    .filter(({ score }) => score >= min_score)
+    .slice(0, top_k)
+  const loaded = await chunks.load(
+    projectId,
+    ranked.map(({ id }) => id),
+  )
+  const byId = new Map(loaded.map(chunk => [chunk.id, chunk]))
+  const matches = ranked.flatMap(entry => {
+    const chunk = byId.get(entry.id)
+    // It may have been deleted a moment ago.
+    return chunk ? [matchOf(entry, chunk)] : []
+  })
+  return { matches, embedded }
+}
+
 export const createQuery =
   ({ embedder }: { readonly embedder: Embedder }) =>
   async (given: Given, call: Call): Promise<Reply> => {
-    const { query, top_k = RAG_TOP_K_DEFAULT, mode = "hybrid", min_score = 0, include_answer = false } = given
+    const { query, mode = "hybrid", include_answer = false } = given
     const { projectId } = call.projectTenant
     await embedder.count(call)
-    const embedded = await embedder.embed([query])
-    const scope: Scope = {
-      docIds: given.doc_ids,
-      metadata: given.filter === undefined ? undefined : JSON.stringify(given.filter),
-    }
-    const chunks = chunkStore(call.db)
-    const words = mode === "vector" ? [] : await chunks.byWords(projectId, scope, query, RANKED_MAX)
-    const vectors =
-      mode === "bm25" ? [] : await byVectors(call.db, projectId, scope, embedded.vectors[0], embedded)
-    const ranked = fuse(mode, words, vectors)
-      .filter(({ score }) => score >= min_score)
-      .slice(0, top_k)
-    const loaded = await chunks.load(
-      projectId,
-      ranked.map(({ id }) => id),
-    )
-    const byId = new Map(loaded.map(chunk => [chunk.id, chunk]))
-    const matches = ranked.flatMap(entry => {
-      const chunk = byId.get(entry.id)
-      // It may have been deleted a moment ago.
-      return chunk ? [matchOf(entry, chunk)] : []
-    })
+    const { matches, embedded } = await findMatches({ db: call.db, projectId, embedder }, given)
     const answer = include_answer ? await extractAnswer(query, matches, embedder) : undefined
     return {
       matches,
@@ -146,7 +160,7 @@ export const createQuery =
       method: "embedded",
       embedding_model: embedded.model,
       usage: {
-        chunks_searched: await chunks.count(projectId, scope),
+        chunks_searched: await chunkStore(call.db).count(projectId, scopeOf(given)),
         query_tokens: query.match(/[\p{Letter}\p{Number}]+/gu)?.length ?? 0,
       },
     }

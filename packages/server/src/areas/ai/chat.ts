@@ -2,7 +2,6 @@
 
 import type { Readable } from "node:stream"
 import type { areas, Input } from "@svc/contract"
-import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { every } from "../../kernel/every.ts"
 import { checkStatus, readJson } from "./answer.ts"
@@ -11,6 +10,7 @@ import { type ChatStream, openChatStream } from "./chat-stream.ts"
 import type { Estimate, Gateway, Inferred } from "./gateway.ts"
 import type { Health } from "./health.ts"
 import type { Reservation } from "./ledger.ts"
+import type { ModelCaller } from "./offers.ts"
 import { costOf, estimateTokens, inputTokensAtMost, type TokenUsage } from "./prices.ts"
 import type { Flight, UpstreamClient } from "./upstream-client.ts"
 import { readUsage } from "./usage.ts"
@@ -148,7 +148,7 @@ export const createChat = ({ gateway, client, health, clock }: ChatNeeds) => {
     }
 
   const follow = (
-    call: Call,
+    call: ModelCaller,
     { candidate, reservation }: Inferred<Answered>,
     stream: ChatStream,
   ): Readable => {
@@ -167,7 +167,7 @@ export const createChat = ({ gateway, client, health, clock }: ChatNeeds) => {
 
   return {
     /** The reply's bytes: JSON, or events. */
-    async complete(given: Given, call: Call, isStreamed: boolean): Promise<Buffer | Readable> {
+    async complete(given: Given, call: ModelCaller, isStreamed: boolean): Promise<Buffer | Readable> {
       const asked = readAsked(given, isStreamed)
       const inferred = await gateway.infer<Answered>(call, {
         kind: "chat",

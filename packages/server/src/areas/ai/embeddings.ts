@@ -9,6 +9,7 @@ import { type Candidate, type Catalog, callable } from "./catalog.ts"
 import { hashEmbedding } from "./engines/hash-embedding.ts"
 import { type Gateway, organizationAsk } from "./gateway.ts"
 import type { AiLedger } from "./ledger.ts"
+import type { ModelCaller } from "./offers.ts"
 import { costOf, inputTokensAtMost, type TokenUsage } from "./prices.ts"
 import type { Flight, UpstreamClient } from "./upstream-client.ts"
 import { readUsage } from "./usage.ts"
@@ -51,7 +52,7 @@ const embeddedDimensions = ({ model, dimensions }: Given): number | undefined =>
 }
 
 /** A request that an embedded engine answers counts among those of the day, and costs nothing. */
-export const countEmbeddedRequest = async (ledger: AiLedger, call: Call): Promise<void> => {
+export const countEmbeddedRequest = async (ledger: AiLedger, call: ModelCaller): Promise<void> => {
   const free = { isCharged: false, inputNanos: 0, leastNanos: 0, mostNanos: 0 }
   const reservation = await ledger.reserve({ ...organizationAsk(call), ...free })
   reservation.settle(0)

@@ -1,13 +1,13 @@
 /** What all kinds of inference have in common: which models, what it may cost, who answers, what it did cost. */
 import { type AiKind, plans } from "@svc/contract"
 import type { BackgroundMeters } from "../../core/meters/meters.ts"
-import type { Call } from "../../kernel/call.ts"
 import type { Clock } from "../../kernel/clock.ts"
 import { fault } from "../../kernel/fault.ts"
 import { type Candidate, type Catalog, callable, named } from "./catalog.ts"
 import { Cancelled } from "./failure.ts"
 import type { Health } from "./health.ts"
 import type { AiLedger, Ask, Reservation } from "./ledger.ts"
+import type { ModelCaller } from "./offers.ts"
 import { costOf, type Rates, ratesOf, type TokenUsage } from "./prices.ts"
 import { notConfigured, ordered, type Routed, type Routing } from "./routing.ts"
 import type { Flight, UpstreamClient } from "./upstream-client.ts"
@@ -50,7 +50,7 @@ const WHAT: Readonly<Record<AiKind, string>> = {
   transcription: "transcription",
 }
 
-export const organizationAsk = ({ organization }: Call) => ({
+export const organizationAsk = ({ organization }: Pick<ModelCaller, "organization">) => ({
   organizationId: organization.id,
   dailyMax: plans[organization.plan].ai_requests_per_day,
 })
@@ -62,7 +62,7 @@ export const createGateway = (needs: GatewayNeeds) => {
   const { catalog, routing, ledger, client, clock, meters, unknownPriceMicros, random = Math.random } = needs
 
   /** The models that are meant, in the order of trying. Throws where there are none. */
-  const candidatesOf = async (call: Call, kind: AiKind, models: readonly (string | undefined)[]) => {
+  const candidatesOf = async (call: ModelCaller, kind: AiKind, models: readonly (string | undefined)[]) => {
     const upstreams = await catalog.upstreamsOf(call.organization.id)
     const all = callable(upstreams, kind, call.organization.plan)
     const groups = models.map(model => named(all, model))
@@ -74,19 +74,25 @@ export const createGateway = (needs: GatewayNeeds) => {
 
   const rates = (candidate: Candidate): Rates => ratesOf(candidate, unknownPriceMicros)
 
-  const meterTokens = (call: Call, { inputTokens, outputTokens }: TokenUsage) => {
+  const meterTokens = (call: ModelCaller, { inputTokens, outputTokens }: TokenUsage) => {
     call.meter("ai_input_tokens", inputTokens)
     call.meter("ai_output_tokens", outputTokens)
   }
 
   /** Of a reply that ended after its call. */
-  const meterTokensLater = ({ organization, project }: Call, { inputTokens, outputTokens }: TokenUsage) => {
+  const meterTokensLater = (
+    { organization, project }: ModelCaller,
+    { inputTokens, outputTokens }: TokenUsage,
+  ) => {
     const of = { organizationId: organization.id, projectId: project?.id ?? null, at: new Date(clock.now()) }
     meters.count({ ...of, metric: "ai_input_tokens", quantity: inputTokens })
     meters.count({ ...of, metric: "ai_output_tokens", quantity: outputTokens })
   }
 
-  const infer = async <Result>(call: Call, inference: Inference<Result>): Promise<Inferred<Result>> => {
+  const infer = async <Result>(
+    call: ModelCaller,
+    inference: Inference<Result>,
+  ): Promise<Inferred<Result>> => {
     const { kind, models, firstByteMs, estimate, send } = inference
     const startedMs = clock.now()
     const candidates = await candidatesOf(call, kind, models)

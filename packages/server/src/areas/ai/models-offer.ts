@@ -1,7 +1,6 @@
 /** What the gateway does for other areas. */
 import { setImmediate as turn } from "node:timers/promises"
 import { AI_EMBEDDING_DIMENSIONS_DEFAULT } from "@svc/contract"
-import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { type Catalog, callable } from "./catalog.ts"
 import type { Chat } from "./chat.ts"
@@ -22,7 +21,7 @@ export const createModelsOffer = (needs: {
 }): AiModels => {
   const { catalog, ledger, chat } = needs
   return {
-    async hasChat({ organization }: Call) {
+    async hasChat({ organization }) {
       const upstreams = await catalog.upstreamsOf(organization.id)
       return callable(upstreams, "chat", organization.plan).length > 0
     },

@@ -23,17 +23,23 @@ export interface EmbeddedTexts {
   readonly method: "embedded"
 }
 
+/** Who asks and pays: a call, or work in the background that stands for one. */
+export type ModelCaller = Pick<
+  Call,
+  "organization" | "project" | "requestId" | "signal" | "setHeader" | "meter"
+>
+
 /** The gateway, for areas that answer with the help of models. What they ask is the caller's request, and the caller pays. */
 export interface AiModels {
   /** Whether the caller's organization has a chat model. */
-  hasChat(call: Call): Promise<boolean>
+  hasChat(call: Pick<ModelCaller, "organization">): Promise<boolean>
   /**
    * One answer: reserved, sent, failed over, settled and counted as `POST /v1/ai/chat/completions`. Throws its faults;
    * `all_providers_exhausted` also where the answer has no text.
    */
-  chat(call: Call, question: ChatQuestion): Promise<{ readonly text: string; readonly model: string }>
+  chat(call: ModelCaller, question: ChatQuestion): Promise<{ readonly text: string; readonly model: string }>
   /** Counts a request of the day that costs nothing and names its answer's origin. Throws `ai_daily_limit_exceeded`. */
-  countEmbedded(call: Call): Promise<void>
+  countEmbedded(call: ModelCaller): Promise<void>
   /** By the embedded engine; counts nothing. */
   embed(texts: readonly string[]): Promise<EmbeddedTexts>
 }

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
+import { indexFinder } from "./offers.ts"
 
 export const search = defineModule({
   name: "search",
@@ -9,6 +10,7 @@ export const search = defineModule({
   contract: [areas.search],
   needs,
   migrations: { schema: "search", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  provides: [indexFinder],
   wakes: { queues: ["search.read", "search.remove", "search.tick"] },
   async state({ search: index }) {
     const capabilities = { ...index.capabilities }

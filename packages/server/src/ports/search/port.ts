@@ -85,6 +85,8 @@ export interface SearchQuery {
   readonly highlight: boolean
   readonly limit: number
   readonly offset: number
+  /** Characters of each hit's text that come with it; without it none do. */
+  readonly bodyLength?: number
 }
 
 export interface SearchHit {
@@ -95,6 +97,8 @@ export interface SearchHit {
   readonly url: string | null
   readonly score: number
   readonly metadata: Readonly<Record<string, unknown>>
+  /** The beginning of its text, as it was put; only where the query has `bodyLength`. */
+  readonly body?: string
 }
 
 export interface FacetValue {

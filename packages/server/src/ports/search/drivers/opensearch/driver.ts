@@ -65,9 +65,12 @@ const snippetOf = ({ highlight = {}, _source }: SearchHit): string => {
 }
 
 /** Only the metadata's numbers keep their digits. */
-const toResult = (answer: SearchResponse, { facets, facetValuesMax }: SearchQuery): SearchResult => ({
+const toResult = (
+  answer: SearchResponse,
+  { facets, facetValuesMax, bodyLength }: SearchQuery,
+): SearchResult => ({
   hits: answer.hits.hits.map(found => {
-    const { source, id, title, url, metadata } = found._source
+    const { source, id, title, url, metadata, body } = found._source
     return {
       sourceId: source,
       id,
@@ -76,6 +79,7 @@ const toResult = (answer: SearchResponse, { facets, facetValuesMax }: SearchQuer
       metadata,
       score: Number(toDoubles(found._score) ?? 0),
       snippet: snippetOf(found),
+      ...(bodyLength !== undefined && { body: body.slice(0, bodyLength).toWellFormed() }),
     }
   }),
   total: answer.hits.total.value,

@@ -67,6 +67,7 @@ interface Row {
   id: string
   title: string
   snippet: string
+  body: string | null
   url: string | null
   score: number
   metadata: Record<string, unknown>
@@ -79,6 +80,7 @@ const toHit = (row: Row): SearchHit[] =>
         {
           ...{ sourceId: row.source_id, id: row.id, title: row.title, url: row.url },
           ...{ snippet: markedHtml(row.snippet), score: row.score, metadata: row.metadata },
+          ...(row.body !== null && { body: row.body }),
         },
       ]
 
@@ -112,7 +114,8 @@ const findHits = async (
        SELECT d.source_id, d.id, d.updated_at, ${score} AS score FROM search.documents d WHERE ${where}
      ), top AS (SELECT * FROM matched ORDER BY ${order} ${page})
      SELECT (SELECT count(*) FROM matched) AS total, d.source_id, d.id, d.title, d.url, d.metadata, top.score,
-       ${snippet(matching, query.highlight, bind)} AS snippet
+       ${snippet(matching, query.highlight, bind)} AS snippet,
+       ${query.bodyLength === undefined ? "NULL" : `left(d.body, ${bind(query.bodyLength)})`} AS body
      FROM (SELECT) AS always LEFT JOIN (
        top JOIN search.documents d ON d.project_id = $1 AND d.source_id = top.source_id AND d.id = top.id
      ) ON true
