@@ -27,18 +27,12 @@ const REASONS: readonly Reason[] = [
     names: /enc[_[]|encrypt|sse_|_s3_kms|kms_/,
   },
   { reason: "missing: object lock", names: /object_lock/ },
-  { reason: "missing: tags", names: /tag/ },
   { reason: "missing: POST forms", names: /post_object/ },
   { reason: "missing: CORS rules of a bucket", names: /cors/ },
   {
     reason: "missing: bucket policies, public access blocks and ownership controls",
     names: /polic|public_block|block_public|ownership|bucket_owner_|object_writer/,
     calls: ["PutBucketPolicy", "PutPublicAccessBlock", "PutBucketOwnershipControls"],
-  },
-  {
-    reason: "missing: versions",
-    names: /version|delete_marker|_(?:put_)?current_|put_object_current/,
-    calls: ["PutBucketVersioning"],
   },
   {
     reason: "missing: access control lists",

@@ -278,12 +278,16 @@ export {
   SQL_TIMEOUT_MS_DEFAULT,
 } from "./sql.ts"
 export {
+  BUCKET_TAGS_MAX,
   LISTED_OBJECTS_DEFAULT,
   OBJECT_BYTES_MAX,
   OBJECT_KEY_BYTES_MAX,
   OBJECT_METADATA_BYTES_MAX,
+  OBJECT_TAGS_MAX,
   PARTS_MAX,
   PUT_BYTES_MAX,
+  TAG_KEY_LENGTH_MAX,
+  TAG_VALUE_LENGTH_MAX,
 } from "./storage-fields.ts"
 export { TUS_CHECKSUM_ALGORITHMS, TUS_HEADERS, TUS_VERSION } from "./storage-uploads.ts"
 export {

@@ -13,6 +13,11 @@ export const OBJECT_BYTES_MAX = 5 * 1024 ** 4
 export const PARTS_MAX = 10_000
 export const LISTED_OBJECTS_DEFAULT = 100
 export const LISTED_OBJECTS_MAX = 1000
+/** S3's limits of tags. */
+export const OBJECT_TAGS_MAX = 10
+export const BUCKET_TAGS_MAX = 50
+export const TAG_KEY_LENGTH_MAX = 128
+export const TAG_VALUE_LENGTH_MAX = 256
 /** Seven days, as S3 has it. */
 export const SIGNED_URL_SECONDS_MAX = 604_800
 const SIGNED_URL_SECONDS_DEFAULT = 900
@@ -32,6 +37,20 @@ export const Key = T.String({
 })
 const Text = T.String({ maxLength: 1024 })
 
+const tags = (countMax: number, description: string) =>
+  Dictionary(
+    T.String({ minLength: 1, maxLength: TAG_KEY_LENGTH_MAX }),
+    T.String({ maxLength: TAG_VALUE_LENGTH_MAX }),
+    { maxProperties: countMax, description },
+  )
+export const ObjectTags = tags(OBJECT_TAGS_MAX, "At most 10 tags; no key begins with `aws:`")
+export const BucketTags = tags(BUCKET_TAGS_MAX, "At most 50 tags; no key begins with `aws:`")
+
+export const VersionId = T.String({
+  pattern: "^(null|[0-9a-f]{32})$",
+  description: "Version of the object; `null` is the one that was stored while there were no versions",
+})
+
 export const Bucket = T.Object({
   name: T.String({ description: "Name of the bucket" }),
   public: T.Boolean({ description: "True if its objects can be read without a key" }),
@@ -42,8 +61,13 @@ export const Bucket = T.Object({
         "The first public bucket of a name has S3's path, others one with their project",
     }),
   ),
-  object_count: T.Integer({ description: "Number of objects" }),
-  size_bytes: T.Integer({ description: "Size of all objects" }),
+  versioning: OneOf(["off", "enabled", "suspended"], {
+    description:
+      "`enabled`: what is overwritten or deleted is kept as a version. `suspended`: the versions stay, and no more are made",
+  }),
+  tags: T.Record(T.String(), T.String(), { description: "Tags of the bucket" }),
+  object_count: T.Integer({ description: "Number of objects, older versions not counted" }),
+  size_bytes: T.Integer({ description: "Size of all objects and their older versions" }),
   created_at: Time,
 })
 export const Buckets = Page(Bucket)
@@ -83,7 +107,7 @@ export const ChecksumType = OneOf(["full_object", "composite"], {
 })
 const Checksums = T.Record(T.String(), T.String(), { description: "Digests in base64, by algorithm" })
 
-export const StoredObject = T.Object({
+export const storedFields = {
   bucket: T.String({ description: "Name of the bucket" }),
   key: T.String({ description: "Key of the object" }),
   size: T.Integer({ description: "Size in bytes" }),
@@ -99,8 +123,12 @@ export const StoredObject = T.Object({
   part_count: Nullable(T.Integer(), {
     description: "Number of parts that it was uploaded in; null for objects that were uploaded whole",
   }),
-  version_id: T.Null({ description: "Always null: objects have no versions" }),
-})
+  version_id: Nullable(T.String(), {
+    description:
+      "Version of the object, `null` in letters for one that was stored before there were versions; null if the bucket never had versions",
+  }),
+} as const
+export const StoredObject = T.Object(storedFields)
 
 export const ListedObjects = T.Object(
   {

@@ -3,6 +3,7 @@ import {
   Bucket,
   BucketName,
   Buckets,
+  BucketTags,
   bytesReplies,
   headReplies,
   Key,
@@ -11,17 +12,24 @@ import {
   ListQuery,
   NamedBucket,
   StoredObject,
+  storedFields,
   Transfer,
   Usage,
+  VersionId,
   WRITE_FAULTS,
 } from "./storage-fields.ts"
 import { ReadConditions, ReadHeaders, UploadHeaders, WriteConditions } from "./storage-headers.ts"
 import { linkOperations } from "./storage-links.ts"
 import { uploadOperations } from "./storage-uploads.ts"
-import { PageQuery } from "./types.ts"
+import { versionOperations } from "./storage-versions.ts"
+import { described, OneOf, PageQuery } from "./types.ts"
 
 const BucketParams = T.Object({ bucket: NamedBucket })
 const ObjectParams = T.Object({ bucket: NamedBucket, key: Key })
+
+const VersionQuery = T.Object({
+  version_id: T.Optional(described(VersionId, "Version of the object; the newest when left out")),
+})
 
 const FIND_FAULTS = ["bucket_not_found", "object_not_found", "invalid_parameter"] as const
 const READ_FAULTS = [...FIND_FAULTS, "precondition_failed", "range_not_satisfiable"] as const
@@ -75,20 +83,28 @@ export const storage = area(
     updateBucket: {
       id: "updateBucket",
       http: "PATCH /v1/storage/buckets/{name}",
-      summary: "Make a bucket public or private",
+      summary: "Make a bucket public or private, keep versions, or set its tags",
       description:
         "Objects of a public bucket are read without a key at `public_url`, and at " +
-        "`/v1/storage/public/{project_id}/…` in any case. They cannot be listed without a key.",
+        "`/v1/storage/public/{project_id}/…` in any case. They cannot be listed without a key. With versions, what is overwritten or " +
+        "deleted is kept until its version is deleted by id; they can be suspended, and never be off again.",
       scope: "storage:write",
       effect: "write",
       idempotency: "natural",
       extension: true,
       params: T.Object({ name: NamedBucket }),
-      body: T.Object({
-        public: T.Boolean({ description: "True if its objects can be read without a key" }),
-      }),
+      body: T.Object(
+        {
+          public: T.Optional(T.Boolean({ description: "True if its objects can be read without a key" })),
+          versioning: T.Optional(
+            OneOf(["enabled", "suspended"], { description: "Whether versions of objects are kept" }),
+          ),
+          tags: T.Optional(described(BucketTags, "Tags that replace those of the bucket")),
+        },
+        { minProperties: 1 },
+      ),
       replies: { 200: Bucket },
-      faults: ["bucket_not_found"],
+      faults: ["bucket_not_found", "invalid_parameter"],
       example: { name: "photos", public: true },
     },
     deleteBucket: {
@@ -146,6 +162,7 @@ export const storage = area(
       rest: true,
       content: { reply: "bytes", replyTypes: ANY_TYPE },
       params: ObjectParams,
+      query: VersionQuery,
       headers: ReadHeaders,
       replies: bytesReplies,
       faults: READ_FAULTS,
@@ -158,6 +175,7 @@ export const storage = area(
       effect: "read",
       rest: true,
       params: ObjectParams,
+      query: VersionQuery,
       headers: ReadConditions,
       replies: headReplies,
       faults: [...FIND_FAULTS, "precondition_failed"],
@@ -165,19 +183,27 @@ export const storage = area(
     deleteObject: {
       id: "deleteObject",
       http: "DELETE /v1/storage/buckets/{bucket}/objects/{key}",
-      summary: "Delete an object; it is no error if there is none",
+      summary: "Delete an object, or a version of it; it is no error if there is none",
+      description:
+        "In a bucket with versions the object stays as a version, behind a delete marker. A version that is named is deleted for good; deleting the delete marker brings the object back.",
       scope: "storage:write",
       effect: "destroy",
       idempotency: "natural",
       audit: "rollup",
       rest: true,
       params: ObjectParams,
+      query: VersionQuery,
       headers: WriteConditions,
       replies: {
         200: T.Object({
           bucket: T.String({ description: "Name of the bucket" }),
           key: T.String({ description: "Key of the object" }),
-          deleted: T.Boolean({ description: "True if there was an object" }),
+          deleted: T.Boolean({ description: "True if there was an object, or that version" }),
+          version_id: described(
+            storedFields.version_id,
+            "The version that is gone, or the delete marker that was made; null without versions",
+          ),
+          delete_marker: T.Boolean({ description: "True if `version_id` is a delete marker" }),
         }),
       },
       faults: ["bucket_not_found", "invalid_parameter", "precondition_failed"],
@@ -245,6 +271,7 @@ export const storage = area(
       extension: true,
       replies: { 200: Usage },
     },
+    ...versionOperations,
     ...linkOperations,
     ...uploadOperations,
   },

@@ -24,6 +24,7 @@ import { bucketStore } from "./store/buckets.ts"
 import { createSweeper } from "./sweeper.ts"
 import { tusHandlers } from "./tus-handlers.ts"
 import { uploadHandlers } from "./upload-handlers.ts"
+import { versionHandlers } from "./version-handlers.ts"
 
 const create = (needs: Needs) => {
   const { database, blob, clock, changes, box } = needs
@@ -42,6 +43,7 @@ const create = (needs: Needs) => {
 const handlers = implement(areas.storage, (needs: ReturnType<typeof create>) => ({
   ...bucketHandlers(needs),
   ...objectHandlers(needs),
+  ...versionHandlers(needs),
   ...linkHandlers(needs),
   ...uploadHandlers(needs),
   ...tusHandlers(needs),

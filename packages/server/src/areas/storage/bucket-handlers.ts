@@ -1,9 +1,11 @@
-import { type areas, type Input, page, pageOf } from "@svc/contract"
+import { type areas, BUCKET_TAGS_MAX, type Input, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
+import { fault } from "../../kernel/fault.ts"
 import { bucketPayload, placeOf } from "./payloads.ts"
 import type { Quota } from "./quota.ts"
 import { checkBucketName } from "./rules/names.ts"
+import { tagProblem } from "./rules/tags.ts"
 import { bucketStore } from "./store/buckets.ts"
 
 type Operations = typeof areas.storage.specs
@@ -34,10 +36,15 @@ export const bucketHandlers = ({ quota, baseUrl }: BucketHandlerNeeds) => ({
     return bucketPayload(await bucketStore(db).find(owner, name), baseUrl)
   },
 
-  async updateBucket({ name, public: isPublic }: Input<Operations["updateBucket"]>, call: Call) {
+  async updateBucket({ name, ...change }: Input<Operations["updateBucket"]>, call: Call) {
     const buckets = bucketStore(call.db)
-    call.describe({ targets: [{ type: "bucket", id: name, name }], metadata: { public: isPublic } })
-    await buckets.setPublic(call.owner, name, isPublic)
+    const { public: isPublic, versioning, tags } = change
+    call.describe({ targets: [{ type: "bucket", id: name, name }], metadata: change })
+    const problem = tags && tagProblem(Object.entries(tags), BUCKET_TAGS_MAX)
+    if (problem !== undefined) throw fault("invalid_parameter", { reason: problem })
+    if (versioning !== undefined) await buckets.setVersioning(call.owner, name, versioning)
+    if (isPublic !== undefined) await buckets.setPublic(call.owner, name, isPublic)
+    if (tags !== undefined) await buckets.setTags(call.owner, name, tags)
     return bucketPayload(await buckets.find(call.owner, name), baseUrl)
   },
 

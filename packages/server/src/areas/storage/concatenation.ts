@@ -47,12 +47,12 @@ export const concatenate = (needs: ObjectStoreNeeds, place: Place, final: FinalU
       checkPartial(partial, now)
       parts.push(...(await rows.listParts(db, projectId, id, { after: 0, limit: PARTS_MAX })))
     }
-    const object = assemble(upload, parts, now)
-    if (object.size > OBJECT_BYTES_MAX || parts.length > PARTS_MAX)
+    const assembled = assemble(upload, parts, now)
+    if (assembled.size > OBJECT_BYTES_MAX || parts.length > PARTS_MAX)
       throw fault("invalid_parameter", { reason: "an object has at most 5 TiB and 10,000 parts" })
     const blobs = toBlobParts(parts)
-    await putObject(db, {
-      ...{ projectId, object, parts: blobs, isPublished: false },
+    const object = await putObject(db, {
+      ...{ projectId, object: assembled, parts: blobs, isPublished: false },
       numbered: parts.map(({ size, checksums }, at) => ({ number: at + 1, size, checksums })),
       // Partial uploads are not counted in the bucket.
       released: { addresses: blobs.map(({ address }) => address), bytes: 0 },

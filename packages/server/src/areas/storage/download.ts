@@ -13,6 +13,8 @@ export interface Download {
   readonly place: Place
   readonly bucket: string
   readonly key: string
+  /** The newest when left out. */
+  readonly version?: string | undefined
   readonly header: Call["header"]
   /** In the place of the stored headers. */
   readonly http?: HttpMetadata
@@ -72,13 +74,14 @@ export const bytesOf = (object: ObjectRecord, range: ByteRange | "all"): number 
 
 /** `sent` hears how many bytes leave. */
 export const answerGet = async (store: ObjectStore, download: Download, sent: (bytes: number) => void) => {
-  const { place, bucket, key, check } = download
+  const { place, bucket, key, version, check } = download
   let verdict: DownloadDecision = { status: 304 }
-  const { object, body } = await store.open(place, bucket, key, object => {
+  const choose = (object: ObjectRecord) => {
     check?.(object)
     verdict = judge(download, object, true)
     return verdict.status === 304 ? "none" : verdict.range
-  })
+  }
+  const { object, body } = await store.open(place, bucket, key, choose, version)
   // What the closure chose, which the compiler cannot see.
   const chosen = verdict as DownloadDecision
   const headers = headersOf(download, object)
@@ -90,8 +93,8 @@ export const answerGet = async (store: ObjectStore, download: Download, sent: (b
 
 /** The headers that GET would send. */
 export const answerHead = async (store: ObjectStore, download: Download) => {
-  const { place, bucket, key, check } = download
-  const object = await store.find(place, bucket, key)
+  const { place, bucket, key, version, check } = download
+  const object = await store.find(place, bucket, key, version)
   check?.(object)
   const verdict = judge(download, object, false)
   const headers = headersOf(download, object)

@@ -25,6 +25,8 @@ import * as rows from "./store/uploads.ts"
 const PART_BYTES_MIN = 5 * 1024 ** 2
 
 const toCompleted = (object: CompletedObject): ObjectRecord => ({
+  versionId: null,
+  tags: {},
   ...object,
   lastModified: new Date(object.lastModified),
 })
@@ -92,6 +94,8 @@ export const assemble = (upload: UploadRow, parts: readonly PartRow[], now: Date
   checksums: checksumsOf(upload, parts),
   checksumType: upload.checksum_type,
   partCount: parts.length,
+  versionId: null,
+  tags: upload.tags,
 })
 
 export const toBlobParts = (parts: readonly PartRow[]): BlobPart[] =>
@@ -117,12 +121,12 @@ export const completeWith = (needs: ObjectStoreNeeds, completion: Completion): P
     if (upload.completed) return toCompleted(upload.completed)
     const stored = await rows.listParts(db, projectId, uploadId, { after: 0, limit: PARTS_MAX })
     const parts = choose(stored, upload)
-    const object = assemble(upload, parts, now)
-    checkWhole(checksums, object)
-    if (object.size > OBJECT_BYTES_MAX)
+    const assembled = assemble(upload, parts, now)
+    checkWhole(checksums, assembled)
+    if (assembled.size > OBJECT_BYTES_MAX)
       throw fault("invalid_parameter", { reason: "an object has at most 5 TiB" })
-    await putObject(db, {
-      ...{ projectId, object, parts: toBlobParts(parts), conditions, isPublished: false },
+    const object = await putObject(db, {
+      ...{ projectId, object: assembled, parts: toBlobParts(parts), conditions, isPublished: false },
       numbered: parts.map(({ number, size, checksums }) => ({ number, size, checksums })),
       released: { addresses: toBlobParts(stored).map(({ address }) => address), bytes: sizeOf(stored) },
     })

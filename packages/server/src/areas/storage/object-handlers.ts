@@ -15,10 +15,11 @@ type ObjectInput = Input<Operations["getObject"]>
 /** A shared cache must not keep what takes a key, and a private one asks whether it is still so. */
 const PRIVATE = "private, no-cache"
 
-const downloadOf = ({ bucket, key }: ObjectInput, call: Call): Download => ({
+const downloadOf = ({ bucket, key, version_id: version }: ObjectInput, call: Call): Download => ({
   place: placeOf(call),
   bucket,
   key,
+  version,
   header: call.header,
   cacheControl: PRIVATE,
 })
@@ -59,7 +60,7 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
     }
   },
 
-  async putObject({ bucket, key }: ObjectInput, call: Call) {
+  async putObject({ bucket, key }: Input<Operations["putObject"]>, call: Call) {
     const object = await store.put(placeOf(call), {
       ...{ bucket, key, source: call.stream, now: call.now, signal: call.signal },
       ...announcedSize(call.header),
@@ -77,10 +78,16 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
 
   headObject: (input: ObjectInput, call: Call) => answerHead(store, downloadOf(input, call)),
 
-  async deleteObject({ bucket, key }: ObjectInput, call: Call) {
+  async deleteObject({ bucket, key, version_id: version }: Input<Operations["deleteObject"]>, call: Call) {
     const { conditions } = conditionsOf(call)
-    const removed = await store.remove(placeOf(call), bucket, [key], conditions)
-    return { bucket, key, deleted: removed.has(key) }
+    const [removed] = await store.removeVersions(placeOf(call), bucket, [{ key, version }], conditions)
+    return {
+      bucket,
+      key,
+      deleted: removed?.wasThere ?? false,
+      version_id: removed?.versionId ?? null,
+      delete_marker: removed?.isMarker ?? false,
+    }
   },
 
   async deleteObjects({ bucket, keys }: Input<Operations["deleteObjects"]>, call: Call) {

@@ -16,10 +16,18 @@ export interface BucketRecord {
   readonly isPublic: boolean
   /** Whether it is the one public bucket of its name that answers at S3's path, which names no project. */
   readonly holdsPublicName: boolean
+  readonly versioning: Versioning
+  readonly tags: Tags
   readonly objectCount: number
   readonly sizeBytes: number
   readonly createdAt: Date
 }
+
+/** Whether what is overwritten or deleted is kept as a version. Once `enabled`, it can be suspended and never be off again. */
+export type Versioning = "off" | VersioningSetting
+export type VersioningSetting = "enabled" | "suspended"
+
+export type Tags = Readonly<Record<string, string>>
 
 /** Headers that are kept with an object and sent with it. */
 export interface HttpMetadata {
@@ -49,6 +57,44 @@ export interface ObjectRecord {
   readonly checksumType: "full_object" | "composite"
   /** How many parts it was put together from; null when it was sent whole. */
   readonly partCount: number | null
+  /** `null` as text is the version of before there were any; null: the bucket never had versions. */
+  readonly versionId: string | null
+  readonly tags: Tags
+}
+
+export interface NamedVersion {
+  readonly key: string
+  /** Left out: the newest. */
+  readonly version?: string | undefined
+}
+
+/** What a deletion did to one of the versions that it named. */
+export interface RemovedVersion {
+  readonly key: string
+  /** The version that is gone, or the delete marker that was made; null where there are no versions. */
+  readonly versionId: string | null
+  /** Whether that is a delete marker. */
+  readonly isMarker: boolean
+  /** Whether there was something to delete. */
+  readonly wasThere: boolean
+}
+
+export interface VersionRecord {
+  readonly object: ObjectRecord
+  readonly isMarker: boolean
+  readonly isLatest: boolean
+}
+
+export interface VersionListing extends Pick<Listing, "prefix" | "delimiter" | "limit"> {
+  /** Versions behind this one. Without a marker: the keys after this one. */
+  readonly after?: { readonly key: string; readonly marker?: string | undefined } | undefined
+}
+
+export interface ListedVersions {
+  readonly versions: readonly VersionRecord[]
+  readonly prefixes: readonly string[]
+  /** What `after` of the next page is; null at the end. */
+  readonly next: { readonly key: string; readonly marker?: string } | null
 }
 
 /** One of the parts that an object was put together from. */
@@ -92,6 +138,7 @@ export interface PutObject extends ObjectAttributes {
     expected(): Readonly<Partial<Record<HashName, Buffer>>>
   }
   readonly conditions?: Conditions
+  readonly tags?: Tags
   readonly signal?: AbortSignal
   readonly now: Date
 }
@@ -140,6 +187,7 @@ export interface MultipartUploads {
       readonly key: string
       readonly checksumAlgorithm?: HashName
       readonly checksumType?: "full_object" | "composite"
+      readonly tags?: Tags
       readonly now: Date
     },
   ): Promise<UploadRecord>
@@ -201,19 +249,28 @@ export interface ObjectStore {
     page: { limit: number; offset: number },
   ): Promise<{ rows: BucketRecord[]; total: number }>
   setBucketPublic(place: Place, name: string, isPublic: boolean): Promise<void>
+  setVersioning(place: Place, name: string, versioning: VersioningSetting): Promise<void>
+  setBucketTags(place: Place, name: string, tags: Tags): Promise<void>
   removeBucket(place: Place, name: string): Promise<void>
 
   put(place: Place, object: PutObject): Promise<ObjectRecord>
-  /** Throws `object_not_found`; conditions are the caller's to judge with `conditions.ts`. */
-  find(place: Place, bucket: string, key: string): Promise<ObjectRecord>
-  findParts(place: Place, bucket: string, key: string): Promise<ObjectInParts>
+  /**
+   * Throws `object_not_found`, with `x-amz-delete-marker` where that is what is there; conditions are the caller's to
+   * judge with `conditions.ts`.
+   */
+  find(place: Place, bucket: string, key: string, version?: string): Promise<ObjectRecord>
+  findParts(place: Place, bucket: string, key: string, version?: string): Promise<ObjectInParts>
   /** The object as `find` saw it, and its bytes from then: a write in between changes nothing of what is read. */
   open(
     place: Place,
     bucket: string,
     key: string,
     choose: (object: ObjectRecord) => ByteRange | "all" | "none",
+    version?: string,
   ): Promise<{ readonly object: ObjectRecord; readonly body: Readable | null }>
+  listVersions(place: Place, bucket: string, listing: VersionListing): Promise<ListedVersions>
+  /** The version that was named, or the newest; throws `object_not_found`. */
+  setTags(place: Place, bucket: string, named: NamedVersion, tags: Tags): Promise<ObjectRecord>
   list(place: Place, bucket: string, listing: Listing): Promise<ListedObjects>
   /** At most 1,000 keys; tells which were there. */
   remove(
@@ -222,13 +279,21 @@ export interface ObjectStore {
     keys: readonly string[],
     conditions?: Conditions,
   ): Promise<ReadonlySet<string>>
-  /** Copies without copying a byte. Without `attributes` the source's are kept. */
+  /** The same of versions; the newest of a key is not deleted where there are versions: it gets a delete marker. */
+  removeVersions(
+    place: Place,
+    bucket: string,
+    named: readonly NamedVersion[],
+    conditions?: Conditions,
+  ): Promise<readonly RemovedVersion[]>
+  /** Copies without copying a byte. Without `attributes` or `tags` the source's are kept. */
   copy(
     place: Place,
     copy: {
-      readonly from: { readonly bucket: string; readonly key: string; readonly conditions?: Conditions }
+      readonly from: NamedVersion & { readonly bucket: string; readonly conditions?: Conditions }
       readonly to: { readonly bucket: string; readonly key: string; readonly conditions?: Conditions }
       readonly attributes?: ObjectAttributes
+      readonly tags?: Tags
       readonly now: Date
     },
   ): Promise<ObjectRecord>

@@ -19,10 +19,11 @@ import {
   findObjectParts,
   listObjects,
   type NewObject,
+  type ObjectName,
   putObject,
-  removeObjects,
 } from "./store/objects.ts"
 import { toBlobParts } from "./store/rows.ts"
+import { deleteObjects, findVersion, listVersions, setTags } from "./store/versions.ts"
 
 const SEEN_MAX = 10_000
 
@@ -46,14 +47,15 @@ const createWriteCheck = ({ database: { db, pool } }: ObjectStoreNeeds) => {
   }
 }
 
-/** Bytes of the object that is there; 0 when there is none. */
+/** Bytes of the object that another one takes the place of; 0 when there is none, or when it is kept as a version. */
 const sizeOf = async (
   pool: ObjectStoreNeeds["database"]["pool"],
   projectId: string,
   { bucket, key }: Pick<PutObject, "bucket" | "key">,
 ): Promise<number> => {
   try {
-    return (await findObject(pool, projectId, bucket, key)).object.size
+    const { object, versioning } = await findObject(pool, projectId, bucket, key)
+    return versioning === "enabled" ? 0 : object.size
   } catch (error) {
     if (isFault(error)) return 0
     throw error
@@ -73,19 +75,25 @@ const toRecord = (put: PutObject, received: Received): ObjectRecord => {
     checksums: received.checksums,
     checksumType: "full_object",
     partCount: null,
+    versionId: null,
+    tags: put.tags ?? {},
   }
 }
 
 /** Publishes what was received and commits the row that refers to it, with a hand on the blob in between. */
 const createKeeper =
   ({ claims, objectEvents }: ObjectStoreNeeds) =>
-  async (place: Place, received: Received, put: Pick<NewObject, "object" | "conditions">): Promise<void> => {
+  async (
+    place: Place,
+    received: Received,
+    put: Pick<NewObject, "object" | "conditions">,
+  ): Promise<ObjectRecord> => {
     const { projectId } = place
     const addresses = received.parts.map(({ address }) => address)
     using _held = await claims.hold(projectId, addresses)
     await received.publish()
     const { parts } = received
-    await objectEvents.told(
+    return await objectEvents.told(
       place,
       "storage.object.created",
       db => putObject(db, { ...put, projectId, parts, isPublished: true }),
@@ -95,15 +103,19 @@ const createKeeper =
 
 const createCopy =
   ({ database: { pool }, quota, objectEvents }: ObjectStoreNeeds): ObjectStore["copy"] =>
-  async (place, { from, to, attributes, now }) => {
+  async (place, { from, to, attributes, tags, now }) => {
     const { organization, projectId } = place
     checkKey(to.key)
-    const source = await findObjectParts(pool, { projectId, bucket: from.bucket, key: from.key })
+    const { bucket, key, version } = from
+    const source = await (version === undefined
+      ? findObjectParts(pool, { projectId, bucket, key })
+      : findVersion(pool, { projectId, bucket, key, version }))
     if (judgeRead(from.conditions, source.object) !== "go_on") throw fault("precondition_failed")
     await quota.admit(organization, source.object.size, () => sizeOf(pool, projectId, to))
     const object = {
       ...source.object,
       ...(attributes && checkAttributes(attributes)),
+      ...(tags && { tags }),
       ...{ bucket: to.bucket, key: to.key, lastModified: now },
     }
     // The source may be overwritten now. Its blobs then wait to be collected, far longer than this statement takes.
@@ -112,18 +124,18 @@ const createCopy =
     const put = { projectId, object, parts, numbered, conditions: to.conditions, isPublished: false }
     const held = quota.hold(organization, object.size)
     try {
-      await objectEvents.told(
+      const copy = await objectEvents.told(
         place,
         "storage.object.created",
         db => putObject(db, put),
         () => [createdData(object)],
       )
+      held.stored()
+      return copy
     } catch (error) {
       held.dropped()
       throw error
     }
-    held.stored()
-    return object
   }
 
 const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
@@ -136,6 +148,8 @@ const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
     findBucket: ({ projectId }, name) => buckets.find(projectId, name),
     listBuckets: ({ projectId }, page) => buckets.list(projectId, page),
     setBucketPublic: ({ projectId }, name, isPublic) => buckets.setPublic(projectId, name, isPublic),
+    setVersioning: ({ projectId }, name, versioning) => buckets.setVersioning(projectId, name, versioning),
+    setBucketTags: ({ projectId }, name, tags) => buckets.setTags(projectId, name, tags),
     removeBucket: ({ projectId }, name) => buckets.remove(projectId, name, new Date(clock.now())),
   } satisfies Partial<ObjectStore>
 }
@@ -146,7 +160,24 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
   const keep = createKeeper(needs)
   const checkWrite = createWriteCheck(needs)
   const openParts = createPartsReader(needs)
-  const find = createFinder(pool)
+  const findNewest = createFinder(pool)
+  const findOne = ({ version, ...name }: ObjectName & { readonly version: string | undefined }) =>
+    version === undefined ? findNewest(name) : findVersion(pool, { ...name, version })
+
+  const removeVersions: ObjectStore["removeVersions"] = (place, bucket, named, conditions) => {
+    for (const { key } of named) checkKey(key)
+    const { projectId } = place
+    return objectEvents.told(
+      place,
+      "storage.object.deleted",
+      db => deleteObjects(db, { projectId, bucket, named, now: new Date(clock.now()), conditions }),
+      removed =>
+        [...new Set(removed.filter(({ wasThere }) => wasThere).map(({ key }) => key))].map(key => ({
+          bucket,
+          key,
+        })),
+    )
+  }
 
   const put = async (place: Place, object: PutObject): Promise<ObjectRecord> => {
     const { projectId } = place
@@ -156,9 +187,9 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
     const received = await receive(place, { ...object, bytesMax: PUT_BYTES_MAX, replaced })
     try {
       const record = toRecord(object, received)
-      await keep(place, received, { object: record, conditions: object.conditions })
+      const stored = await keep(place, received, { object: record, conditions: object.conditions })
       received.stored()
-      return record
+      return stored
     } catch (error) {
       await received.discard()
       throw error
@@ -168,34 +199,42 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
   return {
     ...createBuckets(needs),
     put,
-    async find({ projectId }, bucket, key) {
+    async find({ projectId }, bucket, key, version) {
       checkKey(key)
-      return (await find({ projectId, bucket, key })).object
+      return (await findOne({ projectId, bucket, key, version })).object
     },
-    async findParts({ projectId }, bucket, key) {
+    async findParts({ projectId }, bucket, key, version) {
       checkKey(key)
-      const { object, stored, numbered } = await findObjectParts(pool, { projectId, bucket, key })
+      const named = { projectId, bucket, key }
+      const { object, stored, numbered } = await (version === undefined
+        ? findObjectParts(pool, named)
+        : findVersion(pool, { ...named, version }))
       const open = (range: ByteRange) => openParts(projectId, toBlobParts(stored), range)
       return { object, parts: numbered, open }
     },
-    async open({ projectId }, bucket, key, choose) {
+    async open({ projectId }, bucket, key, choose, version) {
       checkKey(key)
-      const { object, stored } = await find({ projectId, bucket, key })
+      const { object, stored } = await findOne({ projectId, bucket, key, version })
       const chosen = choose(object)
       if (chosen === "none") return { object, body: null }
       return { object, body: await openParts(projectId, toBlobParts(stored), chosen) }
     },
     list: ({ projectId }, bucket, listing) => listObjects(pool, projectId, bucket, listing),
-    remove(place, bucket, keys, conditions) {
-      keys.forEach(checkKey)
-      const { projectId } = place
-      return objectEvents.told(
-        place,
-        "storage.object.deleted",
-        db => removeObjects(db, { projectId, bucket, keys, now: new Date(clock.now()), conditions }),
-        removed => [...removed].map(key => ({ bucket, key })),
-      )
+    listVersions: ({ projectId }, bucket, listing) => listVersions(pool, projectId, bucket, listing),
+    setTags({ projectId }, bucket, { key, version }, tags) {
+      checkKey(key)
+      return setTags(pool, { projectId, bucket, key, version }, tags)
     },
+    async remove(place, bucket, keys, conditions) {
+      const removed = await removeVersions(
+        place,
+        bucket,
+        keys.map(key => ({ key })),
+        conditions,
+      )
+      return new Set(removed.filter(({ wasThere }) => wasThere).map(({ key }) => key))
+    },
+    removeVersions,
     copy: createCopy(needs),
     multipart: createMultipart(needs),
   }

@@ -31,6 +31,8 @@ export const bucketPayload = (bucket: BucketRecord, baseUrl: string): Output<Ope
   public_url: publicUrl(bucket, baseUrl),
   object_count: bucket.objectCount,
   size_bytes: bucket.sizeBytes,
+  versioning: bucket.versioning,
+  tags: { ...bucket.tags },
   created_at: bucket.createdAt.toISOString(),
 })
 
@@ -45,7 +47,7 @@ export const objectPayload = (object: ObjectRecord): Output<Operations["putObjec
   checksums: { ...object.checksums },
   checksum_type: object.checksumType,
   part_count: object.partCount,
-  version_id: null,
+  version_id: object.versionId,
 })
 
 type Algorithm = NonNullable<Input<Operations["createMultipart"]>["checksum_algorithm"]>

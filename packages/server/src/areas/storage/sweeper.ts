@@ -8,7 +8,6 @@ import { every } from "../../kernel/every.ts"
 import type { Logger } from "../../kernel/log.ts"
 import type { BlobPort } from "../../ports/blob/port.ts"
 import type { Claims } from "./claims.ts"
-import { removeObjects } from "./store/objects.ts"
 import { sweepStore } from "./store/sweeps.ts"
 import { dropUpload } from "./store/uploads.ts"
 
@@ -127,11 +126,7 @@ const createEnder = ({ database, clock }: SweeperNeeds) => {
       new Date(clock.now() - DELETED_MS),
       BATCH,
     )) {
-      for (;;) {
-        const keys = await sweeps.someKeys(project_id, name, BATCH)
-        if (keys.length === 0) break
-        await removeObjects(database.pool, { projectId: project_id, bucket: name, keys, now: now() })
-      }
+      while ((await sweeps.purge(project_id, name, BATCH, now())) > 0);
       await sweeps.deleteBucket(project_id, name, now())
     }
   }

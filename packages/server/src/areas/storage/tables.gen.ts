@@ -20,6 +20,8 @@ declare module "../../kernel/db/tables.gen.ts" {
       is_public: boolean
       created_at: Date
       holds_public_name: Generated<boolean>
+      versioning: Generated<string>
+      tags: ColumnType<unknown, string>
     }
     "storage.chores": {
       name: string
@@ -49,6 +51,9 @@ declare module "../../kernel/db/tables.gen.ts" {
       addresses: string[]
       sizes: number[]
       parts: ColumnType<unknown, string | null>
+      version_id: string | null
+      age: Generated<number>
+      tags: ColumnType<unknown, string>
     }
     "storage.parts": {
       upload_id: string
@@ -85,6 +90,27 @@ declare module "../../kernel/db/tables.gen.ts" {
       completed: ColumnType<unknown, string | null>
       concat: string | null
       concat_text: string | null
+      tags: ColumnType<unknown, string>
+    }
+    "storage.versions": {
+      bucket_id: string
+      key: string
+      project_id: string
+      size: number
+      etag: string
+      last_modified: Date
+      http: ColumnType<unknown, string>
+      metadata: ColumnType<unknown, string>
+      checksums: ColumnType<unknown, string>
+      checksum_type: string
+      part_count: number | null
+      addresses: string[]
+      sizes: number[]
+      parts: ColumnType<unknown, string | null>
+      version_id: string | null
+      age: Generated<number>
+      tags: ColumnType<unknown, string>
+      is_marker: boolean
     }
   }
 }

@@ -4,7 +4,8 @@ import type { ObjectInParts } from "../object-store.ts"
 import { judgeRead, parseConditions } from "../rules/conditions.ts"
 import { s3Fault } from "./errors.ts"
 import { checksumElements } from "./headers.ts"
-import { checkVersion, type S3Call, type S3Handler, xml } from "./request.ts"
+import { type S3Call, type S3Handler, xml } from "./request.ts"
+import { readVersion, versionHeaders, versionOf } from "./versions.ts"
 import { element, optional, text } from "./xml.ts"
 
 const ATTRIBUTES = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"] as const
@@ -38,11 +39,10 @@ const partsElement = ({ object, parts }: ObjectInParts, call: S3Call): string =>
 
 /** Those that its header names. */
 export const getAttributes: S3Handler = async ({ call, store, place, bucket, key, query }) => {
-  checkVersion(query)
   const asked = (call.header("x-amz-object-attributes") ?? "").split(",").map(name => name.trim())
   if (!asked.every(name => ATTRIBUTES.some(known => known === name)))
     throw s3Fault("InvalidArgument", `x-amz-object-attributes names some of ${ATTRIBUTES.join(", ")}`)
-  const found = await store.findParts(place, bucket, key)
+  const found = await readVersion(versionOf(query), version => store.findParts(place, bucket, key, version))
   const { object } = found
   if (judgeRead(parseConditions(call.header), object) === "failed") throw fault("precondition_failed")
   const checksums = checksumElements(object.checksums)
@@ -59,6 +59,6 @@ export const getAttributes: S3Handler = async ({ call, store, place, bucket, key
   return xml(
     "GetObjectAttributesResponse",
     ATTRIBUTES.filter(name => asked.includes(name)).map(name => elements[name]),
-    { "last-modified": object.lastModified.toUTCString() },
+    { "last-modified": object.lastModified.toUTCString(), ...versionHeaders(object) },
   )
 }

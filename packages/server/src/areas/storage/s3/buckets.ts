@@ -76,7 +76,6 @@ export const clearSetting: S3Handler = async ({ store, place, bucket }) => {
 
 /** S3 names its oldest region by saying nothing. */
 export const getLocation = of("LocationConstraint")
-export const getVersioning = of("VersioningConfiguration")
 export const getLogging = of("BucketLoggingStatus")
 export const getNotification = of("NotificationConfiguration")
 export const getAccelerate = of("AccelerateConfiguration")
@@ -122,9 +121,4 @@ export const getObjectAcl: S3Handler = async request => {
 export const getPolicyStatus: S3Handler = async ({ store, place, bucket }) => {
   const { isPublic } = await store.findBucket(place, bucket)
   return xml("PolicyStatus", [text("IsPublic", isPublic)])
-}
-
-export const getObjectTagging: S3Handler = async ({ store, place, bucket, key }) => {
-  await store.find(place, bucket, key)
-  return xml("Tagging", [element("TagSet", [])])
 }

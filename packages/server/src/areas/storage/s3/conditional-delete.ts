@@ -1,6 +1,6 @@
 /** Deleting an object only while it has a size, a time or a tag. */
 import { fault, isFault } from "../../../kernel/fault.ts"
-import type { Conditions } from "../object-store.ts"
+import type { Conditions, NamedVersion, ObjectRecord, RemovedVersion } from "../object-store.ts"
 import { s3Fault } from "./errors.ts"
 import type { S3Request } from "./request.ts"
 
@@ -27,27 +27,30 @@ export const readDeleteConditions = (
 /** Clients say times in whole seconds. */
 const seconds = (time: Date): number => Math.floor(time.getTime() / 1000)
 
+/** Whether the object is none of those that may be deleted. */
+const isOther = (found: ObjectRecord, { size, lastModified }: DeleteConditions): boolean =>
+  (size !== undefined && found.size !== size) ||
+  (lastModified !== undefined && seconds(found.lastModified) !== seconds(lastModified))
+
 /** What is not there is deleted already, whatever size or time it should have had. */
 export const removeIf = async (
   { store, place, bucket }: Pick<S3Request, "store" | "place" | "bucket">,
-  key: string,
-  { size, lastModified, ...conditions }: DeleteConditions,
-): Promise<void> => {
-  if (size === undefined && lastModified === undefined) {
-    await store.remove(place, bucket, [key], conditions)
-    return
-  }
-  const found = await store.find(place, bucket, key).catch(error => {
+  named: NamedVersion,
+  asked: DeleteConditions,
+): Promise<RemovedVersion | undefined> => {
+  const { size, lastModified, ...conditions } = asked
+  const isOfVersion = named.version !== undefined && Object.keys(asked).length > 0
+  if (!isOfVersion && size === undefined && lastModified === undefined)
+    return (await store.removeVersions(place, bucket, [named], conditions))[0]
+  const found = await store.find(place, bucket, named.key, named.version).catch(error => {
     if (isFault(error, "object_not_found")) return undefined
     throw error
   })
-  if (!found) return
-  const isOther =
-    (size !== undefined && found.size !== size) ||
-    (lastModified !== undefined && seconds(found.lastModified) !== seconds(lastModified))
-  if (isOther) throw fault("precondition_failed")
+  if (!found) return undefined
   const { ifMatch = ["*"] } = conditions
-  // The object that was looked at, and no other that took its place since.
   const isNamed = ifMatch.includes("*") || ifMatch.includes(found.etag)
-  await store.remove(place, bucket, [key], { ...conditions, ifMatch: isNamed ? [found.etag] : ifMatch })
+  if (isOther(found, asked) || (isOfVersion && !isNamed)) throw fault("precondition_failed")
+  // A version never changes. Of the newest: the object that was looked at, and no other that took its place since.
+  const still = isOfVersion ? {} : { ...conditions, ifMatch: isNamed ? [found.etag] : ifMatch }
+  return (await store.removeVersions(place, bucket, [named], still))[0]
 }

@@ -65,11 +65,13 @@ const own = {
   InvalidPart: { status: 400, base: "invalid_request" },
   InvalidPartOrder: { status: 400, base: "invalid_request" },
   InvalidRequest: { status: 400, base: "invalid_request" },
+  InvalidTag: { status: 400, base: "invalid_request" },
   InvalidStorageClass: { status: 400, base: "invalid_request" },
   KeyTooLongError: { status: 400, base: "invalid_request" },
   MalformedTrailerError: { status: 400, base: "invalid_request" },
   MalformedXML: { status: 400, base: "invalid_request" },
   MaxMessageLengthExceeded: { status: 400, base: "invalid_request" },
+  MethodNotAllowed: { status: 405, base: "object_not_found" },
   MetadataTooLarge: { status: 400, base: "invalid_request" },
   MissingContentLength: { status: 411, base: "invalid_request" },
   XAmzContentSHA256Mismatch: { status: 400, base: "invalid_request" },
@@ -90,10 +92,14 @@ const own = {
 export type S3Code = keyof typeof own
 
 /** A refusal that S3 has a code for and we do not. */
-export const s3Fault = (code: S3Code, reason?: string): Fault => {
+export const s3Fault = (
+  code: S3Code,
+  reason?: string,
+  headers: Readonly<Record<string, string>> = {},
+): Fault => {
   const { status, base } = own[code]
   const params: { [Name in FaultParam]?: string } = reason === undefined ? {} : { reason }
-  return fault(base, params, { body: { s3: { code, status } } })
+  return fault(base, params, { body: { s3: { code, status } }, headers })
 }
 
 const knownOf = (code: string, target: string): S3Refusal => {

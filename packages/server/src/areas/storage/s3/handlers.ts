@@ -10,12 +10,14 @@ import { getAttributes } from "./attributes.ts"
 import * as buckets from "./buckets.ts"
 import { copyObject, copyPart } from "./copying.ts"
 import { s3Region } from "./facts.ts"
-import { listObjects, listVersions } from "./listing.ts"
+import { listObjects } from "./listing.ts"
 import { deleteObjects } from "./multi-delete.ts"
 import * as multipart from "./multipart.ts"
 import * as objects from "./objects.ts"
 import { type PublicNeeds, publicReader } from "./public.ts"
 import { notImplemented, type Query, type S3Call, type S3Handler, s3CallOf } from "./request.ts"
+import * as tagging from "./tagging.ts"
+import { getVersioning, listVersions, putVersioning } from "./versions.ts"
 
 /** The first row whose field the query has; `otherwise` when there is none. */
 interface Table {
@@ -60,7 +62,7 @@ const tables = {
   getBucket: {
     rows: {
       location: buckets.getLocation,
-      versioning: buckets.getVersioning,
+      versioning: getVersioning,
       versions: listVersions,
       uploads: multipart.listUploads,
       acl: buckets.getAcl,
@@ -73,7 +75,7 @@ const tables = {
       policyStatus: buckets.getPolicyStatus,
       publicAccessBlock: unset("NoSuchPublicAccessBlockConfiguration"),
       replication: unset("ReplicationConfigurationNotFoundError"),
-      tagging: unset("NoSuchTagSet"),
+      tagging: tagging.getBucketTagging,
       website: unset("NoSuchWebsiteConfiguration"),
       accelerate: buckets.getAccelerate,
       logging: buckets.getLogging,
@@ -84,9 +86,20 @@ const tables = {
     },
     otherwise: listObjects,
   },
-  putBucket: { rows: { ...refused(...settings), acl: buckets.putAcl }, otherwise: buckets.createBucket },
+  putBucket: {
+    rows: {
+      ...refused(...settings),
+      acl: buckets.putAcl,
+      tagging: tagging.putBucketTagging,
+      versioning: putVersioning,
+    },
+    otherwise: buckets.createBucket,
+  },
   deleteBucket: {
-    rows: Object.fromEntries(settings.map(field => [field, buckets.clearSetting])),
+    rows: {
+      ...Object.fromEntries(settings.map(field => [field, buckets.clearSetting])),
+      tagging: tagging.deleteBucketTagging,
+    },
     otherwise: buckets.deleteBucket,
   },
   postBucket: { rows: { delete: deleteObjects }, otherwise: notImplemented },
@@ -95,13 +108,17 @@ const tables = {
       uploadId: multipart.listParts,
       attributes: getAttributes,
       acl: buckets.getObjectAcl,
-      tagging: buckets.getObjectTagging,
+      tagging: tagging.getObjectTagging,
       ...refused("retention", "legal-hold", "torrent"),
     },
     otherwise: objects.getObject,
   },
   deleteObject: {
-    rows: { uploadId: multipart.abortUpload, ...refused(...objectSettings) },
+    rows: {
+      uploadId: multipart.abortUpload,
+      ...refused(...objectSettings),
+      tagging: tagging.deleteObjectTagging,
+    },
     otherwise: objects.deleteObject,
   },
   postObject: {
@@ -117,6 +134,7 @@ const putTable: Table = {
   rows: {
     uploadId: request => (isCopy(request.call) ? copyPart : multipart.putPart)(request),
     ...refused(...objectSettings),
+    tagging: tagging.putObjectTagging,
   },
   otherwise: request => (isCopy(request.call) ? copyObject : objects.putObject)(request),
 }
@@ -162,7 +180,7 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
       return finish(await handle({ call: s3CallOf(call, query), store, place, bucket, key, query }), call)
     }) as (input: object, call: Call) => Promise<never>
 
-  const readPublic = publicReader(needs, Object.keys(tables.getObject.rows))
+  const readPublic = publicReader(needs, [...Object.keys(tables.getObject.rows), "versionId"])
   const answerPublic = (read: S3Handler) =>
     (async ({ bucket = "", key = "", ...query }: Input, call: AccountCall): Promise<unknown> =>
       finish(await readPublic(read, call, { bucket, key, query }), call)) as (

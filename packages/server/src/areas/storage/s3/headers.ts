@@ -41,7 +41,7 @@ const ACLS: ReadonlySet<string> = new Set(["private", "bucket-owner-read", "buck
 
 /** Headers that ask for what there is not; ignored, they would promise what does not hold. */
 const UNSUPPORTED =
-  /^x-amz-(?:grant-|server-side-encryption|tagging$|object-lock-|bucket-object-lock-|website-redirect-location$|write-offset-bytes$|rename-source$)/
+  /^x-amz-(?:grant-|server-side-encryption|object-lock-|bucket-object-lock-|website-redirect-location$|write-offset-bytes$|rename-source$)/
 
 /** Refuses headers whose meaning would be lost. */
 export const checkSupported = ({ header, headerNames }: Pick<Call, "header" | "headerNames">): void => {
@@ -93,6 +93,11 @@ export const stateHeaders = (object: ObjectRecord): Record<string, string> => ({
   "last-modified": object.lastModified.toUTCString(),
 })
 
+const tagCount = ({ tags }: ObjectRecord): Record<string, string> => {
+  const count = Object.keys(tags).length
+  return count === 0 ? {} : { "x-amz-tagging-count": String(count) }
+}
+
 /** Everything that a reply tells of an object but its length. */
 export const objectHeaders = (
   object: ObjectRecord,
@@ -100,6 +105,8 @@ export const objectHeaders = (
   withChecksums: boolean,
 ): Record<string, string> => ({
   ...stateHeaders(object),
+  ...(object.versionId !== null && { "x-amz-version-id": object.versionId }),
+  ...tagCount(object),
   "accept-ranges": "bytes",
   ...Object.fromEntries(
     attributes.HTTP_FIELDS.flatMap(field => {

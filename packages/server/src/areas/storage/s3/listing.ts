@@ -14,24 +14,30 @@ const urlEncode = (value: string): string =>
     .replaceAll("%2F", "/")
 
 interface ListingRequest {
+  /** What every form of the reply begins with. */
+  readonly head: readonly string[]
   readonly prefix: string
   readonly delimiter: string | undefined
   readonly keysMax: number
   readonly encode: (value: string) => string
-  readonly encodingType: string | undefined
 }
 
-const readAsked = ({ query }: S3Request): ListingRequest => {
+export const readListing = ({ query, bucket }: S3Request): ListingRequest => {
   const encodingType = givenOf(query, "encoding-type")
   if (encodingType !== undefined && encodingType !== "url")
     throw s3Fault("InvalidArgument", "encoding-type must be url")
-  return {
-    prefix: fieldOf(query, "prefix") ?? "",
-    delimiter: givenOf(query, "delimiter"),
-    keysMax: countOf(query, "max-keys", KEYS_MAX),
-    encode: encodingType === undefined ? value => value : urlEncode,
-    encodingType,
-  }
+  const prefix = fieldOf(query, "prefix") ?? ""
+  const delimiter = givenOf(query, "delimiter")
+  const keysMax = countOf(query, "max-keys", KEYS_MAX)
+  const encode = encodingType === undefined ? (value: string) => value : urlEncode
+  const head = [
+    text("Name", bucket),
+    text("Prefix", encode(prefix)),
+    delimiter === undefined ? "" : text("Delimiter", encode(delimiter)),
+    text("MaxKeys", keysMax),
+    optional("EncodingType", encodingType),
+  ]
+  return { head, prefix, delimiter, keysMax, encode }
 }
 
 const list = async (
@@ -52,9 +58,9 @@ const list = async (
   })
 }
 
-const owner = (request: S3Request): string => element("Owner", ownerOf(request))
+export const ownerElement = (request: S3Request): string => element("Owner", ownerOf(request))
 
-const facts = (object: ObjectRecord): string[] => [
+export const objectFacts = (object: ObjectRecord): string[] => [
   text("LastModified", object.lastModified.toISOString()),
   text("ETag", quoted(object.etag)),
   ...Object.keys(object.checksums)
@@ -65,21 +71,12 @@ const facts = (object: ObjectRecord): string[] => [
 ]
 
 const contents = ({ objects }: ListedObjects, { encode }: ListingRequest, ownedBy: string): string[] =>
-  objects.map(object => element("Contents", [text("Key", encode(object.key)), ...facts(object), ownedBy]))
+  objects.map(object =>
+    element("Contents", [text("Key", encode(object.key)), ...objectFacts(object), ownedBy]),
+  )
 
 const commonPrefixes = ({ prefixes }: ListedObjects, { encode }: ListingRequest): string[] =>
   prefixes.map(prefix => element("CommonPrefixes", [text("Prefix", encode(prefix))]))
-
-const head = (
-  { bucket }: S3Request,
-  { prefix, delimiter, keysMax, encode, encodingType }: ListingRequest,
-): string[] => [
-  text("Name", bucket),
-  text("Prefix", encode(prefix)),
-  delimiter === undefined ? "" : text("Delimiter", encode(delimiter)),
-  text("MaxKeys", keysMax),
-  optional("EncodingType", encodingType),
-]
 
 /** The last entry of a page, key or prefix. */
 const lastOf = ({ objects, prefixes }: ListedObjects): string | undefined =>
@@ -90,23 +87,23 @@ const lastOf = ({ objects, prefixes }: ListedObjects): string | undefined =>
 
 /** `ListObjects`, which goes on from the name of an entry. */
 const listV1: S3Handler = async request => {
-  const asked = readAsked(request)
+  const asked = readListing(request)
   const marker = fieldOf(request.query, "marker") ?? ""
   const found = await list(request, asked, marker === "" ? {} : { startAfter: marker })
   const next = found.cursor === null || asked.delimiter === undefined ? undefined : lastOf(found)
   return xml("ListBucketResult", [
-    ...head(request, asked),
+    ...asked.head,
     text("Marker", asked.encode(marker)),
     text("IsTruncated", found.cursor !== null),
     next === undefined ? "" : text("NextMarker", asked.encode(next)),
-    ...contents(found, asked, owner(request)),
+    ...contents(found, asked, ownerElement(request)),
     ...commonPrefixes(found, asked),
   ])
 }
 
 /** `ListObjectsV2`, which goes on from a token. */
 const listV2: S3Handler = async request => {
-  const asked = readAsked(request)
+  const asked = readListing(request)
   const { query } = request
   const token = fieldOf(query, "continuation-token")
   if (token === "") throw s3Fault("InvalidArgument", "continuation-token must not be empty")
@@ -116,9 +113,9 @@ const listV2: S3Handler = async request => {
     ...(startAfter !== undefined && { startAfter }),
   }
   const found = await list(request, asked, from)
-  const ownedBy = fieldOf(query, "fetch-owner") === "true" ? owner(request) : ""
+  const ownedBy = fieldOf(query, "fetch-owner") === "true" ? ownerElement(request) : ""
   return xml("ListBucketResult", [
-    ...head(request, asked),
+    ...asked.head,
     text("KeyCount", found.objects.length + found.prefixes.length),
     optional("StartAfter", startAfter && asked.encode(startAfter)),
     optional("ContinuationToken", token),
@@ -131,30 +128,3 @@ const listV2: S3Handler = async request => {
 
 export const listObjects: S3Handler = request =>
   fieldOf(request.query, "list-type") === "2" ? listV2(request) : listV1(request)
-
-/** `ListObjectVersions`: every object has one version, called `null`. */
-export const listVersions: S3Handler = async request => {
-  const asked = readAsked(request)
-  const marker = fieldOf(request.query, "key-marker") ?? ""
-  const found = await list(request, asked, marker === "" ? {} : { startAfter: marker })
-  const next = found.cursor === null ? undefined : lastOf(found)
-  const versions = found.objects.map(object =>
-    element("Version", [
-      text("Key", asked.encode(object.key)),
-      text("VersionId", "null"),
-      text("IsLatest", true),
-      ...facts(object),
-      owner(request),
-    ]),
-  )
-  return xml("ListVersionsResult", [
-    ...head(request, asked),
-    text("KeyMarker", asked.encode(marker)),
-    text("IsTruncated", found.cursor !== null),
-    ...(next === undefined
-      ? []
-      : [text("NextKeyMarker", asked.encode(next)), text("NextVersionIdMarker", "null")]),
-    ...versions,
-    ...commonPrefixes(found, asked),
-  ])
-}

@@ -21,6 +21,8 @@ import {
   unquoted,
   xml,
 } from "./request.ts"
+import { readTagHeader } from "./tagging.ts"
+import { versionHeaders } from "./versions.ts"
 import { element, optional, text } from "./xml.ts"
 import { childrenOf, parseXml, textOf } from "./xml-body.ts"
 
@@ -71,6 +73,7 @@ export const createUpload: S3Handler = async ({ call, store, place, bucket, key 
   const type = checksumType(algorithm, call.header("x-amz-checksum-type"))
   const upload = await store.multipart.create(place, {
     ...{ bucket, key, ...readAttributes(call), checksumType: type, now: call.now },
+    tags: readTagHeader(call) ?? {},
     ...(algorithm && { checksumAlgorithm: algorithm }),
   })
   return xml(
@@ -144,14 +147,18 @@ export const completeUpload: S3Handler = async request => {
     }),
   )
   const checksums = checksumElements(object.checksums)
-  return xml("CompleteMultipartUploadResult", [
-    text("Location", `/${bucket}/${key}`),
-    text("Bucket", bucket),
-    text("Key", key),
-    text("ETag", quoted(object.etag)),
-    ...checksums,
-    checksums.length === 0 ? "" : text("ChecksumType", object.checksumType.toUpperCase()),
-  ])
+  return xml(
+    "CompleteMultipartUploadResult",
+    [
+      text("Location", `/${bucket}/${key}`),
+      text("Bucket", bucket),
+      text("Key", key),
+      text("ETag", quoted(object.etag)),
+      ...checksums,
+      checksums.length === 0 ? "" : text("ChecksumType", object.checksumType.toUpperCase()),
+    ],
+    versionHeaders(object),
+  )
 }
 
 export const abortUpload: S3Handler = async request => {

@@ -18,7 +18,9 @@ import {
 } from "./headers.ts"
 import { getPart, headPart } from "./parts.ts"
 import { openPayload } from "./payload.ts"
-import { checkVersion, givenOf, quoted, type S3Handler, type S3Request } from "./request.ts"
+import { givenOf, quoted, type S3Handler, type S3Request } from "./request.ts"
+import { readTagHeader } from "./tagging.ts"
+import { readVersion, removalHeaders, versionHeaders, versionOf } from "./versions.ts"
 
 const outside = ({ size }: ObjectRecord) =>
   fault("range_not_satisfiable", undefined, { headers: { "content-range": `bytes */${size}` } })
@@ -62,13 +64,15 @@ const replyWith = (
 
 export const getObject: S3Handler = async request => {
   const { call, store, place, bucket, key, query } = request
-  checkVersion(query)
   if (givenOf(query, "partNumber") !== undefined) return await getPart(request)
   let wanted: ReturnType<typeof judge> = "all"
-  const { object, body } = await store.open(place, bucket, key, found => {
+  const choose = (found: ObjectRecord) => {
     wanted = judge(found, request)
     return wanted === "nothing_new" ? "none" : wanted
-  })
+  }
+  const { object, body } = await readVersion(versionOf(query), version =>
+    store.open(place, bucket, key, choose, version),
+  )
   const answer = replyWith(request, object, wanted, body ?? undefined)
   call.meter("egress_bytes", Number(answer.headers?.["content-length"] ?? 0))
   return answer
@@ -76,9 +80,8 @@ export const getObject: S3Handler = async request => {
 
 export const headObject: S3Handler = async request => {
   const { store, place, bucket, key, query } = request
-  checkVersion(query)
   if (givenOf(query, "partNumber") !== undefined) return await headPart(request)
-  const object = await store.find(place, bucket, key)
+  const object = await readVersion(versionOf(query), version => store.find(place, bucket, key, version))
   return replyWith(request, object, judge(object, request), undefined)
 }
 
@@ -86,9 +89,11 @@ export const putObject: S3Handler = async request => {
   const { call, store, place, bucket, key } = request
   checkKey(key)
   checkSupported(call)
+  const tags = readTagHeader(call)
   const object = await writeIf(request, parseConditions(call.header), given =>
     store.put(place, {
       ...{ bucket, key, ...openPayload(call), ...readAttributes(call) },
+      ...(tags && { tags }),
       ...given,
       ...{ signal: call.signal, now: call.now },
     }),
@@ -97,18 +102,22 @@ export const putObject: S3Handler = async request => {
   return {
     status: 200,
     body: undefined,
-    headers: { etag: quoted(object.etag), ...checksumHeaders(object.checksums, object.checksumType) },
+    headers: {
+      etag: quoted(object.etag),
+      ...versionHeaders(object),
+      ...checksumHeaders(object.checksums, object.checksumType),
+    },
   }
 }
 
 export const deleteObject: S3Handler = async ({ call, store, place, bucket, key, query }) => {
-  checkVersion(query)
   checkKey(key)
   const size = call.header("x-amz-if-match-size")
   const modified = call.header("x-amz-if-match-last-modified-time")
-  await removeIf({ store, place, bucket }, key, {
+  const named = { key, version: versionOf(query) }
+  const removed = await removeIf({ store, place, bucket }, named, {
     ...parseConditions(call.header),
     ...readDeleteConditions(size, modified),
   })
-  return { status: 204, body: undefined }
+  return { status: 204, body: undefined, headers: removalHeaders(removed) }
 }

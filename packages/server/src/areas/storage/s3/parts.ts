@@ -8,6 +8,7 @@ import { s3Fault } from "./errors.ts"
 import { checksumHeaders, objectHeaders, stateHeaders } from "./headers.ts"
 import { partNumber } from "./multipart.ts"
 import { fieldOf, type S3Handler, type S3Request } from "./request.ts"
+import { readVersion, versionOf } from "./versions.ts"
 
 interface LocatedPart extends NumberedPart {
   readonly start: number
@@ -45,7 +46,7 @@ const answerPart = async (request: S3Request, withBody: boolean): Promise<Reply>
   const { call, store, place, bucket, key, query } = request
   const number = partNumber(fieldOf(query, "partNumber"))
   checkNoRange(request)
-  const found = await store.findParts(place, bucket, key)
+  const found = await readVersion(versionOf(query), version => store.findParts(place, bucket, key, version))
   const judged = judgeRead(parseConditions(call.header), found.object)
   if (judged === "failed") throw fault("precondition_failed")
   if (judged === "not_modified") return { status: 304, body: undefined, headers: stateHeaders(found.object) }

@@ -65,12 +65,6 @@ export const countOf = (query: Query, name: string, max: number): number => {
   return Math.min(Number(text), max)
 }
 
-/** Buckets keep one version of each object, which S3 calls `null`. */
-export const checkVersion = (query: Query): void => {
-  const version = givenOf(query, "versionId")
-  if (version !== undefined && version !== "null") throw s3Fault("NoSuchVersion")
-}
-
 export const notImplemented: S3Handler = async () => {
   throw fault("not_implemented")
 }

@@ -285,8 +285,6 @@ test("what there is not is refused where it would change something, and never pa
   for (const [method, path] of [
     ["GET", `${target}?torrent`],
     ["PUT", `${target}?acl`],
-    ["PUT", `${target}?tagging`],
-    ["DELETE", `${target}?tagging`],
     ["POST", `${target}?restore`],
     ["POST", `/s3/${bucket}`],
     ["PUT", `/s3/${bucket}?policy`],
@@ -296,7 +294,6 @@ test("what there is not is refused where it would change something, and never pa
   for (const headers of [
     { "x-amz-acl": "public-read" },
     { "x-amz-server-side-encryption": "AES256" },
-    { "x-amz-tagging": "a=b" },
     { "x-amz-grant-read": "id=1" },
   ])
     assert.deepEqual(await ask("PUT", target, headers), not, JSON.stringify(headers))

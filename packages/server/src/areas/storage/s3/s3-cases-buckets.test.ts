@@ -8,13 +8,10 @@ import {
   GetBucketLifecycleConfigurationCommand,
   GetBucketLocationCommand,
   GetBucketPolicyCommand,
-  GetBucketTaggingCommand,
-  GetBucketVersioningCommand,
   GetObjectCommand,
   HeadBucketCommand,
   ListBucketsCommand,
   ListObjectsCommand,
-  PutBucketVersioningCommand,
 } from "@aws-sdk/client-s3"
 import { type Cases, refused, runCases } from "./testing/world.ts"
 
@@ -104,8 +101,6 @@ runCases("what cannot be set on a bucket answers as if it had not been set", {
     ),
   test_bucket_policy_get_none: async ({ s3, bucketOf }) =>
     refused(s3.send(new GetBucketPolicyCommand({ Bucket: await bucketOf() })), 404, "NoSuchBucketPolicy"),
-  test_set_bucket_tagging_get_none: async ({ s3, bucketOf }) =>
-    refused(s3.send(new GetBucketTaggingCommand({ Bucket: await bucketOf() })), 404, "NoSuchTagSet"),
   test_bucket_acl_default: async ({ s3, bucketOf }) => {
     const { Grants = [], Owner } = await s3.send(new GetBucketAclCommand({ Bucket: await bucketOf() }))
     assert.deepEqual(
@@ -113,22 +108,14 @@ runCases("what cannot be set on a bucket answers as if it had not been set", {
       [[Owner?.ID, "FULL_CONTROL"]],
     )
   },
-  test_versioning_bucket_create_suspend: async ({ s3, bucketOf }) => {
-    const bucket = await bucketOf()
-    assert.equal((await s3.send(new GetBucketVersioningCommand({ Bucket: bucket }))).Status, undefined)
-    const enable = { Bucket: bucket, VersioningConfiguration: { Status: "Enabled" as const } }
-    await refused(s3.send(new PutBucketVersioningCommand(enable)), 501, "NotImplemented")
-  },
 })
 
 /** Families of ceph's list that ask for what there is not, each with an answer that says so: 501, NotImplemented. */
 const unsupported = [
-  "test_versioning_*: buckets keep one version of each object",
   "test_lifecycle_*, test_object_lock_*, test_put_bucket_logging_*: no such settings",
   "test_encryption_*, test_sse_*: no keys in requests; what the disk does is the operator's choice",
   "test_*_acl_*, test_*_policy_*, test_access_bucket_*, test_*_public_block_*: who may do what is the API key's scopes",
   "test_cors_*, test_website_*, test_post_object_*: browsers use the presigned URLs of the JSON API",
-  "test_*_tagging_*: objects have metadata and no tags",
   "test_object_raw_get, test_list_buckets_anonymous: nothing is answered to nobody",
   "test_bucket_list_unordered, test_account_usage, test_head_bucket_usage: ceph's own extensions",
 ] as const

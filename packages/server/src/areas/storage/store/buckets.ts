@@ -3,12 +3,13 @@ import { sql } from "kysely"
 import { type Db, isUniqueViolation } from "../../../kernel/db/database.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { newId } from "../../../kernel/id.ts"
-import type { BucketRecord, Place } from "../object-store.ts"
+import type { BucketRecord, Place, Tags, VersioningSetting } from "../object-store.ts"
 import { bucketNotFound } from "./objects.ts"
 import { type BucketRow, toBucket } from "./rows.ts"
 
 const COUNTED = sql`
   SELECT bucket.project_id, bucket.name, bucket.is_public, bucket.holds_public_name, bucket.created_at,
+    bucket.versioning, bucket.tags,
     coalesce(sum(counted.object_count), 0)::bigint AS object_count,
     coalesce(sum(counted.size_bytes), 0)::bigint AS size_bytes
   FROM storage.buckets AS bucket LEFT JOIN storage.counts AS counted ON counted.bucket_id = bucket.id`
@@ -21,20 +22,30 @@ export interface ProjectUsage {
   readonly damaged_blobs: number
 }
 
+export interface NewBucket {
+  readonly name: string
+  readonly isPublic: boolean
+  /** `off` when left out. */
+  readonly versioning?: "enabled" | undefined
+  readonly now: Date
+}
+
 export const bucketStore = (db: Db) => ({
-  async create(place: Place, bucket: { name: string; isPublic: boolean; now: Date }): Promise<BucketRecord> {
+  async create(place: Place, bucket: NewBucket): Promise<BucketRecord> {
     const row = {
       id: newId(),
       organization_id: place.organization.id,
       project_id: place.projectId,
       name: bucket.name,
       is_public: bucket.isPublic,
+      versioning: bucket.versioning ?? ("off" as const),
+      tags: "{}",
       created_at: bucket.now,
     }
     try {
       const inserted = db.insertInto("storage.buckets").values(row).returning("holds_public_name")
       const { holds_public_name } = await inserted.executeTakeFirstOrThrow()
-      return toBucket({ ...row, holds_public_name, object_count: 0, size_bytes: 0 })
+      return toBucket({ ...row, tags: {}, holds_public_name, object_count: 0, size_bytes: 0 })
     } catch (error) {
       if (isUniqueViolation(error)) throw fault("name_taken", { resource: "bucket", name: bucket.name })
       throw error
@@ -88,6 +99,25 @@ export const bucketStore = (db: Db) => ({
     const { numUpdatedRows } = await db
       .updateTable("storage.buckets")
       .set({ is_public: isPublic })
+      .where("project_id", "=", projectId)
+      .where("name", "=", name)
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) throw bucketNotFound(name)
+  },
+
+  /** Under the lock of the bucket: who puts something into it does so before or after. */
+  async setVersioning(projectId: string, name: string, versioning: VersioningSetting): Promise<void> {
+    const { numAffectedRows = 0n } = await sql`
+      WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(storage.bucket_lock(${projectId}, ${name})))
+      UPDATE storage.buckets AS bucket SET versioning = ${versioning}
+      FROM locked WHERE bucket.project_id = ${projectId} AND bucket.name = ${name}`.execute(db)
+    if (numAffectedRows === 0n) throw bucketNotFound(name)
+  },
+
+  async setTags(projectId: string, name: string, tags: Tags): Promise<void> {
+    const { numUpdatedRows } = await db
+      .updateTable("storage.buckets")
+      .set({ tags: JSON.stringify(tags) })
       .where("project_id", "=", projectId)
       .where("name", "=", name)
       .executeTakeFirst()

@@ -3,48 +3,68 @@ import { OBJECT_KEY_BYTES_MAX } from "@svc/contract"
 import type pg from "pg"
 import { createBatcher } from "../../../kernel/batcher.ts"
 import { fault } from "../../../kernel/fault.ts"
-import type { Conditions, ListedObjects, Listing, NumberedPart, ObjectRecord } from "../object-store.ts"
+import type {
+  Conditions,
+  ListedObjects,
+  Listing,
+  NumberedPart,
+  ObjectRecord,
+  Versioning,
+} from "../object-store.ts"
 import { successorOf } from "../rules/names.ts"
 import { type BlobPart, OBJECT_COLUMNS, type ObjectRow, type StoredParts, toObject } from "./rows.ts"
 
 export type Queries = Pick<pg.Pool, "query">
 
-type FoundRow = { readonly bucket_id: string; readonly is_public: boolean } & (ObjectRow | { key: null }) &
+/** The bucket that a row was looked for in, whether there is one or not. */
+interface BucketOfRow {
+  readonly bucket_id: string
+  readonly is_public: boolean
+  readonly versioning: Versioning
+}
+
+export type FoundRow = BucketOfRow &
+  // The delete marker that is in the place of an object.
+  (ObjectRow | { readonly key: null; readonly marker_id: string | null }) &
   StoredParts
 
 export interface FoundObject {
   readonly object: ObjectRecord
   readonly isPublic: boolean
+  readonly versioning: Versioning
   readonly stored: StoredParts
 }
 
+/** The newest version of a key that has no object is a delete marker. Not looked for where there is an object. */
+const markerOf = (key: string) => `CASE WHEN o.key IS NULL AND bucket.versioning <> 'off' THEN (
+    SELECT coalesce(v.version_id, 'null') FROM storage.versions AS v
+    WHERE v.bucket_id = bucket.id AND v.key = ${key} ORDER BY v.age LIMIT 1
+  ) END AS marker_id`
+
+const foundColumns = (key: string) =>
+  `bucket.id AS bucket_id, bucket.is_public, bucket.versioning, ${OBJECT_COLUMNS}, o.addresses, o.sizes, ${markerOf(key)}`
+
 const FIND = {
   name: "storage-find",
-  text: `SELECT bucket.id AS bucket_id, bucket.is_public, ${OBJECT_COLUMNS}, o.addresses, o.sizes
+  text: `SELECT ${foundColumns("$3")}
     FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = $3
     WHERE bucket.project_id = $1 AND bucket.name = $2`,
 }
 
 const PUT = {
   name: "storage-put",
-  text: `SELECT storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-    AS outcome`,
-}
-
-const REMOVE = {
-  name: "storage-remove",
-  text: "SELECT outcome, removed FROM storage.remove_objects($1, $2, $3, $4, $5, $6, $7)",
+  text: `SELECT outcome, version_id FROM storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 }
 
 export const bucketNotFound = (name: string) => fault("bucket_not_found", { name })
 
-const conditionValues = (conditions: Conditions | undefined) => [
+export const conditionValues = (conditions: Conditions | undefined) => [
   conditions?.ifMatch ?? null,
   conditions?.ifNoneMatch ?? null,
   conditions?.ifUnmodifiedSince ?? null,
 ]
 
-const judge = (outcome: string | undefined, bucket: string) => {
+export const judge = (outcome: string | undefined, bucket: string) => {
   if (outcome === "no_bucket") throw bucketNotFound(bucket)
   if (outcome === "precondition") throw fault("precondition_failed")
 }
@@ -62,9 +82,10 @@ export interface NewObject {
   readonly released?: { readonly addresses: readonly string[]; readonly bytes: number }
 }
 
-export const putObject = async (db: Queries, put: NewObject): Promise<void> => {
+/** The object as it is then, with its version. */
+export const putObject = async (db: Queries, put: NewObject): Promise<ObjectRecord> => {
   const { projectId, object, parts, numbered, conditions, isPublished, released } = put
-  const { rows } = await db.query<{ outcome: string }>({
+  const { rows } = await db.query<{ outcome: string; version_id: string | null }>({
     ...PUT,
     values: [
       ...[projectId, object.bucket, object.key, object.size, object.etag, object.lastModified],
@@ -75,15 +96,24 @@ export const putObject = async (db: Queries, put: NewObject): Promise<void> => {
       ...conditionValues(conditions),
       isPublished,
       numbered ? JSON.stringify(numbered) : null,
+      JSON.stringify(object.tags),
     ],
   })
   judge(rows[0]?.outcome, object.bucket)
+  return { ...object, versionId: rows[0]?.version_id ?? null }
 }
 
-const toFound = (row: FoundRow | undefined, bucket: string, key: string): FoundObject => {
+/** A delete marker that is in its place is told of, as S3 does. */
+export const objectNotFound = (key: string, markerId: string | null) => {
+  const headers = markerId === null ? {} : { "x-amz-delete-marker": "true", "x-amz-version-id": markerId }
+  return fault("object_not_found", { key }, { headers })
+}
+
+export const toFound = (row: FoundRow | undefined, bucket: string, key: string): FoundObject => {
   if (!row) throw bucketNotFound(bucket)
-  if (row.key === null) throw fault("object_not_found", { key })
-  return { object: toObject(bucket, row), isPublic: row.is_public, stored: row }
+  if (row.key === null) throw objectNotFound(key, row.marker_id)
+  const { versioning } = row
+  return { object: toObject(bucket, row, versioning), isPublic: row.is_public, versioning, stored: row }
 }
 
 /** Throws `bucket_not_found` or `object_not_found`. */
@@ -105,13 +135,13 @@ export interface ObjectName {
 
 const FIND_PARTS = {
   name: "storage-find-parts",
-  text: `SELECT bucket.id AS bucket_id, bucket.is_public, ${OBJECT_COLUMNS}, o.addresses, o.sizes, o.parts
+  text: `SELECT ${foundColumns("$3")}, o.parts
     FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = $3
     WHERE bucket.project_id = $1 AND bucket.name = $2`,
 }
 
 /** Objects of before parts were kept have a blob a part, but for one that is empty. */
-const partsOfBlobs = ({ object, stored }: FoundObject): NumberedPart[] =>
+export const partsOfBlobs = ({ object, stored }: FoundObject): NumberedPart[] =>
   Array.from({ length: object.partCount ?? 0 }, (_, at) => ({
     number: at + 1,
     size: Number(stored.sizes[at] ?? 0),
@@ -137,7 +167,7 @@ const FIND_ALL = {
   text: `SELECT found.* FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY
       AS named (project_id, bucket, key, at)
     LEFT JOIN LATERAL (
-      SELECT bucket.id AS bucket_id, bucket.is_public, ${OBJECT_COLUMNS}, o.addresses, o.sizes
+      SELECT ${foundColumns("named.key")}
       FROM storage.buckets AS bucket LEFT JOIN storage.objects AS o ON o.bucket_id = bucket.id AND o.key = named.key
       WHERE bucket.project_id = named.project_id AND bucket.name = named.bucket LIMIT 1
     ) AS found ON true ORDER BY named.at`,
@@ -181,34 +211,29 @@ export const createFinder = (db: Queries): ((name: ObjectName) => Promise<FoundO
     },
   })
 
-export const removeObjects = async (
+export const findBucketId = async (
   db: Queries,
-  remove: {
-    readonly projectId: string
-    readonly bucket: string
-    readonly keys: readonly string[]
-    readonly now: Date
-    readonly conditions?: Conditions | undefined
-  },
-): Promise<ReadonlySet<string>> => {
-  const { projectId, bucket, keys, now, conditions } = remove
-  const { rows } = await db.query<{ outcome: string; removed: string[] }>({
-    ...REMOVE,
-    values: [projectId, bucket, keys, now, ...conditionValues(conditions)],
+  projectId: string,
+  bucket: string,
+): Promise<{ readonly id: string; readonly versioning: Versioning }> => {
+  const { rows } = await db.query<{ id: string; versioning: Versioning }>({
+    name: "storage-bucket-id",
+    text: "SELECT id, versioning FROM storage.buckets WHERE project_id = $1 AND name = $2",
+    values: [projectId, bucket],
   })
-  judge(rows[0]?.outcome, bucket)
-  return new Set(rows[0]?.removed)
+  if (!rows[0]) throw bucketNotFound(bucket)
+  return rows[0]
 }
 
 const LIST = {
   name: "storage-list",
-  text: "SELECT * FROM storage.list_entries($1, $2, $3, $4, $5, $6, $7)",
+  text: "SELECT * FROM storage.list_objects($1, $2, $3, $4, $5, $6, $7)",
 }
 
 type Entry = ({ readonly common_prefix: null } & ObjectRow) | { readonly common_prefix: string }
 
 /** A text from which on all keys are greater than this one: PostgreSQL's text holds no null character. */
-const after = (key: string): string => `${key}\u0001`
+export const after = (key: string): string => `${key}\u0001`
 
 const cursorOf = (entry: string): string => Buffer.from(entry).toString("base64url")
 
@@ -220,7 +245,7 @@ const readCursor = (cursor: string): string => {
 }
 
 /** What the key and others have in common up to the delimiter, or undefined. */
-const commonPrefix = (key: string, prefix: string, delimiter: string): string | undefined => {
+export const commonPrefix = (key: string, prefix: string, delimiter: string): string | undefined => {
   const at = key.startsWith(prefix) ? key.indexOf(delimiter, prefix.length) : -1
   return at < 0 ? undefined : key.slice(0, at + delimiter.length)
 }
@@ -239,7 +264,7 @@ const firstKey = ({ prefix = "", delimiter, startAfter, cursor }: Listing): stri
 }
 
 /** Greater than any key, because it has more bytes of the highest kind. The index is read no further than this. */
-const ABOVE_ALL = "\u{10ffff}".repeat(OBJECT_KEY_BYTES_MAX / 4 + 1)
+export const ABOVE_ALL = "\u{10ffff}".repeat(OBJECT_KEY_BYTES_MAX / 4 + 1)
 
 const query = (bucketId: string, { prefix = "", delimiter, limit }: Listing, from: string) => {
   const below = successorOf(prefix) ?? ABOVE_ALL
@@ -258,20 +283,16 @@ export const listObjects = async (
   listing: Listing,
 ): Promise<ListedObjects> => {
   const from = firstKey(listing)
-  const found = await db.query<{ id: string }>({
-    name: "storage-bucket-id",
-    text: "SELECT id FROM storage.buckets WHERE project_id = $1 AND name = $2",
-    values: [projectId, bucket],
-  })
-  const bucketId = found.rows[0]?.id
-  if (bucketId === undefined) throw bucketNotFound(bucket)
+  const { id, versioning } = await findBucketId(db, projectId, bucket)
   if (from === undefined) return { objects: [], prefixes: [], cursor: null }
 
-  const { rows } = await db.query<Entry>(query(bucketId, listing, from))
+  const { rows } = await db.query<Entry>(query(id, listing, from))
   const entries = rows.slice(0, listing.limit)
   const last = entries.at(-1)
   return {
-    objects: entries.flatMap(entry => (entry.common_prefix === null ? [toObject(bucket, entry)] : [])),
+    objects: entries.flatMap(entry =>
+      entry.common_prefix === null ? [toObject(bucket, entry, versioning)] : [],
+    ),
     prefixes: entries.flatMap(({ common_prefix }) => common_prefix ?? []),
     cursor:
       last && rows.length > entries.length

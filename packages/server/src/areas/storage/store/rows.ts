@@ -6,7 +6,9 @@ import type {
   HttpMetadata,
   ObjectRecord,
   PartRecord,
+  Tags,
   UploadRecord,
+  Versioning,
 } from "../object-store.ts"
 
 export interface ObjectRow {
@@ -19,12 +21,18 @@ export interface ObjectRow {
   readonly checksums: Checksums
   readonly checksum_type: "full_object" | "composite"
   readonly part_count: number | null
+  readonly version_id: string | null
+  readonly tags: Tags
 }
 
 export const OBJECT_COLUMNS =
-  "o.key, o.size, o.etag, o.last_modified, o.http, o.metadata, o.checksums, o.checksum_type, o.part_count"
+  "o.key, o.size, o.etag, o.last_modified, o.http, o.metadata, o.checksums, o.checksum_type, o.part_count, o.version_id, o.tags"
 
-export const toObject = (bucket: string, row: ObjectRow): ObjectRecord => ({
+/** What clients call a version; nothing where there never were any. */
+export const shownVersion = (versioning: Versioning, versionId: string | null): string | null =>
+  versioning === "off" ? null : (versionId ?? "null")
+
+export const toObject = (bucket: string, row: ObjectRow, versioning: Versioning): ObjectRecord => ({
   bucket,
   key: row.key,
   size: row.size,
@@ -35,6 +43,8 @@ export const toObject = (bucket: string, row: ObjectRow): ObjectRecord => ({
   checksums: row.checksums,
   checksumType: row.checksum_type,
   partCount: row.part_count,
+  versionId: shownVersion(versioning, row.version_id),
+  tags: row.tags,
 })
 
 /** A blob that an object is made of. */
@@ -57,6 +67,8 @@ export interface BucketRow {
   readonly name: string
   readonly is_public: boolean
   readonly holds_public_name: boolean
+  readonly versioning: Versioning
+  readonly tags: Tags
   readonly created_at: Date
   readonly object_count: number
   readonly size_bytes: number
@@ -67,6 +79,8 @@ export const toBucket = (row: BucketRow): BucketRecord => ({
   name: row.name,
   isPublic: row.is_public,
   holdsPublicName: row.holds_public_name,
+  versioning: row.versioning,
+  tags: row.tags,
   objectCount: row.object_count,
   sizeBytes: row.size_bytes,
   createdAt: row.created_at,
@@ -88,13 +102,16 @@ export interface UploadRow {
   readonly length_bytes: number | null
   readonly received_bytes: number
   readonly metadata_text: string | null
+  readonly tags: Tags
   readonly created_at: Date
   readonly expires_at: Date
   readonly completed: CompletedObject | null
 }
 
-/** As JSON: the time is text. */
-export type CompletedObject = Omit<ObjectRecord, "lastModified"> & { readonly lastModified: string }
+/** As JSON: the time is text. Those of before there were versions have none, and no tags. */
+export type CompletedObject = Omit<ObjectRecord, "lastModified" | "versionId" | "tags"> & {
+  readonly lastModified: string
+} & Partial<Pick<ObjectRecord, "versionId" | "tags">>
 
 export const toUpload = (row: UploadRow): UploadRecord => ({
   id: row.id,

@@ -82,16 +82,11 @@ export const sweepStore = ({ db, transaction }: Database) => ({
       .limit(limit)
       .execute(),
 
-  async someKeys(projectId: string, bucket: string, limit: number): Promise<string[]> {
-    const rows = await db
-      .selectFrom("storage.objects as object")
-      .innerJoin("storage.buckets as bucket", "bucket.id", "object.bucket_id")
-      .select("object.key")
-      .where("bucket.project_id", "=", projectId)
-      .where("bucket.name", "=", bucket)
-      .limit(limit)
-      .execute()
-    return rows.map(({ key }) => key)
+  /** Removes some objects and versions of the bucket; how many. */
+  async purge(projectId: string, bucket: string, limit: number, now: Date): Promise<number> {
+    const { rows } = await sql<{ purged: number }>`
+      SELECT storage.purge(${projectId}, ${bucket}, ${limit}, ${now}) AS purged`.execute(db)
+    return rows[0]?.purged ?? 0
   },
 
   deleteBucket: async (projectId: string, name: string, now: Date) => {
