@@ -33,6 +33,7 @@ import { oauthPages } from "./oauth-pages.ts"
 import { organizations } from "./organizations.ts"
 import { projects } from "./projects.ts"
 import { registry } from "./registry.ts"
+import { run } from "./run.ts"
 import { s3 } from "./s3.ts"
 import { sandboxes } from "./sandboxes.ts"
 import { schema } from "./schema.ts"
@@ -230,6 +231,7 @@ export * from "./plans.ts"
 export * from "./platform-events.ts"
 export { type BillingInterval, type MeterPrice, meterPrices, type PlanPrice, planPrices } from "./prices.ts"
 export * from "./read-only.ts"
+export * from "./run-fields.ts"
 export {
   REGISTRY_BLOB_BYTES_MAX,
   REGISTRY_MANIFEST_BYTES_MAX,
@@ -362,6 +364,7 @@ export const areas = {
   computers,
   sandboxes,
   functions,
+  run,
   events,
   integrations,
   vectors,

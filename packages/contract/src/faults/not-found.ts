@@ -125,8 +125,7 @@ export const notFoundFaults = {
   service_not_found: {
     status: 404,
     text: "service not found[: {id}]",
-    help: "The project has no service with this id. `GET /v1/run/services` lists them.",
-    planned: true,
+    help: "The project has no run service with this id or name. `GET /v1/run/services` lists them.",
   },
   deployment_not_found: {
     status: 404,

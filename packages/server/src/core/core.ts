@@ -140,7 +140,7 @@ export const createCore = (needs: CoreNeeds) => {
     tenantKeys,
     passwords,
     credentials: { key: keyCache.find, session: sessions.find, endUser: findEndUser(needs.endUsers) },
-    keys: { byId: keyCache.byId },
+    keys: { byId: keyCache.byId, find: keyCache.find },
     signedIn: createSignedIn(sessions),
     signatures,
     projects,

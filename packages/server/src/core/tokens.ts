@@ -29,8 +29,8 @@ export const endUserTokens = offerToken<EndUserTokens>("endUserTokens")
 export const passwords = token<Passwords>("passwords")
 /** For clients that sign their requests in the name of a key. */
 export const accessKeys = token<AccessKeys>("accessKeys")
-/** Who a key is, by its id: for what was put off and must be allowed still. Throws the 401 that fits. */
-export const keys = token<Pick<ApiKeyCache, "byId">>("keys")
+/** Who a key is, by its id for what was put off and must be allowed still, or by its secret. Throws the 401 that fits. */
+export const keys = token<Pick<ApiKeyCache, "byId" | "find">>("keys")
 /** Tells which files of the blob port no area keeps. */
 export const blobKeepers = token<BlobKeepers>("blobKeepers")
 export const meters = token<BackgroundMeters>("meters")

@@ -33,6 +33,7 @@ const HIGH = `
   integrations.delete
   integrations.rotateSecret
   organizations.setPlan
+  run.delete
   s3.deleteBucket
   s3.postBucket
   storage.deleteBucket

@@ -3,15 +3,16 @@ import { areas } from "@svc/contract"
 import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
+import { openCodeFolders } from "../../services/serving/code-folders.ts"
 import { createAsyncInvocations } from "./async-invocations.ts"
 import { createFunctionCaller } from "./caller.ts"
-import { openCodeFolders } from "./code-folders.ts"
 import { createDirectory, FUNCTION_TOPIC } from "./directory.ts"
 import { createFleet } from "./fleet.ts"
 import { type FunctionHandlerNeeds, functionHandlers } from "./handlers.ts"
 import { type InvocationHandlerNeeds, invocationHandlers } from "./invocation-handlers.ts"
 import { createInvoker } from "./invoker.ts"
 import { shareOut } from "./keeping.ts"
+import { functionKind } from "./kind.ts"
 import type { Needs } from "./needs.ts"
 import { functionCaller } from "./offers.ts"
 import { PRUNE_EVERY_MS, pruneFunctions, removeOrphans } from "./pruning.ts"
@@ -42,7 +43,7 @@ const open = async (needs: Needs) => {
   const recorder = createRecorder(needs)
   const runtimes = createRuntimes(needs.runtime)
   const fleet = createFleet({
-    ...{ folders, clock, log, starter: createStarter({ ...needs, folders }) },
+    ...{ folders, clock, log, starter: createStarter({ ...needs, kind: functionKind, folders }) },
     print: ({ organizationId, functionId }, { invocationId, atMs, stream, message }) =>
       recorder.line({
         ...{ organization_id: organizationId, function_id: functionId },

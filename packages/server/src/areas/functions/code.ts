@@ -1,100 +1,47 @@
-import { createHash } from "node:crypto"
-import { promisify } from "node:util"
-import { gunzip, gzip } from "node:zlib"
-import { FUNCTION_CODE_BYTES_MAX, FUNCTION_FILES_MAX } from "@svc/contract"
+/** The code of a function, as it is deployed. What cannot be code is `invalid_function_code`. */
 import { fault } from "../../kernel/fault.ts"
-import { isSafePath, readZip, type ZipEntry, ZipError } from "./zip.ts"
+import * as source from "../../services/serving/source.ts"
 
-/** The files of a function, under paths relative to its folder. */
-export type CodeFile = ZipEntry
+export type { Code, CodeFile } from "../../services/serving/source.ts"
 
-/** Files as they are kept. */
-export interface Code {
-  readonly sha256: string
-  /** gzip of: length of the directory (4 bytes), the directory as JSON, the contents one after the other. */
-  readonly pack: Buffer
-  readonly sizeBytes: number
-  readonly files: number
-}
+const refused = (error: unknown): unknown =>
+  error instanceof source.SourceError ? fault("invalid_function_code", { reason: error.message }) : error
 
-const LIMITS = { entriesMax: FUNCTION_FILES_MAX, bytesMax: FUNCTION_CODE_BYTES_MAX }
-
-const unusable = (reason: string) => fault("invalid_function_code", { reason })
-
-export const fromZip = (archive: Buffer): CodeFile[] => {
+const checked = <Result>(read: () => Result): Result => {
   try {
-    return readZip(archive, LIMITS)
+    return read()
   } catch (error) {
-    if (error instanceof ZipError) throw unusable(error.message)
-    throw error
+    throw refused(error)
   }
 }
 
-const fromBase64 = (field: string, text: string): Buffer => {
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text)) throw unusable(`${field} is not base64`)
-  return Buffer.from(text, "base64")
-}
-
-export const fromBase64Zip = (text: string): CodeFile[] => fromZip(fromBase64("code_zip", text))
+export const fromZip = (archive: Buffer): source.CodeFile[] => checked(() => source.fromZip(archive))
+export const fromBase64Zip = (text: string): source.CodeFile[] =>
+  checked(() => source.fromBase64Zip("code_zip", text))
+export const fromFiles = (files: Readonly<Record<string, string>>): source.CodeFile[] =>
+  checked(() => source.fromFiles(files))
 
 /** WebAssembly Core Specification, 5.5.16. */
 const WASM_MAGIC = Buffer.from("\0asm")
 
-const fromModule = (path: string, content: Buffer): CodeFile[] => {
-  if (!content.subarray(0, WASM_MAGIC.length).equals(WASM_MAGIC))
-    throw unusable("it is no WebAssembly module")
+const isModule = (bytes: Buffer): boolean => bytes.subarray(0, WASM_MAGIC.length).equals(WASM_MAGIC)
+
+const fromModule = (path: string, content: Buffer): source.CodeFile[] => {
+  if (!isModule(content)) throw fault("invalid_function_code", { reason: "it is no WebAssembly module" })
   return [{ path, content, isExecutable: false }]
 }
 
-export const fromBase64Module = (path: string, text: string): CodeFile[] =>
-  fromModule(path, fromBase64("code", text))
+export const fromBase64Module = (path: string, text: string): source.CodeFile[] =>
+  fromModule(
+    path,
+    checked(() => source.fromBase64("code", text)),
+  )
 
 /** An archive, or one module that would be `path` in it. */
-export const fromZipOrModule = (path: string, bytes: Buffer): CodeFile[] =>
-  bytes.subarray(0, WASM_MAGIC.length).equals(WASM_MAGIC) ? fromModule(path, bytes) : fromZip(bytes)
+export const fromZipOrModule = (path: string, bytes: Buffer): source.CodeFile[] =>
+  isModule(bytes) ? fromModule(path, bytes) : fromZip(bytes)
 
-export const fromFiles = (files: Readonly<Record<string, string>>): CodeFile[] =>
-  Object.entries(files).map(([path, text]) => {
-    if (!isSafePath(path)) throw unusable(`the path ${JSON.stringify(path.slice(0, 200))} is not allowed`)
-    return { path, content: Buffer.from(text), isExecutable: false }
+export const packCode = (files: readonly source.CodeFile[]): Promise<source.Code> =>
+  source.packCode(files).catch(error => {
+    throw refused(error)
   })
-
-/** A file cannot be a folder too. */
-const checkTree = (files: readonly CodeFile[]) => {
-  const paths = new Set(files.map(({ path }) => path))
-  for (const { path } of files) {
-    for (let slash = path.indexOf("/"); slash > 0; slash = path.indexOf("/", slash + 1)) {
-      if (paths.has(path.slice(0, slash))) throw unusable(`${path.slice(0, slash)} is a file and a folder`)
-    }
-  }
-}
-
-export const packCode = async (given: readonly CodeFile[]): Promise<Code> => {
-  if (given.length === 0) throw unusable("it has no file")
-  const sizeBytes = given.reduce((sum, { content }) => sum + content.length, 0)
-  if (given.length > FUNCTION_FILES_MAX) throw unusable(`it has more than ${FUNCTION_FILES_MAX} files`)
-  if (sizeBytes > FUNCTION_CODE_BYTES_MAX) throw unusable(`it has more than ${FUNCTION_CODE_BYTES_MAX} bytes`)
-  checkTree(given)
-  // The same files give the same digest, in whatever order they came.
-  const files = given.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-  const directory = Buffer.from(
-    JSON.stringify(files.map(({ path, content, isExecutable }) => [path, content.length, isExecutable])),
-  )
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE(directory.length)
-  const whole = Buffer.concat([length, directory, ...files.map(({ content }) => content)])
-  const sha256 = createHash("sha256").update(whole).digest("hex")
-  return { sha256, pack: await promisify(gzip)(whole), sizeBytes, files: files.length }
-}
-
-export const unpackCode = async (pack: Buffer): Promise<CodeFile[]> => {
-  const whole = await promisify(gunzip)(pack)
-  const start = 4 + whole.readUInt32LE(0)
-  const directory = JSON.parse(whole.toString("utf8", 4, start)) as [string, number, boolean][]
-  let at = start
-  return directory.map(([path, bytes, isExecutable]) => {
-    const content = whole.subarray(at, at + bytes)
-    at += bytes
-    return { path, content, isExecutable }
-  })
-}

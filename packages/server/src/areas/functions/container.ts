@@ -6,14 +6,20 @@ import { createSemaphore, type Semaphore } from "../../kernel/concurrency/semaph
 import { parseJson } from "../../kernel/exact-json.ts"
 import { PortError } from "../../ports/port-error.ts"
 import type { Image } from "../../services/images/images.ts"
+import { awaitReady, listening } from "../../services/serving/probe.ts"
+import {
+  type Room,
+  startWorkload,
+  type Workload,
+  type WorkloadNeeds,
+} from "../../services/serving/workload.ts"
 import type { Frame, FunctionError } from "./frames.ts"
 import { type Harness, type HarnessListener, slower } from "./harness.ts"
+import { CODE_FOLDER } from "./kind.ts"
 import { WINDOW_BYTES } from "./reply-body.ts"
-import { type Room, startWorkload, type Workload, type WorkloadNeeds } from "./workload.ts"
 
 /** Where programs listen, and what they are told as PORT: Cloud Run's default. */
 const PORT = 8080
-const LISTENING_EVERY_MS = 25
 /** How long after its connections a program ends, when it does. */
 const ENDING_MS_MAX = 5_000
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -185,19 +191,6 @@ const createFront = (workload: Workload, tell: (frame: Frame) => void) => {
   }
 }
 
-const demandListening = async ({ guest, ended }: Workload): Promise<void> => {
-  let hasEnded = false
-  void ended.then(() => {
-    hasEnded = true
-  })
-  while (!hasEnded) {
-    const connection = await guest.connect(PORT).catch(() => undefined)
-    connection?.destroy()
-    if (connection) return
-    await delay(LISTENING_EVERY_MS)
-  }
-}
-
 const isRootUser = (user: string | null): boolean => user === null || /^(?:root|0)(?::.*)?$/.test(user)
 
 /** Starts it; it is ready once it listens. Throws `no_host_capacity`, or a PortError. */
@@ -209,7 +202,13 @@ export const startContainer = async (
 ): Promise<Harness> => {
   const [program = "/bin/sh", ...rest] = [...config.entrypoint, ...config.cmd]
   const workload = await startWorkload(needs, room, {
-    ...{ root, mounts: [], argv: [program, ...rest], cwd: config.workingDir ?? "/" },
+    ...{
+      root,
+      mounts: [],
+      files: { at: CODE_FOLDER },
+      argv: [program, ...rest],
+      cwd: config.workingDir ?? "/",
+    },
     env: { PATH, ...config.env, ...env, PORT: String(PORT) },
     user: isRootUser(config.user) ? "root" : "user",
   })
@@ -221,7 +220,8 @@ export const startContainer = async (
   process.stderr.on("data", (chunk: Buffer) => listener?.text(chunk, "stderr"))
   const front = createFront(workload, tell)
   const actions = {
-    start: () => demandListening(workload).then(() => tell({ kind: "ready", cpuMs: null })),
+    start: () =>
+      awaitReady(workload, listening(workload, PORT)).then(() => tell({ kind: "ready", cpuMs: null })),
     invoke: front.perform,
     request: front.perform,
     more: ({ i, bytes }: Extract<HarnessMessage, { t: "more" }>) => front.more(i, bytes),

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { zipOf } from "../../services/serving/testing/zip.ts"
 import { uniqueName } from "../../testing/platform.ts"
 import { deploy, functionWorld, invoke } from "./testing/world.ts"
-import { zipOf } from "./testing/zip.ts"
 
 const MAIN = 'import { two } from "./lib/two.js"; export const handler = () => two'
 const FILES = { "index.mjs": MAIN, "lib/two.js": "export const two = 2" }

@@ -3,7 +3,8 @@ import { every } from "../../kernel/every.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
 import { ImageError, ImagesStoppedError } from "../../services/images/image-error.ts"
-import type { CodeFolders } from "./code-folders.ts"
+import type { CodeFolders } from "../../services/serving/code-folders.ts"
+import { crash } from "../../services/serving/workload.ts"
 import { startContainer } from "./container.ts"
 import { createGroup, type Group, isIdle } from "./group.ts"
 import type { Harness } from "./harness.ts"
@@ -11,7 +12,6 @@ import { type Instance, LoadError, loadInstance } from "./instance.ts"
 import type { PrintedLine } from "./printing.ts"
 import type { Starter } from "./starter.ts"
 import type { FunctionSpec, Outcome, Work } from "./work.ts"
-import { crash } from "./workload.ts"
 
 export interface Fleet extends AsyncDisposable {
   /**
@@ -61,7 +61,7 @@ const startProcess = async (
   }
   const harness = await starter.start(spec, isSpare)
   try {
-    await folders.fill(harness.folder, spec.codeSha256, spec.readCode)
+    if (harness.folder !== undefined) await folders.fill(harness.folder, spec.codeSha256, spec.readCode)
     return harness
   } catch (error) {
     harness.end(crash("its code could not be loaded"))

@@ -1,6 +1,13 @@
+import {
+  crash,
+  outOfMemory,
+  startWorkload,
+  type Workload,
+  type WorkloadNeeds,
+} from "../../services/serving/workload.ts"
 import { createLineCutter, type Frame, type FunctionError, readFrame } from "./frames.ts"
+import { CODE_FOLDER, functionKind } from "./kind.ts"
 import type { LanguageRuntime } from "./runtimes.ts"
-import { crash, outOfMemory, startWorkload, type Workload, type WorkloadNeeds } from "./workload.ts"
 
 /** What a workload must be like before it is known which function it runs. */
 export interface Shape {
@@ -73,7 +80,7 @@ const open = (workload: Workload, memoryMb: number): { harness: Harness; up: Pro
   // A heap of JavaScript values has a bound of its own.
   const ended = workload.ended.then(
     (why): FunctionError =>
-      why.type === "Crash" && tail.includes("heap out of memory") ? outOfMemory(memoryMb) : why,
+      why.type === "Crash" && tail.includes("heap out of memory") ? outOfMemory(functionKind, memoryMb) : why,
   )
   ended.then(why => up.reject(new Error(`a harness ended: ${why.message}: ${tail}`)))
   up.promise.catch(() => undefined)
@@ -113,6 +120,7 @@ export const startHarness = async (
     { memoryMb, vcpus, isSpare },
     {
       ...{ root: { kind: "host" }, mounts: language.mounts, cwd: "/tmp", env: ENV, user: "user" },
+      files: { at: CODE_FOLDER },
       argv: ["/bin/sh", "-c", APART, "sh", program ?? "", ...rest],
     },
   )

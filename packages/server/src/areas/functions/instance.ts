@@ -5,13 +5,13 @@ import {
   FUNCTION_STREAM_BYTES_MAX,
   type FunctionLogStream,
 } from "@svc/contract"
+import { crash } from "../../services/serving/workload.ts"
 import { createFlights, type Flights } from "./flights.ts"
 import { FRAME_BYTES_MAX, type Frame, type FunctionError, storable } from "./frames.ts"
 import { type Harness, START_MS_MAX } from "./harness.ts"
 import { createRawPrinter, type PrintedLine } from "./printing.ts"
 import { WINDOW_BYTES } from "./reply-body.ts"
 import type { Work, WorkResult } from "./work.ts"
-import { crash } from "./workload.ts"
 
 export interface InstanceOptions {
   readonly handler: string

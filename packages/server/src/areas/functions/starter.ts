@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts"
 import { isFault } from "../../kernel/fault.ts"
+import { crash, type WorkloadNeeds } from "../../services/serving/workload.ts"
 import { type Harness, type Shape, startHarness } from "./harness.ts"
-import { crash, type WorkloadNeeds } from "./workload.ts"
 
 /** Starts harnesses, and keeps one of each language ready while there is demand. */
 export interface Starter extends AsyncDisposable {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { zipOf } from "../../services/serving/testing/zip.ts"
 import { uniqueName } from "../../testing/platform.ts"
 import {
   echo,
@@ -16,7 +17,6 @@ import {
   writeText,
 } from "./testing/wasm.ts"
 import { deploy, functionWorld, invoke, printed } from "./testing/world.ts"
-import { zipOf } from "./testing/zip.ts"
 
 const LOG = "careful\n"
 

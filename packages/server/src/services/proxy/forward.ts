@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:h
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { openTunnel } from "../../kernel/edges/tunnel.ts"
-import { requestHeaders, responseHeaders } from "./headers.ts"
+import { requestHeaders, responseHeaders } from "../../kernel/edges/forwarded-headers.ts"
 import { type Refusal, refuse } from "./refusal.ts"
 import { hasBody } from "./request-guard.ts"
 import { ConnectError, type Upstream } from "./upstream.ts"

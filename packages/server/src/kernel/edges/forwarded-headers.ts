@@ -1,6 +1,6 @@
 /** Which headers a proxy passes on (RFC 9110, 7.6.1), as Node has them: name, value, name, value… */
-import { CONNECTION_HEADERS } from "../../kernel/connection-headers.ts"
-import { SESSION_COOKIES } from "../../kernel/stages/authenticate.ts"
+import { CONNECTION_HEADERS } from "../connection-headers.ts"
+import { SESSION_COOKIES } from "../stages/authenticate.ts"
 
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   ...CONNECTION_HEADERS,

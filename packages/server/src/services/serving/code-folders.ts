@@ -1,7 +1,7 @@
 import { chmod, link, mkdir, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { newId } from "../../kernel/id.ts"
-import { type CodeFile, unpackCode } from "./code.ts"
+import { type CodeFile, unpackCode } from "./source.ts"
 
 /** The files of versions that run here, each once on disk, and folders of instances that show them. */
 export interface CodeFolders {

@@ -10,11 +10,25 @@ import type {
   Root,
   RuntimePort,
 } from "../../ports/runtime/port.ts"
-import type { Hosts } from "../../services/hosts/hosts.ts"
+import type { Hosts } from "../hosts/hosts.ts"
 import type { CodeFolders } from "./code-folders.ts"
-import type { FunctionError } from "./frames.ts"
+
+/** Why a program is no more. */
+export interface ProgramEnd {
+  readonly type: string
+  readonly message: string
+  readonly stack: string | null
+}
+
+/** What the workloads of an area are called. */
+export interface WorkloadKind {
+  readonly hostname: string
+  /** For messages: "the function". */
+  readonly noun: string
+}
 
 export interface WorkloadNeeds {
+  readonly kind: WorkloadKind
   readonly runtime: RuntimePort
   readonly hosts: Pick<Hosts, "reserve">
   readonly folders: CodeFolders
@@ -32,12 +46,14 @@ export interface Room {
 export interface Program extends Omit<Command, "terminal"> {
   readonly root: Root
   readonly mounts: readonly Mount[]
+  /** A folder of its own that it sees read-only, filled before it starts or after; left out: it has none. */
+  readonly files?: { readonly at: string; fill?(folder: string): Promise<void> }
 }
 
 /** A workload of this process with one program in it. */
 export interface Workload {
-  /** What it sees as its code. */
-  readonly folder: string
+  /** What it sees as its code; undefined where it has none. */
+  readonly folder: string | undefined
   readonly guest: Guest
   readonly process: GuestProcess
   readonly isResting: boolean
@@ -48,9 +64,9 @@ export interface Workload {
   /** What it used of a processor; undefined when it does not tell in time. */
   cpuMs(): Promise<number | undefined>
   /** Resolves once it is gone with all it had, with the reason. */
-  readonly ended: Promise<FunctionError>
+  readonly ended: Promise<ProgramEnd>
   /** Ends it now; the error is what `ended` gives. */
-  end(reason: FunctionError): void
+  end(reason: ProgramEnd): void
   /** Ends it, and gives up its place on the host without waiting for that. */
   giveUp(): void
 }
@@ -61,14 +77,14 @@ const PROCESSES_MAX = 256
 /** A workload that uses all it may is slow to tell. */
 const CPU_ASKED_MS_MAX = 500
 
-export const crash = (message: string): FunctionError => ({ type: "Crash", message, stack: null })
-export const outOfMemory = (memoryMb: number): FunctionError => ({
+export const crash = (message: string): ProgramEnd => ({ type: "Crash", message, stack: null })
+export const outOfMemory = ({ noun }: WorkloadKind, memoryMb: number): ProgramEnd => ({
   type: "OutOfMemory",
-  message: `the function needed more than its ${memoryMb} MB of memory`,
+  message: `${noun} needed more than its ${memoryMb} MB of memory`,
   stack: null,
 })
 
-const describeExit = (exit: Exit | undefined): FunctionError => {
+const describeExit = (exit: Exit | undefined): ProgramEnd => {
   if (!exit) return crash("the instance ended")
   return crash(
     exit.signal === null
@@ -95,26 +111,26 @@ const createRest = (guest: Guest, isAble: boolean) => {
 
 interface Own {
   readonly id: string
-  readonly folder: string
+  readonly folder: string | undefined
   readonly guest: Guest
   readonly process: GuestProcess
   readonly reserved: Disposable
   readonly release: () => Promise<void>
 }
 
-const attend = ({ runtime, log }: WorkloadNeeds, { memoryMb }: Room, own: Own): Workload => {
+const attend = ({ kind, runtime, log }: WorkloadNeeds, { memoryMb }: Room, own: Own): Workload => {
   const { id, folder, guest, process, reserved, release } = own
   const { isResting, rest, wake } = createRest(guest, runtime.capabilities.freeze)
-  let reason: FunctionError | undefined
+  let reason: ProgramEnd | undefined
 
-  const end = (why: FunctionError) => {
+  const end = (why: ProgramEnd) => {
     reason ??= why
     wake()
     process.kill("SIGKILL")
   }
   const killsFor = async (): Promise<number> =>
     (await runtime.stats(id).catch(() => undefined))?.outOfMemoryKills ?? 0
-  const finish = async (): Promise<FunctionError> => {
+  const finish = async (): Promise<ProgramEnd> => {
     const exit = await process.exited.catch(() => undefined)
     const wasKilled = exit?.signal === "SIGKILL" && reason === undefined
     const kills = wasKilled ? await killsFor() : 0
@@ -122,7 +138,7 @@ const attend = ({ runtime, log }: WorkloadNeeds, { memoryMb }: Room, own: Own): 
     const why = await guest.ended
     await release()
     if (reason) return reason
-    return why === "out_of_memory" || kills > 0 ? outOfMemory(memoryMb) : describeExit(exit)
+    return why === "out_of_memory" || kills > 0 ? outOfMemory(kind, memoryMb) : describeExit(exit)
   }
 
   return {
@@ -139,7 +155,7 @@ const attend = ({ runtime, log }: WorkloadNeeds, { memoryMb }: Room, own: Own): 
       return Promise.race([told, late])
     },
     ended: finish().catch(error => {
-      log.error({ err: error, workload: id }, "stopping a function instance failed")
+      log.error({ err: error, workload: id }, "stopping an instance failed")
       return reason ?? crash("the instance ended")
     }),
     giveUp() {
@@ -153,9 +169,9 @@ const attend = ({ runtime, log }: WorkloadNeeds, { memoryMb }: Room, own: Own): 
 export const startWorkload = async (
   needs: WorkloadNeeds,
   room: Room,
-  { root, mounts, ...command }: Program,
+  { root, mounts, files, ...command }: Program,
 ): Promise<Workload> => {
-  const { runtime, hosts, folders, log } = needs
+  const { kind, runtime, hosts, folders, log } = needs
   const { memoryMb, vcpus, isSpare } = room
   const id = newId()
   const memoryBytes = memoryMb * 2 ** 20
@@ -167,13 +183,16 @@ export const startWorkload = async (
     reserved[Symbol.dispose]()
   }
   try {
-    folder = await folders.make(id)
+    if (files) {
+      folder = await folders.make(id)
+      await files.fill?.(folder)
+    }
     const isAlone = runtime.capabilities.network === "none"
     const guest = await runtime.start({
-      ...{ id, hostname: "function", root, vcpus, memoryBytes, processesMax: PROCESSES_MAX },
+      ...{ id, hostname: kind.hostname, root, vcpus, memoryBytes, processesMax: PROCESSES_MAX },
       disk: { kind: "memory", bytes: DISK_BYTES },
       network: isAlone ? { mode: "none" } : { mode: "filtered", allow: null, deny: [] },
-      mounts: [...mounts, { source: folder, target: "/var/task" }],
+      mounts: [...mounts, ...(folder === undefined || !files ? [] : [{ source: folder, target: files.at }])],
     })
     const process = await guest.exec(command)
     // What breaks a stream ends the process, and that is what is heard of.
@@ -183,7 +202,7 @@ export const startWorkload = async (
     await release().catch(failure =>
       log.error(
         { err: failure, workload: id },
-        "removing a failed function instance failed; workload orphaned until the next start",
+        "removing a failed instance failed; workload orphaned until the next start",
       ),
     )
     throw error
