@@ -231,7 +231,6 @@ export * from "./plans.ts"
 export * from "./platform-events.ts"
 export { type BillingInterval, type MeterPrice, meterPrices, type PlanPrice, planPrices } from "./prices.ts"
 export * from "./read-only.ts"
-export * from "./run-fields.ts"
 export {
   REGISTRY_BLOB_BYTES_MAX,
   REGISTRY_MANIFEST_BYTES_MAX,
@@ -241,6 +240,7 @@ export {
   REGISTRY_UPLOAD_HOURS,
   REGISTRY_UPLOADS_MAX,
 } from "./registry.ts"
+export * from "./run-fields.ts"
 export {
   SANDBOX_FILE_BYTES_MAX,
   SANDBOX_IDLE_SECONDS_DEFAULT,

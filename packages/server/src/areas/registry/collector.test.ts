@@ -18,7 +18,12 @@ const copiesOf = async ({ p }: RegistryWorld, text: string): Promise<number> => 
 test("blobs that no manifest names are given back after a day, and their files after their readers' time; others stay", async t => {
   const world = await registryWorld(t)
   const { call, p, pushBlob, begin } = world
-  const [kept, gone, loose, torn] = ["a layer that is kept", "a layer that goes", "a loose blob", "a torn upload"]
+  const [kept, gone, loose, torn] = [
+    "a layer that is kept",
+    "a layer that goes",
+    "a loose blob",
+    "a torn upload",
+  ]
   await world.pushImage("app", "kept", kept)
   const digest = await world.pushImage("app", "gone", gone)
   await world.pushImage("other", "gone", gone)

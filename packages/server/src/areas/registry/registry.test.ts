@@ -9,8 +9,8 @@ import {
   connect,
   descriptorOf,
   digestOf,
-  imageOf,
   INDEX,
+  imageOf,
   MANIFEST,
   ROOT,
   registryWorld,
@@ -111,7 +111,9 @@ test("a blob comes in chunks that must fit together, goes on after a connection 
   assert.equal(finished.status, 201)
   const blob = await call("GET", `app/blobs/${digestOf(content)}`)
   assert.deepEqual(Buffer.from(await blob.arrayBuffer()), content)
-  const across = await call("GET", `app/blobs/${digestOf(content)}`, { headers: { range: "bytes=99990-150009" } })
+  const across = await call("GET", `app/blobs/${digestOf(content)}`, {
+    headers: { range: "bytes=99990-150009" },
+  })
   assert.deepEqual(Buffer.from(await across.arrayBuffer()), content.subarray(99_990, 150_010))
 
   const other = await begin("app")
@@ -120,7 +122,10 @@ test("a blob comes in chunks that must fit together, goes on after a connection 
   assert.deepEqual(await refused("GET", `app/blobs/uploads/${other}`), [404, "BLOB_UPLOAD_UNKNOWN"])
   const cancelled = await begin("app")
   assert.equal((await call("DELETE", `app/blobs/uploads/${cancelled}`)).status, 204)
-  assert.deepEqual(await refused("PATCH", `app/blobs/uploads/${cancelled}`, { body: "x" }), [404, "BLOB_UPLOAD_UNKNOWN"])
+  assert.deepEqual(await refused("PATCH", `app/blobs/uploads/${cancelled}`, { body: "x" }), [
+    404,
+    "BLOB_UPLOAD_UNKNOWN",
+  ])
   const long = digestOf("by another algorithm", "sha512")
   const whole = await call("POST", `app/blobs/uploads/?digest=${long}`, { body: "by another algorithm" })
   assert.equal(whole.status, 201)
@@ -168,7 +173,10 @@ test("a manifest must be one, and what it names must be there", async t => {
   const image = imageOf("{}", ["layer"])
   const invalid = [
     ...["no JSON", [], {}, { schemaVersion: 1 }, { ...image, config: undefined }, { ...image, layers: {} }],
-    ...[{ ...image, mediaType: INDEX }, { ...image, layers: [{ ...descriptorOf("a"), digest: "sha256:12" }] }],
+    ...[
+      { ...image, mediaType: INDEX },
+      { ...image, layers: [{ ...descriptorOf("a"), digest: "sha256:12" }] },
+    ],
     { ...image, annotations: { number: 1 } },
   ]
   for (const manifest of invalid)
@@ -186,7 +194,9 @@ test("a manifest must be one, and what it names must be there", async t => {
   await pushManifest("app", "all", index, INDEX)
   assert.equal((await call("GET", "app/manifests/all")).headers.get("content-type"), INDEX)
   for (const name of ["App", "a..b", "a//b", "-a"]) {
-    const [status] = await refused("PUT", `${encodeURIComponent(name)}/manifests/v1`, { body: JSON.stringify(image) })
+    const [status] = await refused("PUT", `${encodeURIComponent(name)}/manifests/v1`, {
+      body: JSON.stringify(image),
+    })
     assert.equal(status, 400)
   }
   // What a stranger pushed is no page of ours.
@@ -217,7 +227,10 @@ test("what refers to a manifest is found by its digest, by type and page by page
   await pushManifest("app", "v1", image)
 
   interface Index {
-    readonly manifests: readonly { readonly artifactType: string; readonly annotations: { readonly n: string } }[]
+    readonly manifests: readonly {
+      readonly artifactType: string
+      readonly annotations: { readonly n: string }
+    }[]
   }
   const path = `app/referrers/${subject.digest}`
   const all = await call("GET", path)
@@ -229,7 +242,9 @@ test("what refers to a manifest is found by its digest, by type and page by page
   const next = /<(.+)>/.exec(filtered.headers.get("link") ?? "")?.[1] ?? ""
   const second = ((await (await p.request(next, { headers: basic(secret) })).json()) as Index).manifests
   assert.deepEqual([...first, ...second].map(({ annotations }) => annotations.n).sort(), ["1\0", "2\0"])
-  const none = await p.request(`${ROOT}/${projectId}/app/referrers/${digestOf("none")}`, { headers: basic(secret) })
+  const none = await p.request(`${ROOT}/${projectId}/app/referrers/${digestOf("none")}`, {
+    headers: basic(secret),
+  })
   assert.deepEqual(((await none.json()) as Index).manifests, [])
 })
 
@@ -271,7 +286,9 @@ test("a project has so many uploads under way and so many repositories", async t
   assert.deepEqual(await refused("POST", "app/blobs/uploads/"), [402, "DENIED"])
   await sql`INSERT INTO registry.repositories (organization_id, project_id, id, name, created_at)
     SELECT organization_id, project_id, gen_random_uuid(), 'r' || number, now() FROM registry.repositories,
-      generate_series(2, ${REGISTRY_REPOSITORIES_MAX}::int) AS number WHERE project_id = ${projectId}`.execute(db)
+      generate_series(2, ${REGISTRY_REPOSITORIES_MAX}::int) AS number WHERE project_id = ${projectId}`.execute(
+    db,
+  )
   const body = JSON.stringify({ schemaVersion: 2, manifests: [] })
   assert.deepEqual(await refused("PUT", "one-more/manifests/v1", { body }), [402, "DENIED"])
 })

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { test } from "node:test"
 import { promisify } from "node:util"
-import { digestOf, imageOf, INDEX, MANIFEST, registryWorld } from "./testing/world.ts"
+import { digestOf, INDEX, imageOf, MANIFEST, registryWorld } from "./testing/world.ts"
 
 const run = promisify(execFile)
 const missing = spawnSync("skopeo", ["--version"]).error === undefined ? false : "skopeo is not installed"
@@ -44,16 +44,23 @@ test("skopeo pushes an image, inspects it, mounts its layers elsewhere, pulls it
   const digest = await writeLayout(join(folder, "in"), layer)
   const host = new URL(p.url).host
   const at = (name: string) => `docker://${host}/${projectId}/${name}`
-  await writeFile(join(folder, "policy.json"), JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] }))
+  await writeFile(
+    join(folder, "policy.json"),
+    JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] }),
+  )
   const skopeo = async (...words: string[]) => {
     const global = ["--policy", join(folder, "policy.json"), "--registries.d", folder, "--tmpdir", folder]
-    const { stdout } = await run("skopeo", [...global, ...words], { env: { PATH: process.env.PATH, HOME: folder } })
+    const { stdout } = await run("skopeo", [...global, ...words], {
+      env: { PATH: process.env.PATH, HOME: folder },
+    })
     return stdout
   }
   const creds = `anyone:${secret}`
   const push = ["copy", "--dest-tls-verify=false", "--dest-creds", creds, "--preserve-digests"]
   await skopeo(...push, `oci:${join(folder, "in")}:v1`, at("team/app:v1"))
-  const inspected = JSON.parse(await skopeo("inspect", "--tls-verify=false", "--creds", creds, at("team/app:v1")))
+  const inspected = JSON.parse(
+    await skopeo("inspect", "--tls-verify=false", "--creds", creds, at("team/app:v1")),
+  )
   assert.deepEqual([inspected.Digest, inspected.RepoTags], [digest, ["v1"]])
 
   const both = [...push, "--src-tls-verify=false", "--src-creds", creds]

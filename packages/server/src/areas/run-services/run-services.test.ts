@@ -272,7 +272,9 @@ test("after the platform has died, its instances count as ended and the service 
   // What a process that is killed leaves: an instance that is running on record.
   await sql`
     INSERT INTO run_services.instances SELECT gen_random_uuid(), organization_id, service_id, revision_id, host_id, 'RUNNING',
-      NULL, 0, 0, NULL, false, started_at, NULL FROM run_services.instances`.execute(before.platform.database.db)
+      NULL, 0, 0, NULL, false, started_at, NULL FROM run_services.instances`.execute(
+    before.platform.database.db,
+  )
   await before.platform[Symbol.asyncDispose]()
 
   const after = await runWorld(t, options)

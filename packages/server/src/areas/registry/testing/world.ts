@@ -71,7 +71,12 @@ export const connect = (p: TestPlatform, projectId: string, secret: string): Reg
     assert.equal(status, 201)
     return digest
   }
-  const pushManifest: RegistryWorld["pushManifest"] = async (repository, reference, manifest, type = MANIFEST) => {
+  const pushManifest: RegistryWorld["pushManifest"] = async (
+    repository,
+    reference,
+    manifest,
+    type = MANIFEST,
+  ) => {
     const body = JSON.stringify(manifest)
     const reply = await call("PUT", `${repository}/manifests/${reference}`, {
       body,
@@ -93,7 +98,11 @@ export const connect = (p: TestPlatform, projectId: string, secret: string): Reg
       return reply.headers.get("docker-upload-uuid") ?? ""
     },
     async pushImage(repository, tag, layer = randomBytes(1000)) {
-      const config = JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } })
+      const config = JSON.stringify({
+        architecture: "amd64",
+        os: "linux",
+        rootfs: { type: "layers", diff_ids: [] },
+      })
       await pushBlob(repository, config)
       await pushBlob(repository, layer)
       return pushManifest(repository, tag, imageOf(config, [layer]))
