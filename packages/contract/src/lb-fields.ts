@@ -1,6 +1,6 @@
 /** Fields of load balancers and their backends. */
 import { T } from "./dsl.ts"
-import { Id, Nullable, OneOf, Time } from "./types.ts"
+import { described, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const LOAD_BALANCERS_MAX = 100
 export const LB_BACKENDS_MAX = 50
@@ -130,8 +130,10 @@ export const lbInput = {
         "Host names that are served on `listen_port`; other names get 421. None: every name is served",
     }),
   ),
-  health_check: T.Optional(HealthCheck),
-  sticky_sessions: T.Optional(StickySessions),
+  health_check: T.Optional(described(HealthCheck, "How backends are checked")),
+  sticky_sessions: T.Optional(
+    described(StickySessions, "Whether a client stays with its backend, by a cookie"),
+  ),
   idle_timeout_seconds: T.Optional(
     seconds("Seconds for which a request or a WebSocket may be silent; 60 unless given"),
   ),
@@ -161,27 +163,29 @@ const Live = {
 export const Backend = T.Object({
   id: Id,
   load_balancer_id: Id,
-  address: T.String(),
-  port: T.Integer(),
-  protocol: OneOf(["http", "https"]),
-  weight: T.Integer(),
-  max_connections: T.Integer(),
-  enabled: T.Boolean(),
+  address: T.String({ description: "Host name or address of the server" }),
+  port: T.Integer({ description: "Port of the server" }),
+  protocol: OneOf(["http", "https"], { description: "How requests are sent to it" }),
+  weight: T.Integer({ description: "Share of the requests, relative to the other backends" }),
+  max_connections: T.Integer({ description: "Largest number of requests and WebSockets at the same time" }),
+  enabled: T.Boolean({ description: "False: it is drained, and nothing new is sent to it" }),
   ...Live,
   created_at: Time,
   updated_at: Time,
 })
 
 const filled = {
-  protocol: OneOf(["tcp", "http"]),
+  protocol: OneOf(["tcp", "http"], {
+    description: "`tcp`: a connection is enough; `http`: a GET request must get one of `status_codes`",
+  }),
   port: Nullable(T.Integer(), { description: "null: the port of the backend" }),
-  path: T.String(),
+  path: T.String({ description: "Path of the GET request" }),
   host: Nullable(T.String(), { description: "null: the address of the backend" }),
-  status_codes: T.Array(T.String()),
-  interval_seconds: T.Integer(),
-  timeout_seconds: T.Integer(),
-  healthy_threshold: T.Integer(),
-  unhealthy_threshold: T.Integer(),
+  status_codes: T.Array(T.String(), { description: "Statuses of a healthy backend" }),
+  interval_seconds: T.Integer({ description: "Seconds between two checks" }),
+  timeout_seconds: T.Integer({ description: "Seconds after which a check fails" }),
+  healthy_threshold: T.Integer({ description: "Successes in a row that make a backend healthy" }),
+  unhealthy_threshold: T.Integer({ description: "Failures in a row that make a backend unhealthy" }),
 }
 
 export const lbFields = {
@@ -196,17 +200,28 @@ export const lbFields = {
     description: "`degraded`: some backends get no requests; `unavailable`: no backend does",
   }),
   status_reason: Nullable(T.String(), { description: "What is wrong; null while it is available" }),
-  algorithm: OneOf(["round_robin", "least_connections", "ip_hash"]),
-  listen_port: Nullable(T.Integer()),
-  hostnames: T.Array(T.String()),
-  health_check: T.Object(filled),
-  sticky_sessions: T.Object({
-    enabled: T.Boolean(),
-    cookie_name: T.String(),
-    ttl_seconds: Nullable(T.Integer()),
+  algorithm: OneOf(["round_robin", "least_connections", "ip_hash"], {
+    description: "How the backend of a request is chosen, by weight",
   }),
-  idle_timeout_seconds: T.Integer(),
-  drain_seconds: T.Integer(),
+  listen_port: Nullable(T.Integer(), { description: "Port of its own, beside the URL; null for none" }),
+  hostnames: T.Array(T.String(), {
+    description: "Host names that are served on `listen_port`; none: every name is",
+  }),
+  health_check: T.Object(filled, { description: "How backends are checked" }),
+  sticky_sessions: T.Object(
+    {
+      enabled: T.Boolean({ description: "Whether requests with the cookie go to the same backend" }),
+      cookie_name: T.String({ description: "Name of the cookie" }),
+      ttl_seconds: Nullable(T.Integer(), {
+        description: "Seconds that the cookie lasts; null: until the browser is closed",
+      }),
+    },
+    { description: "Whether a client stays with its backend, by a cookie" },
+  ),
+  idle_timeout_seconds: T.Integer({
+    description: "Seconds for which a request or a WebSocket may be silent",
+  }),
+  drain_seconds: T.Integer({ description: "Seconds that requests to a removed backend may take to end" }),
   backends: T.Array(Backend, { description: "As the process that answers sees them, oldest first" }),
   created_at: Time,
   updated_at: Time,
@@ -215,9 +230,9 @@ export const lbFields = {
 export const AccessLogEntry = T.Object({
   timestamp: Time,
   request_id: T.String({ description: "The backend got it as `X-Request-Id`" }),
-  client_ip: T.String(),
-  method: T.String(),
-  host: T.String(),
+  client_ip: T.String({ description: "Address of the client" }),
+  method: T.String({ description: "Method of the request" }),
+  host: T.String({ description: "Host that the request was for" }),
   path: T.String({ description: "Without the query" }),
   status: T.Integer({ description: "499: the client hung up" }),
   backend_id: Nullable(T.String(), { description: "Who answered, or failed last; null when none was asked" }),

@@ -162,7 +162,7 @@ export const lb = area(
       }),
       replies: {
         200: T.Object({
-          logs: T.Array(AccessLogEntry),
+          logs: T.Array(AccessLogEntry, { description: "Requests, newest first" }),
           next_cursor: T.Integer({ description: "For `after`, to follow the log" }),
         }),
       },

@@ -28,7 +28,7 @@ const Vpc = T.Object({
   description: T.String(),
   cidr: T.String({ description: "IPv4 range of the network; its first address is the gateway's" }),
   gateway: T.String({ description: "Address of the gateway in the network" }),
-  dns_servers: T.Array(T.String()),
+  dns_servers: T.Array(T.String(), { description: "Name servers that clients are told to use" }),
   mtu: T.Integer({ description: "Largest packet in bytes" }),
   region: T.String({ description: "Region of the installation" }),
   status: OneOf(["active", "unavailable", "error"], {
@@ -57,7 +57,7 @@ const peerFields = {
     description: "Fixed address and port of the peer; null where it connects from anywhere",
   }),
   persistent_keepalive_seconds: T.Integer({ description: "Seconds between keep-alive packets; 0 for none" }),
-  dns_servers: T.Array(T.String()),
+  dns_servers: T.Array(T.String(), { description: "Name servers that clients are told to use" }),
   enabled: T.Boolean({ description: "A peer that is not enabled cannot connect" }),
   expires_at: Nullable(Time, { description: "RFC 3339 time in UTC when it is disconnected; null for never" }),
   online: T.Boolean({ description: "True if there was a handshake in the last three minutes" }),
