@@ -1,3 +1,4 @@
+import { gdprOperations } from "./compliance-gdpr.ts"
 import { area, T } from "./dsl.ts"
 import { Id, Nullable, OneOf, Page, Time } from "./types.ts"
 
@@ -50,7 +51,7 @@ const filter = {
 
 const Check = T.Object({
   id: T.String({ description: "Name of the check, such as `audit_chain`" }),
-  category: OneOf(["encryption", "audit", "access_control"], { description: "What it is about" }),
+  category: OneOf(["encryption", "audit", "access_control", "privacy"], { description: "What it is about" }),
   name: T.String(),
   status: OneOf(["pass", "warn", "fail", "not_applicable"], {
     description: "`not_applicable`: there is nothing to check, and it does not count",
@@ -70,7 +71,7 @@ export const compliance = area(
   "compliance",
   {
     title: "Compliance",
-    summary: "The audit log and its proof, and checks of how the organization is secured",
+    summary: "The audit log and its proof, requests of people about their data, and checks of how things are secured",
     project: "none",
     belongs: "organization",
   },
@@ -163,5 +164,6 @@ export const compliance = area(
         }),
       },
     },
+    ...gdprOperations,
   },
 )

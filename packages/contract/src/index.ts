@@ -126,6 +126,7 @@ export {
   type TransferType,
 } from "./billing-fields.ts"
 export { AUDIT_LIMIT_DEFAULT } from "./compliance.ts"
+export { CONSENT_HISTORY_MAX } from "./compliance-gdpr.ts"
 export {
   COMPUTER_SSH_KEYS_MAX,
   COMPUTERS_MAX,

@@ -7,6 +7,7 @@ import { createBlobKeepers } from "./core/blob-keepers.ts"
 import { createCore } from "./core/core.ts"
 import { type FirstRun, firstRun } from "./core/first-run.ts"
 import { type Modules, openModules } from "./core/modules.ts"
+import { collectPersonalData } from "./core/personal-records.ts"
 import { createScheduleTargets } from "./core/schedule-targets.ts"
 import { createDeriveSecret } from "./core/secrets/derive.ts"
 import * as coreTokens from "./core/tokens.ts"
@@ -119,6 +120,7 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(coreTokens.platformEvents, platformEvents),
     supply(coreTokens.scheduleTargets, scheduleTargets),
     supply(coreTokens.audit, core.audit),
+    supply(coreTokens.personalData, () => collectPersonalData(modules)),
     supply(coreTokens.blobKeepers, createBlobKeepers(modules, database)),
     supply(coreTokens.areasSettled, () => areas.settled()),
   ])

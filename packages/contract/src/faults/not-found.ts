@@ -284,6 +284,5 @@ export const notFoundFaults = {
     status: 404,
     text: "data-subject request not found[: {id}]",
     help: "The organization has no data-subject request with this id. `GET /v1/compliance/gdpr/requests` lists them.",
-    planned: true,
   },
 } as const satisfies Record<string, FaultSpec>

@@ -1,5 +1,6 @@
 /** What the core gives to modules that ask for it. */
 import type { Audit } from "../kernel/needs.ts"
+import type { PersonalData } from "../kernel/personal-data.ts"
 import { offerToken, token } from "../kernel/token.ts"
 import type { Passwords } from "./accounts/passwords.ts"
 import type { SignedIn } from "./accounts/signed-in.ts"
@@ -33,6 +34,8 @@ export const accessKeys = token<AccessKeys>("accessKeys")
 export const keys = token<Pick<ApiKeyCache, "byId" | "find">>("keys")
 /** Tells which files of the blob port no area keeps. */
 export const blobKeepers = token<BlobKeepers>("blobKeepers")
+/** What the tables of the core and of all areas hold of people. */
+export const personalData = token<() => Promise<readonly PersonalData[]>>("personalData")
 export const meters = token<BackgroundMeters>("meters")
 /** Tells webhooks and notices what happened to a tenant. */
 export const platformEvents = token<PlatformEvents>("platformEvents")

@@ -5,6 +5,7 @@ import type { HostGate } from "./edges/host-gate.ts"
 import type { Reroute } from "./edges/http.ts"
 import type { RenderErrors } from "./edges/reply.ts"
 import type { BoundOperation } from "./implement.ts"
+import type { PersonalDataSource } from "./personal-data.ts"
 import type { Settings, ValuesOf } from "./setting.ts"
 import type { Accept } from "./tcp-listener.ts"
 import type { AtHand, Needs, OfferToken, Provided, ServicesOf } from "./token.ts"
@@ -108,6 +109,8 @@ export interface AreaModule<
   readonly wakes?: Wakes<BeforeLoad<Asked, Declared>>
   /** Where it notes down which files of the blob port it keeps: all of them, or the others are removed after some hours. */
   readonly keepsBlobs?: readonly BlobKeeper[]
+  /** What its tables hold of people. A test names every table with personal columns that no module declares. */
+  readonly personalData?: PersonalDataSource
   /** What other areas may ask of it: it is loaded when one of them does. */
   readonly provides?: readonly OfferToken<unknown>[]
   readonly listeners?: Readonly<Record<Ports, PortListener<BeforeLoad<Asked, Declared>>>>

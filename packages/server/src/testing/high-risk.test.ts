@@ -18,6 +18,8 @@ after(() => opened.disposeAsync())
 const HIGH = `
   billing.confirmPayment
   billing.grantCredit
+  compliance.gdprDelete
+  compliance.updateRequestStatus
   computers.delete
   databases.delete
   databases.deleteBranch

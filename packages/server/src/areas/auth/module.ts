@@ -12,5 +12,6 @@ export const auth = defineModule({
   migrations: { schema: "auth", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: { queues: ["auth.mail", "auth.prune"] },
   provides: [endUserTokens],
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

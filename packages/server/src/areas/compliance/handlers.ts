@@ -7,13 +7,15 @@ import type { Database } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Audit, AuditEntry } from "../../kernel/needs.ts"
+import { actorOf } from "./actor.ts"
 import type { Chains } from "./chains.ts"
 import type { Checks } from "./checks/checks.ts"
 import { exportEvents } from "./exporting.ts"
+import { type GdprNeeds, gdprHandlers } from "./gdpr-handlers.ts"
 
 type EventPayload = Output<(typeof areas.compliance.specs)["queryAudit"]>["data"][number]
 
-export interface ComplianceNeeds {
+export interface ComplianceNeeds extends GdprNeeds {
   readonly database: Database
   readonly audit: Pick<Audit, "append">
   readonly chains: Chains
@@ -42,12 +44,10 @@ const filterOf = ({ action, from, to }: { action?: string; from?: string; to?: s
   to: dateOf("to", to),
 })
 
-const ACTORS = { key: "api_key", session: "user", end_user: "end_user", anonymous: "user" } as const
-
 /** What is read in bulk leaves a trace, which reads otherwise do not. */
 const exportEntry = (call: Call, metadata: Readonly<Record<string, unknown>>): AuditEntry => ({
   ...{ tenantId: call.organization.id, action: "data_export", occurredAt: call.now, outcome: "success" },
-  actor: { type: ACTORS[call.principal.type], id: call.principal.id, name: call.principal.name },
+  actor: actorOf(call),
   targets: [{ type: "audit_log", id: call.organization.id }],
   context: {
     ...{ ip: call.ip, user_agent: call.userAgent, request_id: call.requestId },
@@ -57,6 +57,8 @@ const exportEntry = (call: Call, metadata: Readonly<Record<string, unknown>>): A
 })
 
 export const complianceHandlers = implement(areas.compliance, (needs: ComplianceNeeds) => ({
+  ...gdprHandlers(needs),
+
   async queryAudit(input, { db, organization }) {
     const slice = { limit: input.limit ?? AUDIT_LIMIT_DEFAULT, offset: input.offset ?? 0 }
     const { rows, total } = await auditStore(db).list(organization.id, filterOf(input), slice)

@@ -2,6 +2,8 @@ import type { Db } from "../../kernel/db/database.ts"
 
 /** Kept short: a reply names a hundred of them. */
 const FOUND_MAX = 1_000
+/** Keeps the list of an IN from being empty, which is not SQL. */
+const NOBODY = "00000000-0000-0000-0000-000000000000"
 
 /** Keys and members, as checks look at them. */
 export const accessStore = (db: Db) => {
@@ -48,3 +50,41 @@ export const accessStore = (db: Db) => {
 }
 
 export type AccessStore = ReturnType<typeof accessStore>
+
+/** Members of an organization, and who was one. */
+export const memberStore = (db: Db) => ({
+  /** The ids and addresses of members that an id or an address names; what names nobody stays as it is. */
+  async identify<S extends { organizationId: string; ids: readonly string[]; emails: readonly string[] }>(
+    subject: S,
+  ): Promise<S> {
+    const { organizationId, ids, emails } = subject
+    const found = await db
+      .selectFrom("core.members as member")
+      .innerJoin("core.users as user", "user.id", "member.user_id")
+      .select(["user.id", "user.email"])
+      .where("member.organization_id", "=", organizationId)
+      .where(eb =>
+        eb.or([
+          eb("user.id", "in", [...ids, NOBODY]),
+          eb(eb.fn<string>("lower", ["user.email"]), "in", [...emails, ""]),
+        ]),
+      )
+      .execute()
+    return {
+      ...subject,
+      ids: [...new Set([...ids, ...found.map(({ id }) => id)])],
+      emails: [...new Set([...emails, ...found.map(({ email }) => email.toLowerCase())])],
+    }
+  },
+
+  async hasMember(organizationId: string, ids: readonly string[]): Promise<boolean> {
+    const found = await db
+      .selectFrom("core.members")
+      .select("user_id")
+      .where("organization_id", "=", organizationId)
+      .where("user_id", "in", [...ids, NOBODY])
+      .limit(1)
+      .execute()
+    return found.length > 0
+  },
+})

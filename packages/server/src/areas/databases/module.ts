@@ -28,5 +28,6 @@ export const databases = defineModule({
     },
   },
   state: ({ engine }) => databasesState(engine),
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

@@ -26,5 +26,6 @@ export const email = defineModule({
     capabilities: { mails_go_to: mails.provider.capabilities.by, reports_port: null },
   }),
   provides: [projectMail],
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

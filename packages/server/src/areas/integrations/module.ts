@@ -16,5 +16,6 @@ export const integrations = defineModule({
     status: "available",
     capabilities: { providers: ["github", "gitlab", "bitbucket", "gitea"], builds: pushes.isProvided() },
   }),
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

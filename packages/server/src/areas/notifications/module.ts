@@ -20,5 +20,6 @@ export const notifications = defineModule({
       push: ["webpush", "unifiedpush", "fcm", "apns"],
     },
   }),
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

@@ -16,5 +16,6 @@ export const oauth = defineModule({
     const page = createPageErrors(baseUrl)
     return { renderErrors: { oauth: createOAuthErrors(page), page } }
   },
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

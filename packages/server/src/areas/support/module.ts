@@ -14,5 +14,6 @@ export const support = defineModule({
   migrations: { schema: "support", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: { queues: ["support.mail"] },
   provides: [mailReplies],
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })
