@@ -1,6 +1,17 @@
 /** Requests of people about their data, and consent. */
 import { T } from "./dsl.ts"
-import { atLeastOne, described, Email, eitherOr, Id, Nullable, OneOf, Page, PageQuery, Time } from "./types.ts"
+import {
+  atLeastOne,
+  described,
+  Email,
+  eitherOr,
+  Id,
+  Nullable,
+  OneOf,
+  Page,
+  PageQuery,
+  Time,
+} from "./types.ts"
 
 export const CONSENT_HISTORY_MAX = 50
 
@@ -51,7 +62,9 @@ const requestFields = {
   received_at: Time,
   due_at: described(Time, "One month after it was received (GDPR, article 12)"),
   started_at: Nullable(Time, { description: "RFC 3339 time in UTC; null while it is pending" }),
-  completed_at: Nullable(Time, { description: "RFC 3339 time in UTC; null until it is completed or rejected" }),
+  completed_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC; null until it is completed or rejected",
+  }),
   report: T.Array(
     T.Object({
       table: T.String({ description: "Table of the platform" }),
@@ -84,7 +97,9 @@ const Tenant = T.Object({ tenant_id: Id })
 const Answer = T.Object({
   request: Request,
   download_url: Nullable(T.String(), { description: "Address of the archive; null while it is made" }),
-  expires_at: Nullable(Time, { description: "RFC 3339 time in UTC when the archive is removed; null without one" }),
+  expires_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC when the archive is removed; null without one",
+  }),
 })
 
 const reads = ["compliance:read", "billing:read"] as const
@@ -100,8 +115,12 @@ const Version = T.String({ minLength: 1, maxLength: 64, description: "Version of
 
 const Consent = T.Object({
   consents: Consents,
-  policy_version: Nullable(Version, { description: "Version of the policy that was shown; null if not known" }),
-  updated_at: Nullable(Time, { description: "RFC 3339 time in UTC of the last change; null before the first" }),
+  policy_version: Nullable(Version, {
+    description: "Version of the policy that was shown; null if not known",
+  }),
+  updated_at: Nullable(Time, {
+    description: "RFC 3339 time in UTC of the last change; null before the first",
+  }),
   updated_by: Nullable(Id, { description: "Person or key that changed it; null before the first change" }),
   history: T.Array(
     T.Object({
@@ -173,7 +192,8 @@ export const gdprOperations = {
     id: "downloadGdprArchive",
     http: "GET /v1/compliance/gdpr/requests/{id}/archive",
     summary: "Download the archive of an access request",
-    description: "A ZIP file with a file of JSON for each table that has rows of the person; without passwords and other secrets.",
+    description:
+      "A ZIP file with a file of JSON for each table that has rows of the person; without passwords and other secrets.",
     scope: writes,
     effect: "read",
     extension: true,

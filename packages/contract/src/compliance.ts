@@ -71,7 +71,8 @@ export const compliance = area(
   "compliance",
   {
     title: "Compliance",
-    summary: "The audit log and its proof, requests of people about their data, and checks of how things are secured",
+    summary:
+      "The audit log and its proof, requests of people about their data, and checks of how things are secured",
     project: "none",
     belongs: "organization",
   },

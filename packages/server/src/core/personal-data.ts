@@ -38,6 +38,7 @@ export const personalData: PersonalData = {
     { table: "core.signups", reason: "belong to no organization, and end by themselves after some hours" },
     { table: "core.password_resets", reason: "belong to no organization, and end by themselves after a day" },
     { table: "core.login_failures", reason: "hold a hash of the address, and end by themselves" },
+    { table: "kernel.replays", reason: "replies to repeated requests, deleted after a day" },
     { table: "core.audit_events", reason: "evidence: events name people by id, and cannot be changed" },
   ],
 }

@@ -11,5 +11,7 @@ export const start = (needs: Needs) => {
   const fulfilment = createFulfilment(needs)
   jobs.define(fulfilment.queue)
   jobs.schedule(fulfilment.expiry)
-  return { operations: complianceHandlers({ database, audit, chains, checks, jobs, blob, baseUrl, fulfilment }) }
+  return {
+    operations: complianceHandlers({ database, audit, chains, checks, jobs, blob, baseUrl, fulfilment }),
+  }
 }

@@ -57,7 +57,12 @@ export const subjectOf = (row: RequestRow): Subject => ({
 })
 
 /** Adds rows to the line of a table: a job that was interrupted goes on with what it had told. */
-const withRows = (report: readonly ReportLine[], table: string, action: ReportLine["action"], rows: number) => {
+const withRows = (
+  report: readonly ReportLine[],
+  table: string,
+  action: ReportLine["action"],
+  rows: number,
+) => {
   const known = report.find(line => line.table === table)
   return [
     ...report.filter(line => line !== known),
@@ -86,7 +91,10 @@ export const createFulfilment = ({ database, clock, blob, personalData }: Fulfil
   /** Does a piece of the work in a transaction with its report, unless somebody has ended the request. */
   const step = (
     { organizationId, requestId }: FulfilmentJob,
-    work: (tx: Database["db"], report: readonly ReportLine[]) => Promise<{ report: ReportLine[]; more: boolean }>,
+    work: (
+      tx: Database["db"],
+      report: readonly ReportLine[],
+    ) => Promise<{ report: ReportLine[]; more: boolean }>,
   ): Promise<boolean> =>
     database.transaction(async tx => {
       const requests = requestStore(tx)
@@ -97,7 +105,12 @@ export const createFulfilment = ({ database, clock, blob, personalData }: Fulfil
       return more
     })
 
-  const eraseTable = async (job: FulfilmentJob, subject: Subject, table: PersonalTable, signal: AbortSignal) => {
+  const eraseTable = async (
+    job: FulfilmentJob,
+    subject: Subject,
+    table: PersonalTable,
+    signal: AbortSignal,
+  ) => {
     const { statements } = await knowledge()
     const { erasure } = table
     const erase = async (tx: Database["db"], report: readonly ReportLine[]) => {
@@ -138,7 +151,11 @@ export const createFulfilment = ({ database, clock, blob, personalData }: Fulfil
     const staged = await blob.stage(job.organizationId, source, options)
     const counts: ReportLine[] = []
     for (const table of tables)
-      counts.push({ table: table.table, action: "exported", rows: await statements.count(db, table, subject) })
+      counts.push({
+        table: table.table,
+        action: "exported",
+        rows: await statements.count(db, table, subject),
+      })
     await step(job, async () => ({ report: [...counts, ...kept], more: false }))
     await staged.publish()
     await end(job, {
@@ -190,7 +207,9 @@ export const createFulfilment = ({ database, clock, blob, personalData }: Fulfil
       name: EXPIRE,
       every: 3_600_000,
       async run() {
-        for (const { organization_id, id, archive_address } of await requestStore(db).expiredArchives(now())) {
+        for (const { organization_id, id, archive_address } of await requestStore(db).expiredArchives(
+          now(),
+        )) {
           if (archive_address !== null) await blob.remove(organization_id, [archive_address])
           await requestStore(db).update(organization_id, id, { archive_address: null })
         }

@@ -77,7 +77,11 @@ const toRequest = (row: RequestRow, baseUrl: string): RequestPayload => ({
         },
 })
 
-const toConsents = ({ marketing, analytics, ai_training }: ConsentRow) => ({ marketing, analytics, ai_training })
+const toConsents = ({ marketing, analytics, ai_training }: ConsentRow) => ({
+  marketing,
+  analytics,
+  ai_training,
+})
 
 const toConsent = (rows: readonly ConsentRow[]): Output<Specs["getConsent"]> => {
   const [current] = rows
@@ -269,7 +273,12 @@ export const gdprHandlers = ({
       const { db, organization, principal, now } = call
       const store = requestStore(db)
       const [current] = await store.consents(organization.id, 1)
-      const before = { marketing: false, analytics: false, ai_training: false, ...(current && toConsents(current)) }
+      const before = {
+        marketing: false,
+        analytics: false,
+        ai_training: false,
+        ...(current && toConsents(current)),
+      }
       await store.insertConsent({
         ...{ id: newId(now.getTime()), organization_id: organization.id, ...before, ...consents },
         policy_version: policy_version ?? current?.policy_version ?? null,

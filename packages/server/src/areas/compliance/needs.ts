@@ -4,5 +4,16 @@ import { baseUrl, clock, database, installation, jobs } from "../../kernel/token
 import { blob } from "../../ports/blob/port.ts"
 
 /** What the platform hands to this area, and nothing else. */
-export const needs = { database, clock, installation, baseUrl, jobs, blob, audit, atRest, tenantKeys, personalData }
+export const needs = {
+  database,
+  clock,
+  installation,
+  baseUrl,
+  jobs,
+  blob,
+  audit,
+  atRest,
+  tenantKeys,
+  personalData,
+}
 export type Needs = AreaGiven<typeof needs>

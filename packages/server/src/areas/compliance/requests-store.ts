@@ -1,4 +1,4 @@
-import type { Selectable } from "kysely"
+import { type Selectable, sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import { listRows, type Slice } from "../../kernel/db/listing.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
@@ -40,8 +40,8 @@ export const requestStore = (db: Db) => {
     findExport: (row: RequestRow, now: Date): Promise<RequestRow | undefined> =>
       own(row.organization_id)
         .where("kind", "=", "access")
-        .where("subject_ids", "=", row.subject_ids)
-        .where("subject_emails", "=", row.subject_emails)
+        .where(sql<boolean>`subject_ids = ${row.subject_ids}::uuid[]`)
+        .where(sql<boolean>`subject_emails = ${row.subject_emails}::text[]`)
         .where(eb =>
           eb.or([
             eb("status", "=", "in_progress"),
@@ -64,7 +64,11 @@ export const requestStore = (db: Db) => {
         .limit(100)
         .execute(),
 
-    async update(organizationId: string, id: string, change: Partial<Omit<RequestRow, "report" | "requested_by">>) {
+    async update(
+      organizationId: string,
+      id: string,
+      change: Partial<Omit<RequestRow, "report" | "requested_by">>,
+    ) {
       await db
         .updateTable("compliance.requests")
         .set(change)

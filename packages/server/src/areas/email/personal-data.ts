@@ -11,7 +11,7 @@ export const personalData: PersonalData = {
     { table: "email.messages", tenant, match: ofMail("id"), erasure: "delete" },
     { table: "email.recipients", tenant, match: { emails: ["address"] }, erasure: "delete" },
     {
-      table: "email.suppressions",
+      table: "email.suppression",
       tenant,
       match: { emails: ["address"] },
       erasure: { keep: "without it the address would be sent mail again" },

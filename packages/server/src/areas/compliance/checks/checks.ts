@@ -9,7 +9,12 @@ export interface Checks {
 }
 
 export const createChecks = (needs: AuditCheckNeeds & EncryptionCheckNeeds): Checks => {
-  const all = [...encryptionChecks(needs), ...auditChecks(needs), ...accessChecks(needs), ...privacyChecks(needs)]
+  const all = [
+    ...encryptionChecks(needs),
+    ...auditChecks(needs),
+    ...accessChecks(needs),
+    ...privacyChecks(needs),
+  ]
   return {
     async run(organizationId, now) {
       // One after the other: together they would take several connections of the pool at once.

@@ -90,7 +90,9 @@ export const createStatements = (tables: readonly PersonalTable[]) => {
 
     async count(db: Db, table: PersonalTable, subject: Subject): Promise<number> {
       const { rows } = await sql<{ count: number }>`
-        SELECT count(*)::int8 AS count FROM ${sql.table(table.table)} WHERE ${rowsOf(table, subject)}`.execute(db)
+        SELECT count(*)::int8 AS count FROM ${sql.table(table.table)} WHERE ${rowsOf(table, subject)}`.execute(
+        db,
+      )
       return rows[0]?.count ?? 0
     },
 
@@ -99,7 +101,9 @@ export const createStatements = (tables: readonly PersonalTable[]) => {
       const name = sql.table(table.table)
       const { numAffectedRows = 0n } = await sql`
         DELETE FROM ${name} WHERE ctid = ANY(ARRAY(
-          SELECT ctid FROM ${name} WHERE ${rowsOf(table, subject)} LIMIT ${sql.lit(DELETED_AT_ONCE)}))`.execute(db)
+          SELECT ctid FROM ${name} WHERE ${rowsOf(table, subject)} LIMIT ${sql.lit(DELETED_AT_ONCE)}))`.execute(
+        db,
+      )
       const rows = Number(numAffectedRows)
       return { rows, more: rows === DELETED_AT_ONCE }
     },
