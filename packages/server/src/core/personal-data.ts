@@ -15,7 +15,9 @@ export const personalData: PersonalData = {
       table: "core.members",
       tenant: { organization: "organization_id" },
       match: { ids: ["user_id"] },
-      erasure: { keep: "a membership is ended by removing the member, which says what becomes of their keys" },
+      erasure: {
+        keep: "a membership is ended by removing the member, which says what becomes of their keys",
+      },
     },
     {
       table: "core.api_keys",
