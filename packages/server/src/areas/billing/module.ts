@@ -12,5 +12,6 @@ export const billing = defineModule({
   needs,
   migrations: { schema: "billing", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: { queues: ["billing.charge"] },
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

@@ -311,6 +311,9 @@ const NOT_OF_PEOPLE = new Set([
   "computers.computers", // of machines
   "ai_rag.documents", // of files in the blob port
   "registry.pieces",
+  "lb.backends", // of servers
+  "vpc.peers", // inside a private network
+  "storage.versions",
   "storage.blobs",
   "storage.objects",
   "storage.parts",
