@@ -39,6 +39,7 @@ export const unreached: Readonly<Record<string, string>> = {
   authConfirmReset: MAILED,
   authRotateSigningKey: "is refused until the next key was published for fifteen minutes",
   issueOAuthToken: "takes a code of an authorization, which lasts a minute and works once",
+  finishRegistryBlobUpload: "the digest has to be that of the very bytes that are sent",
   sandboxSnapshot: "always 501",
   chatCompletion: MODEL,
   streamChatCompletion: MODEL,
