@@ -95,7 +95,7 @@ const RequestId = T.Object({ id: Id })
 const Tenant = T.Object({ tenant_id: Id })
 
 const Answer = T.Object({
-  request: Request,
+  request: described(Request, "The request that was made, and where it stands"),
   download_url: Nullable(T.String(), { description: "Address of the archive; null while it is made" }),
   expires_at: Nullable(Time, {
     description: "RFC 3339 time in UTC when the archive is removed; null without one",
