@@ -4,11 +4,11 @@ import { fault } from "../../kernel/fault.ts"
 import { renderOciError } from "./errors.ts"
 
 const ROOT = "/v1/registry/v2"
-/** Where clients look for every registry. */
+/** Where clients look for every registry. Without a slash behind it, it is the address of Neon's driver. */
 const CLIENTS_ROOT = "/v2"
 
 const below = (path: string, root: string): string | undefined =>
-  path === root || path.startsWith(`${root}/`) ? path.slice(root.length) : undefined
+  path.startsWith(`${root}/`) ? path.slice(root.length) : undefined
 
 /** The ends of the protocol's paths; what lies between the project and one of them is the repository. */
 const OF_REPOSITORY =
@@ -20,7 +20,7 @@ export const rerouteRegistry: Reroute = ({ url = "" }) => {
   const rest = below(path, ROOT) ?? below(path, CLIENTS_ROOT)
   if (rest === undefined) return undefined
   const query = url.slice(path.length)
-  if (rest === "" || rest === "/") return `${ROOT}/${query}`
+  if (rest === "/") return `${ROOT}/${query}`
   if (rest === "/_catalog") return `${ROOT}/_catalog${query}`
   const [, project, repository = "", end = ""] = OF_REPOSITORY.exec(rest) ?? []
   if (project === undefined)
