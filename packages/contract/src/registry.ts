@@ -212,7 +212,7 @@ export const registry = area(
       replies: { 202: null },
       faults: [
         ...(["repository_not_found", "image_upload_not_found", "repository_name_invalid"] as const),
-        ...(["upload_range_invalid", "conflict", "plan_limit_reached"] as const),
+        ...(["upload_range_invalid", "conflict"] as const),
       ],
     },
     finishUpload: {
@@ -229,7 +229,7 @@ export const registry = area(
       faults: [
         ...(["repository_not_found", "image_upload_not_found", "repository_name_invalid"] as const),
         ...(["digest_invalid", "digest_mismatch", "upload_range_invalid"] as const),
-        ...(["conflict", "plan_limit_reached"] as const),
+        "conflict",
       ],
     },
     cancelUpload: {

@@ -41,10 +41,16 @@ test("an agreement says who agreed to which terms and when, and ends when it is 
     ["infrastructure", "kv"],
   )
   for (const unknown of ["nothing", "infrastructure"])
-    await assert.rejects(svc.billing.setupModuleAutodebit({ tenant_id, module: unknown }), {
-      status: 404,
-      code: "agreement_not_found",
-    })
+    for (const ask of [
+      svc.billing.moduleAgreement,
+      svc.billing.enableModuleAgreement,
+      svc.billing.setupModuleAutodebit,
+      svc.billing.disableModuleAgreement,
+    ])
+      await assert.rejects(ask({ tenant_id, module: unknown }), {
+        status: 404,
+        code: "agreement_not_found",
+      })
 })
 
 test("with autodebit, use from then on is charged once, minute by minute, and stops with the agreement", async t => {

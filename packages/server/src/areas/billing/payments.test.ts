@@ -226,3 +226,22 @@ test("the page of a payment shows it to anybody, and lets only an owner of the i
   assert.ok((await read()).html.includes(success_url))
   assert.equal((await p.request("/billing/checkout/0198c8b6-4a7e-7d3a-9a51-0123456789ab")).status, 404)
 })
+
+test("the page of a payment that is too old confirms nothing", async t => {
+  const { p, svc, tenant_id, available, operatorSession } = await billingWorld(t)
+  const { checkout_url } = await svc.billing.topUp({ tenant_id, amount_micros: DOLLAR })
+  const path = new URL(checkout_url).pathname
+  const owner = await operatorSession()
+  const html = await (await p.request(path, { headers: owner })).text()
+  const csrf = /name="csrf" value="([^"]*)"/.exec(html)?.[1] ?? assert.fail("no form")
+  // The session stays in use.
+  for (let hours = 0; hours < 8 * 24; hours += 8) {
+    await p.clock.advance(8 * 3_600_000)
+    await (await p.request("/v1/account", { headers: owner })).body?.cancel()
+  }
+  const body = new URLSearchParams({ csrf })
+  const response = await p.request(path, { method: "POST", redirect: "manual", headers: owner, body })
+  assert.equal(response.status, 409)
+  await response.body?.cancel()
+  assert.equal(await available(), 0)
+})

@@ -9,6 +9,7 @@ import { test } from "node:test"
 import { sql } from "kysely"
 import { cloneDatabase } from "../../testing/database.ts"
 import { eventually } from "../../testing/eventually.ts"
+import { platform } from "../../testing/platform.ts"
 import { ask, program, refusedAs, runWorld, SERVER, started } from "./testing/world.ts"
 
 test("a service starts from zero with its files, variables and port, answers, and ends when nobody asks", async t => {
@@ -310,7 +311,7 @@ test("a deleted service answers no more, and its instances end", async t => {
 })
 
 test("what cannot be is refused before anything is made", async t => {
-  const { svc, platform: p } = await runWorld(t)
+  const { svc, secret, platform: p } = await runWorld(t)
   const given = { name: "checked", ...program(SERVER) }
   const cases: [Parameters<typeof svc.run.create>[0], string, number][] = [
     [{ name: "checked" }, "missing_parameter", 400],
@@ -323,15 +324,23 @@ test("what cannot be is refused before anything is made", async t => {
   for (const [input, code, status] of cases)
     await assert.rejects(svc.run.create(input), refusedAs(code, status))
   assert.equal((await svc.run.list({})).total, 0)
-  await svc.run.create(given)
+  const { id } = await svc.run.create(given)
   await assert.rejects(svc.run.create(given), refusedAs("name_taken", 409))
-  const plain = await runWorld(t, { env: { SVC_BASE_URL: "https://cloud.example.com" } })
-  await assert.rejects(plain.svc.run.create(given), refusedAs("not_implemented", 501))
+  // The same installation, at an address that has no names for services.
+  const env = { SVC_BASE_URL: "https://cloud.example.com" }
+  const plain = (await platform(t, { databaseUrl: p.config.databaseUrl ?? "", env })).as(secret)
+  const refusals = [plain.run.create({ ...given, name: "new" }), plain.run.update({ id, concurrency: 5 })]
+  for (const refusal of refusals) await assert.rejects(refusal, refusedAs("not_implemented", 501))
   await p.tenant("small", "free")
   const small = await p.client("small", "services:deploy")
   await small.run.create({ ...given, min_instances: 1 })
   await assert.rejects(
     small.run.create({ ...given, name: "second", min_instances: 1 }),
+    refusedAs("plan_limit_reached", 402),
+  )
+  const second = await small.run.create({ ...given, name: "second" })
+  await assert.rejects(
+    small.run.update({ id: second.id, min_instances: 1 }),
     refusedAs("plan_limit_reached", 402),
   )
 })

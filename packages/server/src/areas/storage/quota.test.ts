@@ -49,6 +49,16 @@ test("what was deleted a moment ago is room again, for bodies of any length and 
   await svc.storage.copyObject({ source_bucket: bucket, source_key: "other", bucket, key: "copy" })
 })
 
+test("a version that is restored takes room like a copy, and one that is kept frees none", async t => {
+  const { svc, bucket, put } = await fullWorld(t, 0)
+  await svc.storage.updateBucket({ name: bucket, versioning: "enabled" })
+  await refused(svc.storage.restoreVersion({ bucket, key: "big", version_id: "null" }), "plan_limit_reached")
+  await svc.storage.deleteObject({ bucket, key: "big" })
+  await refused(put("other", "1"), "plan_limit_reached")
+  await svc.storage.deleteObject({ bucket, key: "big", version_id: "null" })
+  await put("other", "1")
+})
+
 test("a body of unknown length may take the place of what is there, and no more", async t => {
   const { svc, bucket, p, text } = await fullWorld(t, 2)
   await p.database.db.updateTable("storage.objects").set({ size: 10 }).execute()

@@ -285,6 +285,7 @@ test("what there is not is refused where it would change something, and never pa
   for (const [method, path] of [
     ["GET", `${target}?torrent`],
     ["PUT", `${target}?acl`],
+    ["DELETE", `${target}?acl`],
     ["POST", `${target}?restore`],
     ["POST", `/s3/${bucket}`],
     ["PUT", `/s3/${bucket}?policy`],
