@@ -67,6 +67,7 @@ const PYTHON_SETTINGS = {
     "*/*": "application/octet-stream",
     "application/offset+octet-stream": "application/octet-stream",
     "image/gif": "application/octet-stream",
+    "application/zip": "application/octet-stream",
     ...Object.fromEntries(
       ["mpeg", "wav", "ogg", "aac", "flac", "pcm"].map(name => [`audio/${name}`, "application/octet-stream"]),
     ),

@@ -218,7 +218,7 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
   "advice.scaling": async ({ key }) => ({
     database_id: (await key.databases.create({ name: uniqueName(), pg_version: 17 })).id,
   }),
-  "aiText.autocomplete": async () => ({ text: "I look forward to the con" }),
+  "aiText.autocomplete": async () => ({ text: "I look forward to the con", model: "svc-autocomplete-ngram" }),
   "approvals.get": ownApproval,
   "approvals.cancel": ownApproval,
   "auth.deleteFactor": async ({ endUser }) => ({

@@ -28,6 +28,5 @@ export const databases = defineModule({
     },
   },
   state: ({ engine }) => databasesState(engine),
-  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })

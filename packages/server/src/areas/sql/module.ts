@@ -16,5 +16,6 @@ export const sql = defineModule({
   },
   provides: [postgresClients, statements],
   state: ({ engine }) => engineState(engine),
+  personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),
 })
