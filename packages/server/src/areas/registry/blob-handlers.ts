@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream"
 import { type areas, REGISTRY_UNREFERENCED_HOURS, reply } from "@svc/contract"
+import { parseRange } from "../../kernel/byte-ranges.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
 import type { Needs } from "./needs.ts"
 import { openBlob } from "./reading.ts"
-import { parseRange } from "./rules/ranges.ts"
 import { blobNotFound, findBlob, touchBlob, unlinkBlob } from "./store/blobs.ts"
 
 export type BlobHandlers = Pick<

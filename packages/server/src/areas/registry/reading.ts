@@ -1,9 +1,9 @@
 /** The bytes of a blob, as one stream from the pieces in which they came. */
 import { Readable } from "node:stream"
+import { piecesOf } from "../../kernel/byte-ranges.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { BlobPort, ByteRange } from "../../ports/blob/port.ts"
 import { callBlobs } from "./call-blobs.ts"
-import { piecesOf } from "./rules/ranges.ts"
 import { type Piece, piecesOfStore } from "./store/blobs.ts"
 
 export interface ReadingNeeds {
@@ -15,10 +15,10 @@ export interface ReadingNeeds {
 export async function* readPieces(
   blob: BlobPort,
   storeId: string,
-  pieces: readonly { readonly piece: Piece; readonly range: ByteRange }[],
+  pieces: readonly { readonly part: Piece; readonly range: ByteRange }[],
 ): AsyncGenerator<Uint8Array> {
-  for (const { piece, range } of pieces) {
-    const body = await callBlobs(() => blob.read(storeId, piece.address, range))
+  for (const { part, range } of pieces) {
+    const body = await callBlobs(() => blob.read(storeId, part.address, range))
     for await (const chunk of body) yield chunk as Uint8Array
   }
 }
@@ -28,10 +28,10 @@ export const openBlob = async (
   { projectId, storeId }: { readonly projectId: string; readonly storeId: string },
   range: ByteRange,
 ): Promise<Readable> => {
-  const pieces = piecesOf(await piecesOfStore(db, projectId, storeId), range)
+  const pieces = piecesOf(await piecesOfStore(db, projectId, storeId), ({ bytes }) => bytes, range)
   const [only, ...others] = pieces
   if (!only) return Readable.from([])
   // The driver's own stream goes to the connection on a shorter way.
-  if (others.length === 0) return callBlobs(() => blob.read(storeId, only.piece.address, only.range))
+  if (others.length === 0) return callBlobs(() => blob.read(storeId, only.part.address, only.range))
   return Readable.from(readPieces(blob, storeId, pieces), { objectMode: false })
 }

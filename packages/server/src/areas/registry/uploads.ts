@@ -172,7 +172,7 @@ export const createUploads = ({ database, blob, clock }: UploadsNeeds): Uploads 
     const hash = algorithm === "sha256" ? hashes.take(upload) : undefined
     if (hash) return `sha256:${hash.digest("hex")}`
     const pieces = await piecesOfStore(db, projectId, upload.id)
-    const all = pieces.map(piece => ({ piece, range: { start: 0, end: piece.bytes - 1 } }))
+    const all = pieces.map(part => ({ part, range: { start: 0, end: part.bytes - 1 } }))
     return digestOfAll(algorithm, readPieces(blob, upload.id, all))
   }
 

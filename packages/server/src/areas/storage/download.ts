@@ -1,13 +1,13 @@
 /** The reply to a read over HTTP, whichever way the caller got there: by key, by signed URL, or from a public bucket. */
 import type { Readable } from "node:stream"
 import { reply } from "@svc/contract"
+import { parseRange } from "../../kernel/byte-ranges.ts"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import type { ByteRange } from "../../ports/blob/port.ts"
 import type { HttpMetadata, ObjectRecord, ObjectStore, Place } from "./object-store.ts"
 import { attributeHeaders } from "./rules/attributes.ts"
 import { isSameForRange, judgeRead, parseConditions } from "./rules/conditions.ts"
-import { parseRange } from "./rules/ranges.ts"
 
 export interface Download {
   readonly place: Place

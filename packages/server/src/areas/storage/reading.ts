@@ -1,10 +1,10 @@
 /** The bytes of an object, as one stream from the blobs that it is made of. */
 import { Readable } from "node:stream"
 import { LRUCache } from "lru-cache"
+import { piecesOf } from "../../kernel/byte-ranges.ts"
 import type { BlobPort, ByteRange } from "../../ports/blob/port.ts"
 import { callStore } from "./call-store.ts"
 import type { Claims } from "./claims.ts"
-import { piecesOf } from "./rules/ranges.ts"
 import type { BlobPart } from "./store/rows.ts"
 
 interface ReadingNeeds {
@@ -74,7 +74,14 @@ export const createPartsReader = (needs: ReadingNeeds): OpenParts => {
     if (!only || size === 0) return Readable.from([])
     const range = chosen === "all" ? { start: 0, end: size - 1 } : chosen
     if (others.length > 0)
-      return Readable.from(readPieces(needs, owner, piecesOf(parts, range)), { objectMode: false })
+      return Readable.from(
+        readPieces(
+          needs,
+          owner,
+          piecesOf(parts, ({ size }) => size, range),
+        ),
+        { objectMode: false },
+      )
     const isWhole = range.start === 0 && range.end === size - 1
     if (isWhole && size <= SMALL_BYTES_MAX) return readSmall(owner, only)
     return callStore(() => needs.blob.read(owner, only.address, range))

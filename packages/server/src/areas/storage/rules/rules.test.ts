@@ -2,11 +2,11 @@ import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import { test } from "node:test"
 import fc from "fast-check"
+import { parseRange, piecesOf } from "../../../kernel/byte-ranges.ts"
 import type { Conditions } from "../object-store.ts"
 import { compositeChecksum, compositeEtag } from "./checksums.ts"
 import { admitsWrite, isSameForRange, judgeRead, parseConditions } from "./conditions.ts"
 import { successorOf } from "./names.ts"
-import { parseRange, piecesOf } from "./ranges.ts"
 import { pathOf } from "./signed-urls.ts"
 
 test("a range header is read as RFC 9110 says", () => {
@@ -40,6 +40,7 @@ test("the pieces of a range are exactly its bytes", () => {
       const [start = 0, end = 0] = [a % whole.length, b % whole.length].sort((x, y) => x - y)
       const pieces = piecesOf(
         texts.map(text => ({ text, size: text.length })),
+        ({ size }) => size,
         { start, end },
       )
       const read = pieces.map(({ part, range }) => part.text.slice(range.start, range.end + 1)).join("")

@@ -1,11 +1,11 @@
 /** Reading, writing and deleting single objects. */
 import type { Reply } from "@svc/contract"
+import { parseRange } from "../../../kernel/byte-ranges.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
 import { ISOLATION } from "../download.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
-import { parseRange } from "../rules/ranges.ts"
 import { readDeleteConditions, removeIf } from "./conditional-delete.ts"
 import { writeIf } from "./conditional-write.ts"
 import {

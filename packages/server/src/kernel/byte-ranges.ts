@@ -1,10 +1,15 @@
 /** Byte ranges: RFC 9110, section 14. */
-import type { ByteRange } from "../../../ports/blob/port.ts"
+
+/** Both ends belong to it, counted from 0. */
+interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
 
 const SINGLE = /^bytes=\s*(?:(\d{1,16})-(\d{0,16})|-(\d{1,16}))\s*$/i
 
 /**
- * What of an object of `size` bytes a `Range` header asks for. Several ranges in one request, or a header that is not
+ * What of `size` bytes a `Range` header asks for. Several ranges in one request, or a header that is not
  * understood, ask for all of it, as 14.2 allows.
  */
 export const parseRange = (header: string | undefined, size: number): ByteRange | "all" | "unsatisfiable" => {
@@ -20,17 +25,19 @@ export const parseRange = (header: string | undefined, size: number): ByteRange 
   return { start, end: to ? Math.min(Number(to), size - 1) : size - 1 }
 }
 
-/** The pieces of an object's parts that a range of the object is made of, in order. */
-export const piecesOf = <Part extends { readonly size: number }>(
+/** The pieces of blobs that a range of the whole is made of, in order. */
+export const piecesOf = <Part>(
   parts: readonly Part[],
+  bytesOf: (part: Part) => number,
   { start, end }: ByteRange,
 ): { readonly part: Part; readonly range: ByteRange }[] => {
   const pieces: { part: Part; range: ByteRange }[] = []
   let at = 0
   for (const part of parts) {
-    const range = { start: Math.max(start - at, 0), end: Math.min(end - at, part.size - 1) }
+    const bytes = bytesOf(part)
+    const range = { start: Math.max(start - at, 0), end: Math.min(end - at, bytes - 1) }
     if (range.start <= range.end) pieces.push({ part, range })
-    at += part.size
+    at += bytes
     if (at > end) break
   }
   return pieces
