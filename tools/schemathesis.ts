@@ -2,9 +2,9 @@
  * `npm run schemathesis`: requests that schemathesis makes of the OpenAPI document, sent to a server on a fresh data folder
  * that has one thing of every kind, with every check on. A run is bounded by its number of examples; `--examples 100` looks
  * longer, `--phases examples,coverage,fuzzing,stateful` at more kinds of requests, `--seed 7` elsewhere, `--operation kvSet`
- * at one operation. A run over all operations whose phases are examples and coverage fails if an operation reaches no
- * success and tools/contract/exclusions.ts does not say why. `--minutes 20` repeats fuzzing and stateful runs until 20
- * minutes have passed.
+ * at one operation. `--keep FOLDER` leaves there what was sent and answered. A run over all operations whose phases are
+ * examples and coverage fails if an operation reaches no success and tools/contract/exclusions.ts does not say why.
+ * `--minutes 20` repeats fuzzing and stateful runs until 20 minutes have passed.
  */
 import { spawn } from "node:child_process"
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -48,7 +48,7 @@ const main = async (folder: string): Promise<number> => {
     ...["--max-examples", options.examples, "--seed", options.seed, "--generation-database", "none"],
     ...(options.minutes === undefined ? [] : ["--max-time", String(Number(options.minutes) * 60)]),
     ...["--workers", options.workers, "--no-shrink", "--continue-on-failure", "--request-timeout", "60"],
-    ...["--report", "ndjson", "--report-ndjson-path", "events.ndjson"],
+    ...(options.keep === undefined ? [] : ["--report", "ndjson", "--report-ndjson-path", "events.ndjson"]),
     ...options.operation.flatMap(id => ["--include-operation-id", id]),
   ])
   // Operations without parameters are called by the coverage phase alone.
