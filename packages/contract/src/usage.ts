@@ -78,6 +78,10 @@ const Service = T.Object({
     description: "What is left of the included quantity; null where there is no quota",
   }),
   overage: Quantity("Quantity past what the plan includes; 0 where there is no quota"),
+  cost_micros: Nullable(T.Integer(), {
+    description:
+      "What the month so far costs beyond what is included, in millionths of the installation's currency; null where the meter has no price",
+  }),
 })
 
 const ByService = T.Array(
@@ -178,7 +182,8 @@ export const usage = area(
         costs: T.Optional(
           T.Boolean({
             default: false,
-            description: "Asks for prices too; answered with 501 where the installation has none",
+            description:
+              "Tells what each meter cost too, by its price and with nothing included, since a quota is the organization's; answered with 501 where the installation has no prices",
           }),
         ),
       }),
@@ -193,7 +198,17 @@ export const usage = area(
             description: "Number of requests by the status that answered them",
           }),
           metrics: T.Array(
-            T.Object({ metric: Metric, unit: Unit, used: Quantity("Quantity in the period") }),
+            T.Object({
+              metric: Metric,
+              unit: Unit,
+              used: Quantity("Quantity in the period"),
+              cost_micros: T.Optional(
+                Nullable(T.Integer(), {
+                  description:
+                    "Cost in millionths of the installation's currency, where `costs` asked for it; null where the meter has no price",
+                }),
+              ),
+            }),
             {
               description: "What else was measured of the key",
             },

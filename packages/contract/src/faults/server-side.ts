@@ -30,7 +30,7 @@ export const serverSideFaults = {
   billing_not_configured: {
     status: 501,
     text: "billing is not configured on this installation",
-    help: "The operator has not configured billing, so this value does not exist. `GET /api/v1/services` shows the state of every area.",
+    help: "The operator's list of prices (`SVC_BILLING_PRICES`) has no price for anything, so there are no costs to tell.",
   },
   ssh_keys_not_delivered: {
     status: 502,

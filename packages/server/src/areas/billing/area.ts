@@ -1,8 +1,11 @@
+import { provide } from "../../kernel/token.ts"
 import { createCharging } from "./charging.ts"
 import { billingHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
+import { usePrices } from "./offers.ts"
 import { pageHandlers } from "./page-handlers.ts"
 import { createPayments } from "./payments.ts"
+import { createUsePrices } from "./usage.ts"
 
 const CHARGE_EVERY_MS = 60_000
 
@@ -30,5 +33,6 @@ export const start = (given: Needs) => {
       ...billingHandlers({ baseUrl, ledger, prices, payments, charging, termsVersion }),
       ...pageHandlers({ baseUrl, paymentText, csrfKey, signedIn, inProcess, isOwnOrigin }),
     ],
+    provides: [provide(usePrices, createUsePrices(prices))],
   }
 }

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
+import { usePrices } from "./offers.ts"
 import { settings } from "./settings.ts"
 
 export const billing = defineModule({
@@ -11,6 +12,7 @@ export const billing = defineModule({
   settings,
   needs,
   migrations: { schema: "billing", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  provides: [usePrices],
   wakes: { queues: ["billing.charge"] },
   personalData: () => import("./personal-data.ts"),
   load: () => import("./area.ts"),

@@ -1,6 +1,7 @@
 import { meters, type PlanName } from "@svc/contract"
 import type { Db } from "../../kernel/db/database.ts"
-import { type Metered, type PriceList, priceUse } from "./price-list.ts"
+import type { UsePrices } from "./offers.ts"
+import { costOf, type Metered, type PriceList, priceUse } from "./price-list.ts"
 import { DAY_MS } from "./rules.ts"
 import { billingStore } from "./store.ts"
 
@@ -20,4 +21,21 @@ export const monthCosts = async (
     const quantity = meters[price.metric].kind === "level" ? sum / days : sum
     return { price, ...priceUse(price, organization.plan, quantity) }
   })
+}
+
+export const createUsePrices = (prices: PriceList): UsePrices => {
+  const byMetric = new Map(prices.meters.map(price => [price.metric, price]))
+  return {
+    hasPrices: byMetric.size > 0,
+
+    costOf(metric, quantity) {
+      const price = byMetric.get(metric)
+      return price ? costOf(quantity, price) : null
+    },
+
+    async costsOf(db, organization, month) {
+      const costs = await monthCosts(db, prices, organization, month)
+      return new Map(costs.map(({ price, costMicros }) => [price.metric, costMicros]))
+    },
+  }
 }

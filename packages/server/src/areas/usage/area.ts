@@ -1,4 +1,6 @@
 import { usageHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
 
-export const start = ({ database }: Needs) => ({ operations: usageHandlers({ database }) })
+export const start = ({ database, usePrices }: Needs) => ({
+  operations: usageHandlers({ database, usePrices }),
+})

@@ -16,7 +16,9 @@ import { CSV_TYPE } from "../../kernel/csv.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { type Offer, provided } from "../../kernel/offer.ts"
 import { toIso } from "../../kernel/to-iso.ts"
+import type { UsePrices } from "../billing/offers.ts"
 import { exportRows } from "./exporting.ts"
 import {
   allowanceOf,
@@ -70,12 +72,18 @@ const rangeOf = ({ from, to }: { from?: string; to?: string }, now: Date): Days 
   return { from: first, to: dayOf(end) }
 }
 
-const readKey = async ({ key_id, month, costs }: Input<(typeof areas.usage.specs)["key"]>, call: Call) => {
+const readKey = async (
+  { key_id, month, costs }: Input<(typeof areas.usage.specs)["key"]>,
+  call: Call,
+  usePrices: Offer<UsePrices>,
+) => {
   const { db, now, organization } = call
   const key = await keyStore(db).find(organization.id, key_id)
   const reach = reachOf(call)
   if (!key || (reach && !reach.has(key.project_id ?? ""))) throw fault("key_not_found", { id: key_id })
-  if (costs) throw fault("billing_not_configured")
+  // A key that asks for no prices does not load billing.
+  const prices = costs ? await provided(usePrices) : undefined
+  if (prices && !prices.hasPrices) throw fault("billing_not_configured")
   const days = daysOf(month, now)
   const store = usageStore(db)
   const rows = await store.requestsOfKey(organization.id, key_id, days)
@@ -87,7 +95,14 @@ const readKey = async ({ key_id, month, costs }: Input<(typeof areas.usage.specs
     by_day: groupedBy(rows, "day").map(({ value, ...counts }) => ({ day: value, ...counts })),
     by_status: statusesOf(rows),
     metrics: metrics.flatMap(({ metric, quantity }) =>
-      isMeter(metric) ? [{ metric, unit: meters[metric].unit, used: quantity }] : [],
+      isMeter(metric)
+        ? [
+            {
+              ...{ metric, unit: meters[metric].unit, used: quantity },
+              ...(prices ? { cost_micros: prices.costOf(metric, quantity) } : {}),
+            },
+          ]
+        : [],
     ),
   }
 }
@@ -109,19 +124,29 @@ const readKeys = async (input: Input<(typeof areas.usage.specs)["keys"]>, call: 
   }
 }
 
-export const usageHandlers = implement(areas.usage, ({ database }: { readonly database: Database }) => ({
+interface Given {
+  readonly database: Database
+  readonly usePrices: Offer<UsePrices>
+}
+
+export const usageHandlers = implement(areas.usage, ({ database, usePrices }: Given) => ({
   async summary({ month }, { db, now, organization: { id, plan } }) {
     const days = daysOf(month, now)
     const metrics = await usageStore(db).metricsOfDays(id, days)
+    const period = { start: new Date(timeOf(days.from)), end: new Date(timeOf(days.to)) }
+    const costs = await (await provided(usePrices)).costsOf(db, { id, plan }, period)
     return {
       ...{ organization_id: id, plan, period: periodOf(days) },
       requests: { total: metrics.get("requests") ?? 0, errors: metrics.get("request_errors") ?? 0 },
-      services: servicesOf(plan, metrics, elapsedDays(days, now)),
+      services: servicesOf(plan, metrics, elapsedDays(days, now)).map(service => ({
+        ...service,
+        cost_micros: costs.get(service.metric) ?? null,
+      })),
     }
   },
 
   keys: readKeys,
-  key: readKey,
+  key: (input, call) => readKey(input, call, usePrices),
 
   export(input, call) {
     const days = rangeOf(input, call.now)

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { test } from "node:test"
+import { meterNames } from "@svc/contract"
 import { refused } from "../../core/accounts/testing/people.ts"
 import { everyScope, platform, type TestPlatform } from "../../testing/platform.ts"
 
@@ -55,8 +59,33 @@ test("requests of a key are told by day, area and status, refused ones included"
   assert.equal((await svc.usage.key({ key_id: id, month: "2026-10" })).requests, 0)
 })
 
-test("a key tells what it cost only where the installation has prices", async t => {
-  const p = await platform(t)
+test("a key tells what it cost, and the organization what it pays beyond what is included", async t => {
+  const p = await platform(t, { startMs: START })
+  const { id, secret } = await p.key("acme", ["kv:write", "metering:read"])
+  const svc = p.as(secret)
+  await svc.kv.set({ key: "a", value: 1 })
+  await p.clock.advance(SECOND_MS)
+  // A million of them at one dollar.
+  await p.database.pool.query("UPDATE core.usage SET quantity = 1000000 WHERE metric = 'kv_writes'")
+
+  const { metrics } = await svc.usage.key({ key_id: id, costs: true })
+  assert.equal(metrics.find(({ metric }) => metric === "kv_writes")?.cost_micros, 1_000_000)
+  const plain = await svc.usage.key({ key_id: id })
+  assert.ok(plain.metrics.every(metric => !("cost_micros" in metric)))
+
+  const { services } = await svc.usage.summary({})
+  const costOf = (name: string) => services.find(({ metric }) => metric === name)?.cost_micros
+  assert.equal(costOf("kv_writes"), 1_000_000)
+  assert.equal(costOf("kv_reads"), 0)
+  assert.equal(costOf("kv_bytes"), null)
+})
+
+test("a key cannot tell what it cost where the operator's list takes every price away", async t => {
+  const folder = await mkdtemp(join(tmpdir(), "svc-prices-"))
+  const path = join(folder, "none.json")
+  await writeFile(path, JSON.stringify({ meters: Object.fromEntries(meterNames.map(name => [name, null])) }))
+  const p = await platform(t, { env: { SVC_BILLING_PRICES: path } })
+  await rm(folder, { recursive: true })
   const { id, secret } = await p.key("acme", ["metering:read"])
   await refused(p.as(secret).usage.key({ key_id: id, costs: true }), "billing_not_configured")
 })
@@ -101,7 +130,7 @@ test("the summary compares a month with what the plan includes, and a level is i
   assert.equal(plan, "free")
   assert.deepEqual(of("email_sends"), {
     ...{ service: "email", metric: "email_sends", unit: "recipient", used: 130 },
-    ...{ included: 100, remaining: 0, overage: 30 },
+    ...{ included: 100, remaining: 0, overage: 30, cost_micros: 30_000 },
   })
   assert.equal(of("storage_gb")?.used, 2)
   assert.equal(of("storage_gb")?.overage, 1)
