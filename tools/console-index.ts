@@ -18,7 +18,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   Messages: "email events webhooks notifications",
   Users: "auth",
   Intelligence: "ai aiText aiDocuments rag research mcp",
-  Edge: "domains loadBalancers lb firewalls networks vpc integrations",
+  Edge: "domains loadBalancers lb waf firewalls networks vpc integrations",
   Organization:
     "keys approvals organizations projects usage billing compliance audit connectedApps oauth oauthPages support account identity me",
 }

@@ -5,6 +5,7 @@ import { databaseFigures } from "./databases.ts"
 import { emailFigures } from "./email.ts"
 import { eventFigures } from "./events.ts"
 import type { Part } from "./figures.ts"
+import { firewallFigures } from "./firewall.ts"
 import { functionFigures } from "./functions.ts"
 import { jobFigures } from "./jobs.ts"
 import { ledgerFigures } from "./ledger.ts"
@@ -30,4 +31,5 @@ export const parts: Readonly<Record<string, Part>> = {
   events: eventFigures,
   email: emailFigures,
   ai: aiFigures,
+  firewall: firewallFigures,
 }

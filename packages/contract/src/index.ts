@@ -44,6 +44,7 @@ import { support } from "./support.ts"
 import { usage } from "./usage.ts"
 import { vectors } from "./vectors.ts"
 import { vpc } from "./vpc.ts"
+import { waf } from "./waf.ts"
 import { webhooks } from "./webhooks.ts"
 
 export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
@@ -325,6 +326,7 @@ export {
   VPC_PEERS_MAX,
   VPCS_MAX,
 } from "./vpc.ts"
+export * from "./waf.ts"
 export {
   WEBHOOK_EVENT_TYPES_LIMIT_DEFAULT,
   WEBHOOK_SECRET_GRACE_SECONDS_DEFAULT,
@@ -370,6 +372,7 @@ export const areas = {
   integrations,
   vectors,
   vpc,
+  waf,
   webhooks,
   search,
   notifications,

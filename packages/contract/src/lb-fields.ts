@@ -110,6 +110,11 @@ export const backendInput = {
   ),
 }
 
+const WafMode = {
+  description:
+    "`block`: the firewall refuses what its rules and limits say; `detect`: it only records; `block` unless given",
+}
+
 export const lbInput = {
   name: LbName,
   algorithm: T.Optional(
@@ -140,6 +145,10 @@ export const lbInput = {
   drain_seconds: T.Optional(
     seconds("Seconds that requests to a removed backend may take to end; 30 unless given"),
   ),
+  waf_enabled: T.Optional(
+    T.Boolean({ description: "Whether the firewall judges its requests; false unless given" }),
+  ),
+  waf_mode: T.Optional(OneOf(["block", "detect"], WafMode)),
 }
 
 const Live = {
@@ -222,6 +231,8 @@ export const lbFields = {
     description: "Seconds for which a request or a WebSocket may be silent",
   }),
   drain_seconds: T.Integer({ description: "Seconds that requests to a removed backend may take to end" }),
+  waf_enabled: T.Boolean({ description: "Whether the firewall judges its requests" }),
+  waf_mode: OneOf(["block", "detect"], WafMode),
   backends: T.Array(Backend, { description: "As the process that answers sees them, oldest first" }),
   created_at: Time,
   updated_at: Time,

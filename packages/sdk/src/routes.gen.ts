@@ -398,6 +398,14 @@ export const routes = {
     addPeer: { method: "POST", path: "/v1/vpc/{id}/peers", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
     removePeer: { method: "DELETE", path: "/v1/vpc/{id}/peers/{peer_id}", params: ["id","peer_id"], effect: "destroy", keyed: true, project: true },
   },
+  waf: {
+    listRules: { method: "GET", path: "/v1/waf/rules", query: ["limit","offset"], effect: "read", list: true, project: true },
+    createRule: { method: "POST", path: "/v1/waf/rules", body: "json", effect: "write", keyed: true, project: true },
+    updateRule: { method: "PUT", path: "/v1/waf/rules/{id}", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
+    deleteRule: { method: "DELETE", path: "/v1/waf/rules/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
+    listEvents: { method: "GET", path: "/v1/waf/events", query: ["cursor","limit"], effect: "read", project: true },
+    stats: { method: "GET", path: "/v1/waf/stats", effect: "read", project: true },
+  },
   webhooks: {
     list: { method: "GET", path: "/api/v1/tenants/{tenant_id}/webhooks", params: ["tenant_id"], query: ["limit","offset"], effect: "read", list: true, project: true },
     eventTypes: { method: "GET", path: "/api/v1/tenants/{tenant_id}/webhooks/event-types", params: ["tenant_id"], query: ["limit","offset"], effect: "read", list: true, project: true },

@@ -175,7 +175,6 @@ export const badInputFaults = {
     status: 400,
     text: "this rule cannot be enforced[: {reason}]",
     help: "Only patterns that match in linear time and the listed actions are enforced, and a rule without effect is not stored. Remove look-around and back-references from the pattern.",
-    planned: true,
   },
   invalid_backend: {
     status: 400,

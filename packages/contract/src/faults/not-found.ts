@@ -228,7 +228,6 @@ export const notFoundFaults = {
     status: 404,
     text: "rule not found[: {id}]",
     help: "The project has no firewall rule with this id. `GET /v1/waf/rules` lists them.",
-    planned: true,
   },
   integration_not_found: {
     status: 404,

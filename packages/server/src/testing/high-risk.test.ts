@@ -42,6 +42,7 @@ const HIGH = `
   storage.deleteObjects
   vectors.deleteCollection
   vpc.delete
+  waf.deleteRule
   webhooks.rotateSecret
 `
   .trim()

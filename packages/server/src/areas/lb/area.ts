@@ -1,11 +1,13 @@
 import { createClientAddress } from "../../kernel/edges/client-address.ts"
 import { every } from "../../kernel/every.ts"
+import { provide } from "../../kernel/token.ts"
 import { createDataPlane } from "./gate.ts"
 import { lbHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
+import { loadBalancers } from "./offers.ts"
 import { createPorts } from "./ports.ts"
 import { lbUrlsOf } from "./settings.ts"
-import { configStore } from "./store.ts"
+import { configStore, lbStore } from "./store.ts"
 import { createTable } from "./table.ts"
 
 /** A port that another program had is tried again. */
@@ -18,7 +20,7 @@ export const start = async (services: Needs) => {
   await using opened = new AsyncDisposableStack()
   const connect = (host: string, port: number) => sockets.connect(host, port)
   const table = opened.use(createTable({ configs: configStore(database.db), changes, connect, clock, log }))
-  const plane = createDataPlane({ table, urls, stopping, now: clock.now })
+  const plane = createDataPlane({ table, urls, stopping, inspector: services.inspector, now: clock.now })
   const ports = opened.use(
     createPorts({
       host: installation.host,
@@ -48,6 +50,11 @@ export const start = async (services: Needs) => {
   return {
     operations: lbHandlers({ changes, outbound, table, live, ports: settings.lbPorts }),
     gate: plane.gate,
+    provides: [
+      provide(loadBalancers, {
+        exists: async (db, projectId, id) => (await lbStore(db).find(projectId, id)) !== undefined,
+      }),
+    ],
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }

@@ -40,6 +40,9 @@ export interface BalancerConfig {
   readonly sticky_sessions: StickyConfig
   readonly idle_timeout_seconds: number
   readonly drain_seconds: number
+  readonly waf_enabled: boolean
+  /** `block` or `detect`. */
+  readonly waf_mode: string
   readonly backends: readonly BackendConfig[]
 }
 

@@ -3,9 +3,11 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { HostGate } from "../../kernel/edges/host-gate.ts"
+import { type Offer, provided } from "../../kernel/offer.ts"
 import { requestIdFor } from "../../kernel/pipeline.ts"
 import { isSmall, readAhead } from "../../services/proxy/body.ts"
-import { forward, responseOn } from "../../services/proxy/forward.ts"
+import { type Forwarded, forward, type ReadBody, responseOn } from "../../services/proxy/forward.ts"
+import { inspectRequest, type RequestInspector } from "../../services/proxy/inspector.ts"
 import { type Refusal, refuse } from "../../services/proxy/refusal.ts"
 import { guardRequest } from "../../services/proxy/request-guard.ts"
 import type { Balancer } from "./balancer.ts"
@@ -36,16 +38,40 @@ export interface DataPlane {
   serve(balancerId: string, asked: Asked): void
 }
 
+const refused = (response: ServerResponse, refusal: Refusal): Forwarded => {
+  refuse(response, refusal)
+  return { status: refusal.status, attempts: 0, error: "the firewall refused it" }
+}
+
 const nameOf = (host = ""): string => host.toLowerCase().replace(/:\d+$/, "")
 
 export const createDataPlane = (needs: {
   readonly table: Table
   readonly urls: LbUrls | undefined
   readonly stopping: AbortSignal
+  readonly inspector: Offer<RequestInspector>
   readonly now: () => number
 }): DataPlane => {
-  const { table, urls, stopping, now } = needs
+  const { table, urls, stopping, inspector, now } = needs
   const underWay = new Map<string, number>()
+
+  /** Why the firewall of a load balancer that has one refuses the request, and what was read for it. */
+  const judge = (
+    { config: { project_id: projectId, id: loadBalancerId, waf_enabled, waf_mode } }: Balancer,
+    { request, response, address, upgrade }: Asked,
+    { target, requestId }: { readonly target: string; readonly requestId: string },
+  ):
+    | Promise<{ readonly refusal?: Refusal | undefined; readonly body?: ReadBody | undefined }>
+    | undefined => {
+    if (!waf_enabled) return undefined
+    const open = async () =>
+      (await provided(inspector)).open({ projectId, loadBalancerId, detectsOnly: waf_mode === "detect" })
+    return inspectRequest(
+      open,
+      { request, target, address, requestId },
+      { response, hasBody: upgrade === undefined, keptBytesMax: KEPT_BODY_BYTES_MAX },
+    )
+  }
 
   const pass = async (balancer: Balancer, asked: Asked, target: string): Promise<void> => {
     const { request, response, address, scheme, upgrade } = asked
@@ -54,18 +80,21 @@ export const createDataPlane = (needs: {
     const requestId = requestIdFor(request.headers["x-request-id"] as string | undefined)
     const timestamp = new Date(now()).toISOString()
     balancer.begin()
+    const judged = await judge(balancer, asked, { target, requestId })
     const body =
-      upgrade === undefined && isSmall(request, KEPT_BODY_BYTES_MAX)
+      !judged && upgrade === undefined && isSmall(request, KEPT_BODY_BYTES_MAX)
         ? await readAhead(request, response, KEPT_BODY_BYTES_MAX + 1)
-        : undefined
+        : judged?.body
     const client = { address, cookie: request.headers.cookie, isSecure: scheme === "https" }
-    const outcome = await forward({
-      ...{ request, response, target, address, scheme, requestId, body, stopping, now },
-      ...(upgrade && { upgrade }),
-      idleMs: config.idle_timeout_seconds * 1000,
-      pick: tried => balancer.pick(client, tried),
-      mayRetry: balancer.mayRetry,
-    })
+    const outcome = judged?.refusal
+      ? refused(response, judged.refusal)
+      : await forward({
+          ...{ request, response, target, address, scheme, requestId, body, stopping, now },
+          ...(upgrade && { upgrade }),
+          idleMs: config.idle_timeout_seconds * 1000,
+          pick: tried => balancer.pick(client, tried),
+          mayRetry: balancer.mayRetry,
+        })
     log.add({
       ...{ timestamp, request_id: requestId, client_ip: address, method: request.method ?? "" },
       ...{ host: request.headers.host ?? "", path: target.split("?", 1)[0] ?? "", status: outcome.status },

@@ -120,6 +120,8 @@ const newRow = (input: Input<Specs["create"]>, call: Call): BalancerRow => ({
   sticky_sessions: withDefaults.sticky(input.sticky_sessions),
   idle_timeout_seconds: input.idle_timeout_seconds ?? 60,
   drain_seconds: input.drain_seconds ?? 30,
+  waf_enabled: input.waf_enabled ?? false,
+  waf_mode: input.waf_mode ?? "block",
   created_at: call.now,
   updated_at: call.now,
 })

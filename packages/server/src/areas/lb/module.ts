@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
 import { needs } from "./needs.ts"
+import { loadBalancers } from "./offers.ts"
 import { lbUrlsOf, settings } from "./settings.ts"
 
 export const lb = defineModule({
@@ -11,6 +12,7 @@ export const lb = defineModule({
   settings,
   needs,
   migrations: { schema: "lb", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
+  provides: [loadBalancers],
   // Backends are checked, and ports listened on, before the first request.
   wakes: { rowsIn: ["lb.load_balancers"] },
   edge({ settings, baseUrl }) {

@@ -11,6 +11,7 @@ import {
   sockets,
   stopping,
 } from "../../kernel/tokens.ts"
+import { requestInspector } from "../../services/proxy/inspector.ts"
 import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
@@ -25,5 +26,6 @@ export const needs = {
   outbound,
   sockets,
   stopping,
+  inspector: requestInspector,
 }
 export type Needs = AreaGiven<typeof needs, typeof settings>

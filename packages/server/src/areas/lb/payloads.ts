@@ -65,6 +65,8 @@ export const toBalancer = (row: BalancerRow, rows: readonly BackendRow[], live: 
     sticky_sessions,
     idle_timeout_seconds: row.idle_timeout_seconds,
     drain_seconds: row.drain_seconds,
+    waf_enabled: row.waf_enabled,
+    waf_mode: row.waf_mode === "detect" ? ("detect" as const) : ("block" as const),
     backends,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),

@@ -6,7 +6,9 @@ import type { BalancerConfig, HealthCheckConfig, StickyConfig } from "./config.t
 
 type StoredRow = Tables["lb.load_balancers"]
 
-export type BalancerRow = Omit<StoredRow, "health_check" | "sticky_sessions"> & {
+export type BalancerRow = Omit<StoredRow, "health_check" | "sticky_sessions" | "waf_enabled" | "waf_mode"> & {
+  readonly waf_enabled: boolean
+  readonly waf_mode: string
   readonly health_check: HealthCheckConfig
   readonly sticky_sessions: StickyConfig
 }

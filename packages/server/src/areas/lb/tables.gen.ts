@@ -1,5 +1,5 @@
 // Made by `npm run gen` from the migrated database.
-import type { ColumnType } from "kysely"
+import type { ColumnType, Generated } from "kysely"
 
 declare module "../../kernel/db/tables.gen.ts" {
   interface Tables {
@@ -31,6 +31,8 @@ declare module "../../kernel/db/tables.gen.ts" {
       drain_seconds: number
       created_at: Date
       updated_at: Date
+      waf_enabled: Generated<boolean>
+      waf_mode: Generated<string>
     }
   }
 }
