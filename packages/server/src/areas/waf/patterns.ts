@@ -73,11 +73,10 @@ const cidrPattern = (pattern: string): Pattern => {
   } catch {
     throw new PatternError("the pattern is not an address or a range such as 203.0.113.0/24")
   }
+  // Asked by itself, a list takes an address of IPv4 for one of `::/0`, by its mapped form.
+  const family = pattern.includes(":") ? 6 : 4
   return {
-    test({ text }) {
-      const family = isIP(text)
-      return family !== 0 && list.check(text, family === 6 ? "ipv6" : "ipv4")
-    },
+    test: ({ text }) => isIP(text) === family && list.check(text, family === 6 ? "ipv6" : "ipv4"),
     find: ({ text }) => ({ start: 0, end: text.length }),
   }
 }

@@ -72,8 +72,9 @@ export const createRuleTable = (needs: {
       return loaded
     } catch (error) {
       const last = known.get(projectId)
+      const rest = last ? "the last known ones hold" : "requests are refused until they are read"
+      log.warn({ err: error, project: projectId }, `reading firewall rules failed; ${rest}`)
       if (!last) throw error
-      log.warn({ err: error, project: projectId }, "reading firewall rules failed; the last known ones hold")
       return last
     }
   }
