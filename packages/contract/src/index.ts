@@ -16,6 +16,7 @@ import { computers } from "./computers.ts"
 import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
 import { databases } from "./databases.ts"
+import { deployments } from "./deployments.ts"
 import type { Area, Operation } from "./dsl.ts"
 import { email } from "./email.ts"
 import { encryption } from "./encryption.ts"
@@ -154,6 +155,7 @@ export {
   PG_VERSIONS,
   SUSPEND_TIMEOUT_SECONDS_DEFAULT,
 } from "./databases-fields.ts"
+export * from "./deployments-fields.ts"
 export * from "./dsl.ts"
 export {
   type DnsRecordName,
@@ -368,6 +370,7 @@ export const areas = {
   sandboxes,
   functions,
   run,
+  deployments,
   events,
   integrations,
   vectors,

@@ -43,9 +43,10 @@ export const RunServiceName = T.String({
 export const RunServiceRef = T.String({ minLength: 1, maxLength: 64, description: "Id or name" })
 
 const FilePath = "^[^/\\\\\\u0000-\\u001f]+(/[^/\\\\\\u0000-\\u001f]+)*$"
-const EnvName = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"
+export const ProgramEnvName = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 
-const healthCheckFields = {
+/** How an instance proves that it is healthy. */
+export const healthCheckFields = {
   path: T.Optional(
     T.String({
       pattern: "^/[!-~]{0,1023}$",
@@ -130,7 +131,7 @@ export const runConfigFields = {
     }),
   ),
   env: T.Optional(
-    Dictionary(T.String({ pattern: EnvName }), T.String({ maxLength: 32_768 }), {
+    Dictionary(T.String({ pattern: ProgramEnvName }), T.String({ maxLength: 32_768 }), {
       maxProperties: RUN_ENV_MAX,
       description:
         "Environment variables, at most 128 and 64 KiB, encrypted at rest; replies have only their names",
@@ -227,6 +228,16 @@ export const runAliases = {
   ...{ timeout: "timeout_seconds", cmd: "command" },
 } as const
 
+export const shownHealthCheck = {
+  path: Nullable(T.String(), {
+    description: "Path that is asked; null: the port must accept connections",
+  }),
+  interval_seconds: T.Integer({ description: "Time between two checks" }),
+  timeout_seconds: T.Integer({ description: "Time that a check may take" }),
+  grace_period_seconds: T.Integer({ description: "Time that a start may take" }),
+  unhealthy_threshold: T.Integer({ description: "Failed checks after which an instance is replaced" }),
+}
+
 const config = {
   image: T.String({ description: "Image that it runs, or `host-rootfs`" }),
   image_digest: ImageDigest,
@@ -245,18 +256,7 @@ const config = {
   concurrency: T.Integer({ description: "Requests that one instance serves at once" }),
   timeout_seconds: T.Integer({ description: "How long a request may take" }),
   idle_timeout_seconds: T.Integer({ description: "How long an instance stays without a request" }),
-  health_check: T.Object(
-    {
-      path: Nullable(T.String(), {
-        description: "Path that is asked; null: the port must accept connections",
-      }),
-      interval_seconds: T.Integer({ description: "Time between two checks" }),
-      timeout_seconds: T.Integer({ description: "Time that a check may take" }),
-      grace_period_seconds: T.Integer({ description: "Time that a start may take" }),
-      unhealthy_threshold: T.Integer({ description: "Failed checks after which an instance is replaced" }),
-    },
-    { description: "How an instance proves that it is healthy" },
-  ),
+  health_check: T.Object(shownHealthCheck, { description: "How an instance proves that it is healthy" }),
 }
 
 const StatusReason = Nullable(T.String(), {

@@ -130,8 +130,7 @@ export const notFoundFaults = {
   deployment_not_found: {
     status: 404,
     text: "deployment not found[: {id}]",
-    help: "The project has no deployment with this id. `GET /v1/compute/deployments` lists them.",
-    planned: true,
+    help: "The project has no deployment with this id or name. `GET /v1/compute/deployments` lists them.",
   },
   computer_not_found: {
     status: 404,

@@ -3,15 +3,16 @@ import { createForwarding } from "../../kernel/edges/forwarding.ts"
 import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { Instance } from "../../services/serving/instance.ts"
+import { createRoute } from "../../services/serving/routing.ts"
 import type { RevisionSpec } from "../../services/serving/spec.ts"
 import { createDeploying, DEPLOY_MS_MAX, DEPLOY_QUEUE, type DeployJob } from "./deploying.ts"
 import { createDirectory, readKnown, SERVICE_TOPIC } from "./directory.ts"
 import { createFigures } from "./figures.ts"
+import { createFind } from "./finding.ts"
 import { type HandlerNeeds, runHandlers, STOPPED_SHOWN_MS } from "./handlers.ts"
 import { instanceStore } from "./instance-store.ts"
 import type { Needs } from "./needs.ts"
 import { createRecorder } from "./recorder.ts"
-import { createRoute } from "./router.ts"
 import { serviceUrlsOf } from "./settings.ts"
 import { createSpecs } from "./specs.ts"
 import { stateOf } from "./state.ts"
@@ -48,7 +49,6 @@ const open = async (needs: Needs) => {
       if (instance.status === "RUNNING") record(instance.spec, "READY", null)
     },
     ended: recorder.ended,
-    printed: () => undefined,
     failed: (spec, reason) => record(spec, "FAILED", reason),
   })
   const deploying = createDeploying({ ...needs, specOf, serving })
@@ -156,7 +156,11 @@ export const start = async (services: Needs) => {
     ),
   ])
   const route =
-    urls && createRoute({ ...services, urls, directory, serving, nowMs: clock.now, note: figures.note })
+    urls &&
+    createRoute({
+      ...{ serving, hosts, stopping: services.stopping, note: figures.note },
+      find: createFind({ urls, directory, keys: services.keys, nowMs: clock.now }),
+    })
   return {
     operations: handlers({
       ...{ ...services, urls, serving, flush },

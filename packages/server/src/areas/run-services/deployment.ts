@@ -18,10 +18,10 @@ import { fault } from "../../kernel/fault.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { HOST, type Images } from "../../services/images/images.ts"
 import { type Code, fromBase64Zip, fromFiles, packCode, SourceError } from "../../services/serving/source.ts"
+import type { ServiceUrls } from "../../services/serving/urls.ts"
 import { envContext, filesContext } from "./specs.ts"
 import { WHY_NO_URL, whyNone } from "./state.ts"
 import { type RevisionRow, type ServiceRow, serviceStore } from "./store.ts"
-import type { ServiceUrls } from "./urls.ts"
 
 export type DeployInput = Omit<Input<(typeof areas.run.specs)["update"]>, "id">
 

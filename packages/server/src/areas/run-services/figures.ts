@@ -1,4 +1,5 @@
 /** How requests are answered: counted by ten seconds, with a histogram whose steps are 12 %. */
+import type { Noted } from "../../services/serving/routing.ts"
 import type { FiguresRow } from "./instance-store.ts"
 
 export const SLICE_MS = 10_000
@@ -17,13 +18,6 @@ const bucketOf = (ms: number): number =>
 const middleOf = (bucket: number): number =>
   bucket === 0 ? FIRST_MS : (FIRST_MS * GROWTH ** bucket * (1 + 1 / GROWTH)) / 2
 
-export interface Served {
-  readonly serviceId: string
-  readonly organizationId: string
-  readonly status: number
-  readonly ms: number
-}
-
 interface Slice {
   readonly organizationId: string
   readonly serviceId: string
@@ -39,7 +33,7 @@ export const createFigures = (nowMs: () => number) => {
   const slices = new Map<string, Slice>()
 
   return {
-    note({ serviceId, organizationId, status, ms }: Served) {
+    note({ serviceId, organizationId, status, ms }: Noted) {
       const atMs = Math.floor(nowMs() / SLICE_MS) * SLICE_MS
       const known = slices.get(serviceId)
       const isCurrent = known?.atMs === atMs

@@ -17,6 +17,7 @@ import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../../services/hosts/hosts.ts"
 import type { Instance } from "../../services/serving/instance.ts"
 import type { Serving } from "../../services/serving/serving.ts"
+import { labelOf } from "../../services/serving/urls.ts"
 import { DEPLOY_QUEUE, type DeployJob } from "./deploying.ts"
 import {
   type DeployInput,
@@ -31,7 +32,6 @@ import { instanceStore } from "./instance-store.ts"
 import { type Installation, toInstance, toRevision, toService } from "./payloads.ts"
 import { type ServiceRow, serviceStore } from "./store.ts"
 import { ALL_TO_LATEST, readRevisionRef, readTraffic, servedNumbers } from "./traffic.ts"
-import { labelOf } from "./urls.ts"
 
 export interface HandlerNeeds extends DeploymentNeeds {
   readonly changes: Changes

@@ -1,9 +1,9 @@
 import type { RunInstanceStatus, RunRevisionStatus, RunServiceStatus } from "@svc/contract"
 import { toIso } from "../../kernel/to-iso.ts"
 import type { Isolation } from "../../ports/runtime/port.ts"
+import type { ServiceUrls } from "../../services/serving/urls.ts"
 import type { RevisionRow, ServiceRow } from "./store.ts"
 import { numberOf } from "./traffic.ts"
-import type { ServiceUrls } from "./urls.ts"
 
 /** What is true of all services of this installation. */
 export interface Installation {

@@ -1,7 +1,8 @@
 /** Writes down what becomes of instances, each in the order in which it happens. */
 import type { Db } from "../../kernel/db/database.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { Instance, InstanceEnd } from "../../services/serving/instance.ts"
+import type { Instance } from "../../services/serving/instance.ts"
+import type { InstanceEnd } from "../../services/serving/spec.ts"
 import { type InstanceRow, instanceStore } from "./instance-store.ts"
 
 export interface Recorder {

@@ -1,6 +1,6 @@
 import type { Settings, ValuesOf } from "../../kernel/setting.ts"
 import { domainName } from "../../kernel/setting-parsers.ts"
-import { createServiceUrls, type ServiceUrls } from "./urls.ts"
+import { createServiceUrls, type ServiceUrls } from "../../services/serving/urls.ts"
 
 export const settings = {
   runDomain: {

@@ -1,12 +1,12 @@
 /** A revision as the engine runs it. */
-import { dirname } from "node:path"
 import { RUN_FILES_FOLDER } from "@svc/contract"
 import type { AtRest } from "../../core/secrets/at-rest.ts"
 import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import { ImageError } from "../../services/images/image-error.ts"
-import { HOST, type Image, type Images } from "../../services/images/images.ts"
+import type { Image, Images } from "../../services/images/images.ts"
+import { imageLaunch } from "../../services/serving/image-launch.ts"
 import { type Launch, type RevisionSpec, StartError } from "../../services/serving/spec.ts"
 import { type RevisionRow, type ServiceRow, serviceStore } from "./store.ts"
 
@@ -21,13 +21,6 @@ export interface SpecNeeds {
 export const envContext = (revisionId: string): string => `run_services.env:${revisionId}`
 export const filesContext = (serviceId: string, sha256: string): string =>
   `run_services.files:${serviceId}:${sha256}`
-
-const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-const NODE = "/opt/svc/node"
-/** The user's home of the machine's own programs. */
-const HOST_ENV = { HOME: "/home/user", LANG: "C.UTF-8", TMPDIR: "/tmp", PATH: `${NODE}:${PATH}` }
-
-const isRootUser = (user: string | null): boolean => user === null || /^(?:root|0)(?::.*)?$/.test(user)
 
 export type SpecOf = (service: ServiceRow, revision: RevisionRow) => RevisionSpec
 
@@ -53,35 +46,26 @@ export const createSpecs = (needs: SpecNeeds): SpecOf => {
   }
 
   const launchOf = async (row: RevisionRow): Promise<Launch> => {
-    const isHost = row.image === HOST
-    const { root, config } = await openImage(row)
+    const image = await openImage(row)
     const own =
       row.env === null
         ? {}
         : JSON.parse(await box.open(row.organization_id, envContext(row.revision_id), row.env))
-    const entrypoint = row.command ?? config.entrypoint
-    const [program, ...rest] = [...entrypoint, ...(row.args ?? (row.command ? [] : config.cmd))]
-    if (program === undefined)
-      throw new StartError("the image names no program, and the service has no command", true)
+    const env = { ...own, PORT: String(row.port) }
+    const launch = imageLaunch(image, { ...row, env }, runtime.capabilities)
     const { files_sha256: sha256 } = row
-    const showsNode = isHost && runtime.capabilities.mounts
+    if (sha256 === null) return launch
     return {
-      root,
-      mounts: showsNode ? [{ source: dirname(process.execPath), target: NODE }] : [],
-      argv: [program, ...rest],
-      cwd: sha256 === null ? (config.workingDir ?? (isHost ? "/tmp" : "/")) : RUN_FILES_FOLDER,
-      env: { ...(isHost ? HOST_ENV : { PATH }), ...config.env, ...own, PORT: String(row.port) },
-      user: !isHost && isRootUser(config.user) ? "root" : "user",
-      ...(sha256 !== null && {
-        files: {
-          at: RUN_FILES_FOLDER,
-          sha256,
-          async read() {
-            const pack = await store.readFiles(row.organization_id, row.service_id, sha256)
-            return atRest.readBytes(row.organization_id, filesContext(row.service_id, sha256), pack)
-          },
+      ...launch,
+      cwd: RUN_FILES_FOLDER,
+      files: {
+        at: RUN_FILES_FOLDER,
+        sha256,
+        async read() {
+          const pack = await store.readFiles(row.organization_id, row.service_id, sha256)
+          return atRest.readBytes(row.organization_id, filesContext(row.service_id, sha256), pack)
         },
-      }),
+      },
     }
   }
 

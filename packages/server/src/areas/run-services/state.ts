@@ -1,6 +1,6 @@
 import type { AreaState } from "../../kernel/area.ts"
 import type { RuntimeCapabilities, RuntimePort } from "../../ports/runtime/port.ts"
-import type { ServiceUrls } from "./urls.ts"
+import type { ServiceUrls } from "../../services/serving/urls.ts"
 
 /** Why no service can run here, as the operator reads it; undefined where some can. */
 export const whyNone = ({ driver, reasons }: RuntimeCapabilities): string | undefined =>

@@ -2,23 +2,22 @@
 import type { Duplex } from "node:stream"
 import { PortError } from "../../ports/port-error.ts"
 import type { CodeFolders } from "./code-folders.ts"
-import { answering, awaitReady, listening, type Probe } from "./probe.ts"
-import { type Launch, type RevisionSpec, StartError } from "./spec.ts"
+import { answering, awaitReady, lasting, listening, type Probe } from "./probe.ts"
+import { type InstanceEnd, type Launch, type RevisionSpec, StartError } from "./spec.ts"
 import { crash, type ProgramEnd, startWorkload, type Workload, type WorkloadNeeds } from "./workload.ts"
-
-/** How an instance ended. */
-export interface InstanceEnd {
-  readonly reason: string
-  readonly exitCode: number | null
-  readonly outOfMemory: boolean
-  /** The platform ended it. */
-  readonly isExpected: boolean
-}
 
 export type InstanceStatus = "STARTING" | "RUNNING" | "UNHEALTHY" | "STOPPING"
 
+/** An instance's place among those that are kept: who restarts has the same. */
+export interface Place {
+  readonly id: string
+  readonly restarts: number
+}
+
 export interface Instance {
   readonly id: string
+  /** Undefined where instances follow requests. */
+  readonly place: Place | undefined
   readonly spec: RevisionSpec
   readonly startedMs: number
   readonly status: InstanceStatus
@@ -40,7 +39,8 @@ export interface Instance {
 /** A request's hold on an instance. */
 export interface Lease extends Disposable {
   readonly instance: Instance
-  connect(): Promise<Duplex>
+  /** To the port of its requests, or to another. */
+  connect(port?: number): Promise<Duplex>
 }
 
 export interface InstanceNeeds extends WorkloadNeeds {
@@ -100,8 +100,17 @@ const describe = async (
   }
 }
 
+const probeOf = (workload: Workload, { health, port: own }: RevisionSpec): Probe => {
+  const port = health.port ?? own
+  if (port === null) return lasting()
+  return health.path === null
+    ? listening(workload, port)
+    : answering(workload, port, health.path, health.timeoutMs)
+}
+
 class RunningInstance implements Instance {
   readonly id: string
+  readonly place: Place | undefined
   readonly spec: RevisionSpec
   readonly startedMs: number
   readonly ended: Promise<InstanceEnd>
@@ -118,20 +127,17 @@ class RunningInstance implements Instance {
   #checkedMs: number
   #isChecking = false
 
-  constructor(needs: InstanceNeeds, spec: RevisionSpec, workload: Workload) {
-    const { health, port } = spec
+  constructor(needs: InstanceNeeds, spec: RevisionSpec, workload: Workload, place: Place | undefined) {
     const nowMs = needs.nowMs()
     this.#needs = needs
     this.#workload = workload
     this.spec = spec
     this.id = workload.guest.id
+    this.place = place
     this.startedMs = nowMs
     this.idleSinceMs = nowMs
     this.#checkedMs = nowMs
-    this.#probe =
-      health.path === null
-        ? listening(workload, port)
-        : answering(workload, port, health.path, health.timeoutMs)
+    this.#probe = probeOf(workload, spec)
     workload.process.stdin.end()
     for (const stream of ["stdout", "stderr"] as const) {
       workload.process[stream].on("data", (chunk: Buffer) => {
@@ -146,14 +152,18 @@ class RunningInstance implements Instance {
 
   /** Resolves once it is healthy. Throws a StartError. */
   async awaitHealthy(): Promise<void> {
-    const { health, port } = this.spec
+    const { health } = this.spec
+    const port = health.port ?? this.spec.port
     const timer = setTimeout(() => {
       const what = health.path === null ? `listen on port ${port}` : `answer GET ${health.path}`
       this.#workload.end(crash(`it did not ${what} within ${Math.round(health.graceMs / 1000)} s`))
     }, health.graceMs)
     const isReady = await awaitReady(this.#workload, this.#probe)
     clearTimeout(timer)
-    if (!isReady) throw new StartError(this.describeEnd(await this.ended))
+    if (!isReady) {
+      const end = await this.ended
+      throw new StartError(this.describeEnd(end), false, end)
+    }
     this.#become("RUNNING")
   }
 
@@ -175,7 +185,10 @@ class RunningInstance implements Instance {
     let isHeld = true
     return {
       instance: this,
-      connect: () => this.#workload.guest.connect(this.spec.port),
+      connect: async (port = this.spec.port ?? undefined) => {
+        if (port === undefined) throw new Error("it has no port")
+        return this.#workload.guest.connect(port)
+      },
       [Symbol.dispose]: () => {
         if (!isHeld) return
         isHeld = false
@@ -225,13 +238,31 @@ class RunningInstance implements Instance {
   }
 }
 
+export interface StartOptions {
+  /** Takes no other's place on the host. */
+  readonly isSpare: boolean
+  readonly place?: Place
+  /** It is not wanted any more. */
+  readonly signal?: AbortSignal
+}
+
 /** Starts one; it is there once it is healthy. Throws a StartError, `no_host_capacity` or a PortError. */
 export const startInstance = async (
   needs: InstanceNeeds,
   spec: RevisionSpec,
-  isSpare: boolean,
+  { isSpare, place, signal }: StartOptions,
 ): Promise<Instance & Pick<RunningInstance, "describeEnd">> => {
-  const instance = new RunningInstance(needs, spec, await start(needs, spec, await spec.open(), isSpare))
-  await instance.awaitHealthy()
+  const launch = await spec.open()
+  if (signal?.aborted) throw new StartError("it is not wanted any more")
+  const workload = await start(needs, spec, launch, isSpare)
+  const instance = new RunningInstance(needs, spec, workload, place)
+  const leave = () => instance.giveUp()
+  signal?.addEventListener("abort", leave)
+  if (signal?.aborted) leave()
+  try {
+    await instance.awaitHealthy()
+  } finally {
+    signal?.removeEventListener("abort", leave)
+  }
   return instance
 }

@@ -2,14 +2,15 @@
 import { availableParallelism } from "node:os"
 import { isFault } from "../../kernel/fault.ts"
 import type { Logger } from "../../kernel/log.ts"
-import type { Instance, InstanceEnd, Lease } from "./instance.ts"
-import { type RevisionSpec, StartError, UnservedError } from "./spec.ts"
+import type { Instance, InstanceStatus, Lease, StartOptions } from "./instance.ts"
+import { type InstanceEnd, type RevisionSpec, StartError, UnservedError } from "./spec.ts"
 import { createWaitingQueue } from "./waiting.ts"
 
 export interface Pool {
   readonly spec: RevisionSpec
-  readonly instances: ReadonlySet<Instance>
   readonly waiting: number
+  /** Undefined where instances follow requests. */
+  readonly replicas: readonly Replica[] | undefined
   /** Neither has nor needs an instance. */
   readonly isEmpty: boolean
   /** How many may run has changed, and nothing else. */
@@ -22,13 +23,30 @@ export interface Pool {
   sweep(): void
   /** Takes no more: who waits already is still served, and then all end. */
   retire(): void
-  refuse(error: unknown): void
+  /** Starts nothing more, and lets nobody wait. */
+  close(error: unknown): void
 }
 
+/** The place of one instance that is kept, and how it is there. */
+export interface Replica {
+  readonly id: string
+  /** DONE: it ended, as it may. FAILED: it is not started any more, or only after a long time. */
+  readonly status: InstanceStatus | "RESTARTING" | "DONE" | "FAILED"
+  readonly restarts: number
+  /** The one that runs there. */
+  readonly instance: Instance | undefined
+  readonly sinceMs: number
+  /** Of the last one there that ended, or could not start; null while none did. */
+  readonly reason: string | null
+  readonly exitCode: number | null
+  readonly outOfMemory: boolean
+}
+
+/** Starts an instance that can tell how it ended. */
 export interface PoolNeeds {
   readonly start: (
     spec: RevisionSpec,
-    isSpare: boolean,
+    options: StartOptions,
   ) => Promise<Instance & { describeEnd(end: InstanceEnd): string }>
   readonly nowMs: () => number
   readonly log: Logger
@@ -48,10 +66,10 @@ const FAILED_MS = 30_000
 /** An instance that ends by itself sooner, without a request, has not really started. */
 const EARLY_MS = 10_000
 
-const isLive = ({ status }: Instance): boolean => status === "RUNNING"
+export const isLive = ({ status }: Instance): boolean => status === "RUNNING"
 
 /** The first that is not busy, so that others may become idle; else the least busy one that has room. */
-const choose = (instances: Iterable<Instance>, concurrency: number): Instance | undefined => {
+export const choose = (instances: Iterable<Instance>, concurrency: number): Instance | undefined => {
   let least: Instance | undefined
   for (const one of instances) {
     if (!isLive(one) || one.inFlight >= concurrency) continue
@@ -104,7 +122,7 @@ export const createPool = (first: RevisionSpec, needs: PoolNeeds): Pool => {
     while (starting < most) {
       starting += 1
       needs
-        .start(spec, isSpare)
+        .start(spec, { isSpare })
         .finally(() => {
           starting -= 1
         })
@@ -156,7 +174,7 @@ export const createPool = (first: RevisionSpec, needs: PoolNeeds): Pool => {
     get spec() {
       return spec
     },
-    instances,
+    replicas: undefined,
     get waiting() {
       return queue.length
     },
@@ -192,6 +210,11 @@ export const createPool = (first: RevisionSpec, needs: PoolNeeds): Pool => {
       kept = 0
       pump()
     },
-    refuse: error => queue.refuse(error),
+    close(error) {
+      isRetired = true
+      kept = 0
+      clearTimeout(pause)
+      queue.refuse(error)
+    },
   }
 }

@@ -10,6 +10,15 @@ const LOOK_EVERY_MS = 25
 /** A program that takes long to start is not asked all the time. */
 const LOOK_EVERY_MS_MAX = 500
 
+/** A program that listens nowhere has started when it runs for so long. */
+const LASTING_MS = 1_000
+
+/** It runs on; there is nothing that it could be asked. */
+export const lasting = (): Probe => {
+  const sinceMs = performance.now()
+  return async () => performance.now() - sinceMs >= LASTING_MS
+}
+
 /** It accepts connections on the port; who only looks sends nothing. */
 export const listening =
   ({ guest }: Workload, port: number): Probe =>

@@ -4,6 +4,8 @@ import type { Mount, Root } from "../../ports/runtime/port.ts"
 export interface HealthCheck {
   /** Null: the port must accept connections. */
   readonly path: string | null
+  /** Left out: the port of its requests. */
+  readonly port?: number
   readonly intervalMs: number
   readonly timeoutMs: number
   /** How long an instance may take to become healthy. */
@@ -28,6 +30,23 @@ export interface Launch {
   }
 }
 
+/** What happens to an instance that has ended, where instances run whether anybody asks or not. */
+export interface RestartRule {
+  /** `on-failure`: not one that ended with code 0. */
+  readonly when: "no" | "on-failure" | "always"
+  /** Restarts one after the other of an instance that does not stay up. */
+  readonly retriesMax: number
+}
+
+/** How an instance ended. */
+export interface InstanceEnd {
+  readonly reason: string
+  readonly exitCode: number | null
+  readonly outOfMemory: boolean
+  /** The platform ended it. */
+  readonly isExpected: boolean
+}
+
 /** One version of something that serves requests. */
 export interface RevisionSpec {
   readonly id: string
@@ -35,7 +54,10 @@ export interface RevisionSpec {
   readonly serviceId: string
   readonly organizationId: string
   readonly projectId: string
-  readonly port: number
+  /** Null: it takes no connections, and is ready while it runs. */
+  readonly port: number | null
+  /** Present: so many instances run as are kept, by this rule. Left out: as many as there are requests for. */
+  readonly restart?: RestartRule
   /** Requests that one instance serves at once. */
   readonly concurrency: number
   readonly minInstances: number
@@ -56,14 +78,17 @@ export class StartError extends Error {
   override readonly name = "StartError"
   /** Trying again does not help. */
   readonly isFinal: boolean
-  constructor(message: string, isFinal = false) {
+  /** Exit code and the like, where it ran at all. */
+  readonly end: Pick<InstanceEnd, "exitCode" | "outOfMemory"> | undefined
+  constructor(message: string, isFinal = false, end?: StartError["end"]) {
     super(message)
     this.isFinal = isFinal
+    this.end = end
   }
 }
 
-/** Why a request is not served. */
-export type UnservedKind = "failed" | "crowded" | "late" | "left" | "stopping"
+/** Why a request is not served; `gone`: another version may serve it by now. */
+export type UnservedKind = "failed" | "crowded" | "late" | "left" | "stopping" | "gone"
 
 export class UnservedError extends Error {
   override readonly name = "UnservedError"

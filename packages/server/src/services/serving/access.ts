@@ -1,15 +1,22 @@
 /** Who may send requests to a service that is not public. */
 import type { IncomingMessage } from "node:http"
 import { isIP } from "node:net"
-import { acceptedMask, admits } from "@svc/contract"
+import { acceptedMask, admits, type Scope } from "@svc/contract"
 import type { Principal } from "../../kernel/call.ts"
 import type { Refusal } from "../../kernel/edges/forwarding.ts"
 import { Fault } from "../../kernel/fault.ts"
-import type { ServiceRow } from "./store.ts"
 
 export interface AccessNeeds {
+  /** That a key must have. */
+  readonly scope: Scope
   readonly keys: { find(secret: string, nowMs: number): Principal | Promise<Principal> }
   readonly nowMs: () => number
+}
+
+/** Whose a program is. */
+export interface Owned {
+  readonly organization_id: string
+  readonly project_id: string
 }
 
 export interface Admitted {
@@ -18,7 +25,6 @@ export interface Admitted {
 }
 
 const BEARER = /^bearer +(\S+) *$/i
-const ACCEPTED = acceptedMask("services:read")
 const SAFE: ReadonlySet<string | undefined> = new Set(["GET", "HEAD", "OPTIONS"])
 
 const unauthorized: Refusal = {
@@ -30,7 +36,8 @@ const forbidden = (text: string): Refusal => ({ status: 403, text })
 
 const refusalOf = (
   principal: Principal,
-  service: Pick<ServiceRow, "organization_id" | "project_id">,
+  scope: Scope,
+  service: Owned,
   request: IncomingMessage,
   address: string,
 ): Refusal | undefined => {
@@ -38,7 +45,7 @@ const refusalOf = (
   const isOwn =
     organization?.id === service.organization_id && (project === null || project.id === service.project_id)
   if (!isOwn || key?.type === "publishable") return unauthorized
-  if (!admits(held, ACCEPTED)) return forbidden("The key lacks the scope services:read.")
+  if (!admits(held, acceptedMask(scope))) return forbidden(`The key lacks the scope ${scope}.`)
   const family = isIP(address)
   if (allowlist !== null && (family === 0 || !allowlist.check(address, family === 6 ? "ipv6" : "ipv4")))
     return forbidden("The key does not work from this address.")
@@ -47,18 +54,14 @@ const refusalOf = (
 }
 
 export const createAccess =
-  ({ keys, nowMs }: AccessNeeds) =>
-  async (
-    service: Pick<ServiceRow, "organization_id" | "project_id">,
-    request: IncomingMessage,
-    address: string,
-  ): Promise<Admitted | Refusal> => {
+  ({ scope, keys, nowMs }: AccessNeeds) =>
+  async (service: Owned, request: IncomingMessage, address: string): Promise<Admitted | Refusal> => {
     const withheld =
       request.headers["x-svc-authorization"] === undefined ? "authorization" : "x-svc-authorization"
     const secret = BEARER.exec(String(request.headers[withheld] ?? ""))?.[1]
     if (secret === undefined) return unauthorized
     try {
-      return refusalOf(await keys.find(secret, nowMs()), service, request, address) ?? { withheld }
+      return refusalOf(await keys.find(secret, nowMs()), scope, service, request, address) ?? { withheld }
     } catch (error) {
       if (error instanceof Fault) return unauthorized
       throw error
