@@ -11,6 +11,7 @@ import { approvals } from "./approvals.ts"
 import { auth } from "./auth.ts"
 import { billing } from "./billing.ts"
 import { billingPages } from "./billing-pages.ts"
+import { builds } from "./builds.ts"
 import { compliance } from "./compliance.ts"
 import { computers } from "./computers.ts"
 import { connectedApps } from "./connected-apps.ts"
@@ -127,6 +128,7 @@ export {
   type PaymentStatus,
   type TransferType,
 } from "./billing-fields.ts"
+export * from "./builds-fields.ts"
 export { AUDIT_LIMIT_DEFAULT } from "./compliance.ts"
 export { CONSENT_HISTORY_MAX } from "./compliance-gdpr.ts"
 export {
@@ -363,6 +365,7 @@ export const areas = {
   research,
   storage,
   s3,
+  builds,
   registry,
   kv,
   cron,

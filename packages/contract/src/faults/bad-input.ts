@@ -151,25 +151,21 @@ export const badInputFaults = {
     status: 400,
     text: "the upload is empty",
     help: "Send the content as the request body. With curl, use `--data-binary @file`.",
-    planned: true,
   },
   upload_not_gzip: {
     status: 400,
     text: "the upload is not a gzipped tar archive",
     help: "Make it with `tar -czf context.tgz .` and send the raw bytes with `Content-Type: application/gzip`; multipart forms are refused.",
-    planned: true,
   },
   upload_too_large: {
     status: 400,
     text: "the upload is too large[: at most {bytes} bytes are allowed]",
     help: "Leave out what the build does not need, such as dependencies and version history.",
-    planned: true,
   },
   invalid_build_args: {
     status: 400,
     text: "build_args must be a JSON object of strings",
     help: 'Encode the object for a URL, for example `?build_args=%7B"NODE_ENV"%3A"production"%7D`.',
-    planned: true,
   },
   unsupported_waf_rule: {
     status: 400,

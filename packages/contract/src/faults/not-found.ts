@@ -151,7 +151,6 @@ export const notFoundFaults = {
     status: 404,
     text: "build not found[: {id}]",
     help: "The project has no build with this id. `GET /v1/build` lists them.",
-    planned: true,
   },
   schedule_not_found: {
     status: 404,

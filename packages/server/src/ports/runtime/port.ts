@@ -90,6 +90,11 @@ export interface RuntimeCapabilities {
   readonly installs: boolean
   /** Kinds of root filesystem it can start from. */
   readonly roots: readonly RootKind[]
+  /**
+   * Begins a command that runs Perl, whatever the image of the workload has; left out where nothing but the image's own
+   * programs is there.
+   */
+  readonly perl?: readonly [string, ...string[]]
   /** What is weaker here than the driver could be and why, for the operator; empty when nothing is. */
   readonly reasons: readonly string[]
 }
@@ -106,8 +111,11 @@ export type RootKind = "host" | "image"
 
 export type Root =
   | { readonly kind: "host" }
-  /** `directory` holds the unpacked filesystem, which is never written to. */
-  | { readonly kind: "image"; readonly directory: string }
+  /**
+   * `directory` holds the unpacked filesystem, which is never written to. `bare`: no user and no directories are added to
+   * it, so that what is there after a command is the command's. Only where `capabilities.perl`.
+   */
+  | { readonly kind: "image"; readonly directory: string; readonly bare?: true }
 
 /** A directory of the host that a workload sees, read-only, as it is: also what is added to it after the start. */
 export interface Mount {

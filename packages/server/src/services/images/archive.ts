@@ -15,6 +15,8 @@ import { unpackInThread } from "./unpacking.ts"
 export interface Parts {
   readonly digest: string
   readonly config: ImageConfig
+  /** What the configuration was read from; empty where there is none. */
+  readonly document: Readonly<Record<string, unknown>>
   readonly layers: readonly string[]
 }
 
@@ -46,7 +48,8 @@ const fromLayout = async (has: (name: string) => string): Promise<Parts> => {
   for (const [index, { digest: told }] of manifest.layers.entries())
     if ((await digestOf(layers[index] ?? "")) !== told)
       throw new ImageError(`the archive has something else as ${told}`)
-  return { digest, config: configOf(await read(manifest.config.digest)), layers }
+  const image = await read(manifest.config.digest)
+  return { digest, config: configOf(image), document: image, layers }
 }
 
 /** `docker save` before Docker 25: manifest.json names the configuration and the layers by their files. */
@@ -57,8 +60,9 @@ const fromDocker = async (has: (name: string) => string): Promise<Parts> => {
   if (typeof Config !== "string" || !Array.isArray(Layers) || Layers.some(layer => typeof layer !== "string"))
     throw new ImageError("the archive's manifest.json names no image")
   const bytes = await readFile(has(Config))
-  const config = configOf(parseJson(bytes, "the configuration"))
-  return { digest: sha256(bytes), config, layers: Layers.map(layer => has(layer as string)) }
+  const document = parseJson(bytes, "the configuration")
+  const config = configOf(document)
+  return { digest: sha256(bytes), config, document, layers: Layers.map(layer => has(layer as string)) }
 }
 
 /** Takes the archive apart into a directory that is there. */
@@ -77,5 +81,5 @@ export const openArchive = async (
   }
   if (names.includes("index.json")) return await fromLayout(has)
   if (names.includes("manifest.json")) return await fromDocker(has)
-  return { digest: await digestOf(file), config: emptyConfig, layers: [file] }
+  return { digest: await digestOf(file), config: emptyConfig, document: {}, layers: [file] }
 }

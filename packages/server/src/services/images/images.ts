@@ -12,12 +12,13 @@ import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import type { Root } from "../../ports/runtime/port.ts"
 import { ImageError, ImagesStoppedError } from "./image-error.ts"
 import { emptyConfig, type ImageConfig } from "./manifest.ts"
-import { createPuller } from "./pulling.ts"
+import { createPuller, type ImageParts } from "./pulling.ts"
 import { formatReference, parseReference, registryUrl } from "./reference.ts"
 import { createRegistry } from "./registry.ts"
 import { createSharing } from "./sharing.ts"
 import { openImageStore } from "./store.ts"
 import { createTemplates, type Template } from "./templates.ts"
+import { unpackInThread } from "./unpacking.ts"
 
 /** The machine's own programs. */
 export const HOST = "host-rootfs"
@@ -41,6 +42,16 @@ export interface Images extends AsyncDisposable {
    * Rejects with an ImageError that tells the person who named it why not, or an ImagesStoppedError.
    */
   prepare(name: string, digest?: string | null): Promise<Image>
+  /**
+   * The layers of an image as files, for who makes others of it: of a template that is an archive, or pulled into a folder
+   * that is there and empty. Nothing is stored. Rejects as `prepare`.
+   */
+  parts(name: string, folder: string, until: AbortSignal): Promise<ImageParts>
+  /**
+   * Lays layers, lowest first, over what is in a directory that nobody uses meanwhile; gives their bytes. Rejects as
+   * `prepare`.
+   */
+  unpack(layers: readonly string[], directory: string, until: AbortSignal): Promise<number>
   /** Names images that must stay, by digest; asked whenever some are to be removed. */
   keep(digests: () => Promise<readonly string[]>): void
 }
@@ -108,9 +119,10 @@ export const openImages = async (
   const known = await openKnown(join(directory, "known.json"))
   const closing = new AbortController()
   const signal = AbortSignal.any([needs.stopping, closing.signal])
+  const limits = { bytesMax: imageBytesMax, entriesMax: ENTRIES_MAX }
   const puller = createPuller({
     ...{ store, registry: createRegistry(outbound, () => clock.now()), signal },
-    limits: { bytesMax: imageBytesMax, entriesMax: ENTRIES_MAX },
+    limits,
   })
   const sharing = createSharing<Image>()
   const keepers: (() => Promise<readonly string[]>)[] = []
@@ -193,6 +205,18 @@ export const openImages = async (
         .catch(error => {
           throw signal.aborted ? new ImagesStoppedError("the server is shutting down") : error
         })
+    },
+    async parts(name, folder, until) {
+      const template = templateOf(name)
+      if (template?.kind === "archive") return await puller.open(template.path, folder, until)
+      if (template) throw new ImageError(`the template ${name} is a directory, which has no layers`)
+      const reference = parseReference(name)
+      if (!reference) throw new ImageError(`${name.slice(0, 200)} names no image`)
+      return await puller.fetch(reference, folder, until)
+    },
+    async unpack(files, root, until) {
+      const task = { kind: "layers", files, root, workingDir: null, limits } as const
+      return (await unpackInThread(task, AbortSignal.any([signal, until]))).bytes
     },
     keep: digests => void keepers.push(digests),
     async [Symbol.asyncDispose]() {

@@ -3,18 +3,31 @@ import { join } from "node:path"
 import { createSemaphore } from "../../kernel/concurrency/semaphore.ts"
 import { openArchive } from "./archive.ts"
 import { ImageError } from "./image-error.ts"
-import { configOf, type Descriptor, type ImageConfig, parseJson } from "./manifest.ts"
+import { configOf, type Descriptor, type ImageConfig, type Manifest, parseJson } from "./manifest.ts"
 import type { Reference } from "./reference.ts"
 import type { Registry, ResolvedImage } from "./registry.ts"
 import type { ImageStore } from "./store.ts"
 import type { UnpackLimits } from "./unpack.ts"
 import { unpackInThread } from "./unpacking.ts"
 
+/** An image as its registry or archive has it, with its layers as files, lowest first. */
+export interface ImageParts {
+  /** Of the manifest; of an archive without one, of itself. */
+  readonly digest: string
+  /** The image's configuration, as it was found; empty where there is none. */
+  readonly document: Readonly<Record<string, unknown>>
+  readonly layers: readonly string[]
+}
+
 export interface Puller {
   /** Gives the digest of what is then in the store. */
   pull(reference: Reference): Promise<string>
   /** The same of an archive. */
   unpack(file: string): Promise<string>
+  /** All of an image into files of a folder that is there and empty; nothing of it is stored. */
+  fetch(reference: Reference, folder: string, until: AbortSignal): Promise<ImageParts>
+  /** The same of an archive. */
+  open(file: string, folder: string, until: AbortSignal): Promise<ImageParts>
 }
 
 /** Unpacking is bound by this machine's disk. */
@@ -41,11 +54,16 @@ export const createPuller = (needs: {
   }
 
   /** Each layer once, into a file that has its name. */
-  const download = async (reference: Reference, layers: readonly Descriptor[], folder: string) => {
+  const download = async (
+    reference: Reference,
+    layers: readonly Descriptor[],
+    folder: string,
+    until = signal,
+  ) => {
     const fileOf = ({ digest }: Descriptor) => join(folder, digest.replace(":", "-"))
     const left = [...new Map(layers.map(layer => [layer.digest, layer])).values()]
     const failed = new AbortController()
-    const either = AbortSignal.any([signal, failed.signal])
+    const either = AbortSignal.any([until, failed.signal])
     const work = async () => {
       for (let layer = left.shift(); layer; layer = left.shift())
         await registry.download(reference, layer, fileOf(layer), either)
@@ -61,11 +79,15 @@ export const createPuller = (needs: {
     return layers.map(fileOf)
   }
 
+  const checkSize = ({ layers }: Manifest) => {
+    const sum = layers.reduce((total, { size }) => total + size, 0)
+    if (sum > limits.bytesMax) throw new ImageError("the image is larger than is allowed here")
+  }
+
   const bring = (reference: Reference, { digest, manifest }: ResolvedImage) =>
     store.add(digest, folder =>
       store.temporary(async blobs => {
-        const sum = manifest.layers.reduce((total, { size }) => total + size, 0)
-        if (sum > limits.bytesMax) throw new ImageError("the image is larger than is allowed here")
+        checkSize(manifest)
         const bytes = await registry.read(reference, manifest.config, signal)
         const config = configOf(parseJson(bytes, "the image's configuration"))
         return await unpackInto(folder, await download(reference, manifest.layers, blobs), config)
@@ -87,5 +109,25 @@ export const createPuller = (needs: {
           return digest
         }),
       ),
+    fetch: (reference, folder, until) =>
+      semaphore.run(async () => {
+        const either = AbortSignal.any([signal, until])
+        const { digest, manifest } = await registry.find(reference, either)
+        checkSize(manifest)
+        const bytes = await registry.read(reference, manifest.config, either)
+        const document = parseJson(bytes, "the image's configuration")
+        configOf(document)
+        return { digest, document, layers: await download(reference, manifest.layers, folder, either) }
+      }),
+    open: (file, folder, until) =>
+      semaphore.run(async () => {
+        const { digest, document, layers } = await openArchive(
+          file,
+          folder,
+          limits,
+          AbortSignal.any([signal, until]),
+        )
+        return { digest, document, layers }
+      }),
   }
 }

@@ -24,6 +24,8 @@ export interface AgentKit {
   readonly directory: string
   /** What starts the agent there. */
   readonly argv: readonly [string, ...string[]]
+  /** What runs Perl there. */
+  readonly perl: readonly [string, ...string[]]
 }
 
 /** All scripts as one: where another process serves the files, each that is opened is asked of it. */
@@ -80,11 +82,9 @@ export const makeAgentKit = async (perl: string, parentDir: string): Promise<Age
   await writeFile(join(beside, STARTER), await wholeAgent(), { mode: 0o755 })
   await rm(directory, { recursive: true, force: true })
   await rename(beside, directory)
-  return {
-    directory,
-    argv: [
-      `${KIT_AT}/loader`,
-      ...["--library-path", `${KIT_AT}/lib`, `${KIT_AT}/perl`, `-I${KIT_AT}/inc`, `${KIT_AT}/${STARTER}`],
-    ],
-  }
+  const interpreter: readonly [string, ...string[]] = [
+    `${KIT_AT}/loader`,
+    ...["--library-path", `${KIT_AT}/lib`, `${KIT_AT}/perl`, `-I${KIT_AT}/inc`],
+  ]
+  return { directory, perl: interpreter, argv: [...interpreter, `${KIT_AT}/${STARTER}`] }
 }

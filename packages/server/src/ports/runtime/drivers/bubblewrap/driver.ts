@@ -60,6 +60,7 @@ const bubbles = (bwrap: string, kit: AgentKit): Confinement => ({
     ...capabilitiesOf(found),
     driver: "bubblewrap",
     overheadBytes: OVERHEAD_BYTES,
+    perl: kit.perl,
   }),
 })
 

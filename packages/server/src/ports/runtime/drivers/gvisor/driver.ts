@@ -104,6 +104,7 @@ const sandboxes = (runsc: string, kit: AgentKit, isDemanded: boolean): Confineme
     sharedResources: {},
     roots: withoutRoots === undefined ? ["host", "image"] : ["host"],
     installs: withoutInstalls === undefined,
+    perl: kit.perl,
     reasons: [
       ...groups.reasons,
       "gVisor counts no processes: a workload that starts far too many ends as a whole",

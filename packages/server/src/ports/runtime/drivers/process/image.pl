@@ -21,6 +21,9 @@ my %directories = (
     'var/tmp' => 01777, 'workspace' => 0755,
 );
 
+# Of these, what no workload can do without.
+my @needed = qw(etc tmp);
+
 # A user namespace that calls 0 what the machine calls so: what a mount is seen through whose files are the image's own.
 sub namespace_of {
     my ($base, $count) = @_;
@@ -100,17 +103,17 @@ sub is_plain {
 
 sub first_files {
     my ($asked, $uid) = @_;
-    for my $path (sort keys %directories) {
+    for my $path ($asked->{bare} ? @needed : sort keys %directories) {
         my ($above) = $path =~ m{^(.*)/};
         next if -e $path || -l $path || defined $above && !is_plain($above);
         Root::directory($path, $directories{$path}, $uid + ($path =~ /^(workspace|home\/user)$/ ? Root::user_id() : 0));
     }
     return unless is_plain('etc');
-    users($uid);
+    users($uid) unless $asked->{bare};
     replace('resolv.conf', Link::RESOLV_CONF(), 0644, $uid);
     replace('hostname', "$asked->{hostname}\n", 0644, $uid);
     replace('hosts', Root::hosts($asked->{hostname}), 0644, $uid);
-    symlink '../proc/self/mounts', 'etc/mtab';
+    symlink '../proc/self/mounts', 'etc/mtab' unless $asked->{bare};
 }
 
 # The image's users, and `user`, by which name 1000 is known whatever the image calls it.

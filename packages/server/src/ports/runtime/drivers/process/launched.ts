@@ -101,6 +101,7 @@ const requestOf = (
     ["disk", given.disk],
     ["files_max", String(found.openFiles(spec.processesMax))],
     ...(spec.root.kind === "image" ? [["image", spec.root.directory] as const] : []),
+    ...(spec.root.kind === "image" && spec.root.bare ? [["bare", "1"] as const] : []),
     ...(given.settings === undefined ? [] : [["settings", given.settings] as const]),
     ...(given.link ? [["link", given.link.words] as const] : []),
     ...given.group.joinFiles.map(file => ["group", file] as const),
