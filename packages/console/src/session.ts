@@ -91,8 +91,16 @@ const post = async (path: string, body: object): Promise<Received> =>
 export const signIn = (email: string, password: string): Promise<Received> =>
   post("/v1/account/login", { email, password })
 
-export const proveIdentity = (password: string): Promise<Received> =>
-  post("/v1/account/reauthenticate", { password })
+/** Names a sign-in that waits for a second factor. */
+export const waitingToken = ({ json }: Received): string | undefined =>
+  (json as { data?: { mfa_token?: string } } | undefined)?.data?.mfa_token
+
+export const giveCode = (mfa_token: string, code: string): Promise<Received> =>
+  post("/v1/account/mfa/challenge", { mfa_token, code })
+
+/** `code`: of the second factor, for those who have one. */
+export const proveIdentity = (password: string, code?: string): Promise<Received> =>
+  post("/v1/account/reauthenticate", { password, ...(code && { code }) })
 
 const channel = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("svc.session")
 if (channel) channel.onmessage = () => session.set(null)

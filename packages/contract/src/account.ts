@@ -1,50 +1,15 @@
+import {
+  Password,
+  SecondCode,
+  Session,
+  SignedIn,
+  SignInAnswer,
+  SignupPending,
+  User,
+} from "./account-fields.ts"
+import { accountMfaOperations } from "./account-mfa.ts"
 import { area, T } from "./dsl.ts"
-import { described, Email, Id, Name, Nullable, Time } from "./types.ts"
-
-/** Bytes; hashing longer passwords would let callers exhaust the CPU. */
-export const PASSWORD_LENGTH_MAX = 1024
-export const PASSWORD_LENGTH_MIN = 8
-
-const Password = T.String({
-  minLength: 1,
-  maxLength: PASSWORD_LENGTH_MAX,
-  description: "The password as the person types it",
-})
-
-export const User = T.Object(
-  { id: Id, email: T.String(), name: T.String(), created_at: Time },
-  { description: "The signed-in person" },
-)
-
-const Session = T.Object({
-  id: Id,
-  current: T.Boolean({ description: "True for the session that makes this request" }),
-  ip: Nullable(T.String(), {
-    description: "Address that the session was last used from; null when it is not known",
-  }),
-  user_agent: Nullable(T.String(), {
-    description: "Browser or program that the session was last used with; null when it named none",
-  }),
-  created_at: Time,
-  last_used_at: described(Time, "RFC 3339 time in UTC of the last request; may be minutes behind"),
-  expires_at: Time,
-})
-
-const SignedIn = T.Object({
-  user: described(User, "The signed-in person"),
-  session: T.Object(
-    { id: Id, expires_at: Time },
-    { description: "The new session; its cookie is in `Set-Cookie`" },
-  ),
-})
-
-const SignupPending = T.Object({
-  email: T.String({ description: "Address that the confirmation mail was sent to" }),
-  expires_at: T.String({
-    format: "date-time",
-    description: "RFC 3339 time in UTC; until then the token of the mail confirms the address",
-  }),
-})
+import { described, Email, Id, Name, Time } from "./types.ts"
 
 export const account = area(
   "account",
@@ -119,14 +84,17 @@ export const account = area(
       action: "auth_login",
       http: "POST /v1/account/login",
       summary: "Sign in with e-mail and password",
+      description:
+        "Where the person has a second factor the reply has `mfa_required: true` and no session: `POST /v1/account/mfa/challenge` completes the sign-in within five minutes.",
       scope: "public",
       effect: "write",
       transaction: "none",
       extension: true,
       limit: "auth",
       body: T.Object({ email: T.String({ minLength: 1, maxLength: 254 }), password: Password }),
-      replies: { 200: SignedIn },
+      replies: { 200: SignInAnswer },
       faults: ["invalid_credentials", "account_locked", "service_unavailable"],
+      secrets: ["mfa_token"],
       example: { email: "ada@example.com", password: "correct horse battery" },
     },
     resetPassword: {
@@ -179,16 +147,24 @@ export const account = area(
       action: "auth_login",
       http: "POST /v1/account/reauthenticate",
       summary: "Re-authenticate with the password, for operations that need a recent sign-in",
+      description: "Who has a second factor sends its code too.",
       scope: "session",
       effect: "write",
       transaction: "none",
       extension: true,
       limit: "auth",
-      body: T.Object({ password: Password }),
+      body: T.Object({ password: Password, code: T.Optional(SecondCode) }),
       replies: {
         200: T.Object({ authenticated_at: described(Time, "RFC 3339 time in UTC of this password check") }),
       },
-      faults: ["invalid_credentials", "account_locked", "service_unavailable"],
+      faults: [
+        "invalid_credentials",
+        "account_locked",
+        "missing_parameter",
+        "mfa_challenge_failed",
+        "mfa_attempts_exceeded",
+        "service_unavailable",
+      ],
       example: { password: "correct horse battery" },
     },
     logout: {
@@ -214,7 +190,8 @@ export const account = area(
       id: "updateAccount",
       http: "PATCH /v1/account",
       summary: "Change the name or the password of the signed-in user",
-      description: "A password change needs `current_password` and ends every other session.",
+      description:
+        "A password change needs `current_password` and ends every other session. Who has a second factor must have given it in the last 15 minutes, by a sign-in or by `POST /v1/account/reauthenticate`.",
       scope: "session",
       effect: "write",
       transaction: "none",
@@ -228,6 +205,7 @@ export const account = area(
       faults: [
         "missing_parameter",
         "invalid_credentials",
+        "step_up_required",
         "weak_password",
         "account_locked",
         "service_unavailable",
@@ -258,5 +236,6 @@ export const account = area(
       replies: { 204: null },
       faults: ["resource_not_found"],
     },
+    ...accountMfaOperations,
   },
 )

@@ -1,11 +1,8 @@
 /** Fields of end-user auth. */
-import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account-fields.ts"
 import { T } from "./dsl.ts"
 import { described, Email, Id, Nullable, OneOf, Time } from "./types.ts"
 
-/** Seconds that a sign-in waits for its second factor. */
-export const MFA_WAIT_SECONDS = 300
-export const FACTORS_MAX = 10
 export const REDIRECT_URLS_MAX = 50
 export const END_USER_SESSIONS_MAX = 50
 /** Bytes of the metadata of one user, as JSON. */
@@ -46,12 +43,6 @@ export const Code = T.String({
   minLength: 1,
   maxLength: 32,
   description: "Six digits from the authenticator",
-})
-
-export const MfaToken = T.String({
-  minLength: 20,
-  maxLength: 100,
-  description: "The `mfa_token` of the sign-in",
 })
 
 const factorFields = {

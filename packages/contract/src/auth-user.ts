@@ -1,4 +1,5 @@
 /** Operations of a signed-in user of an application: with an access token. */
+import { MfaToken, NewTotp } from "./account-fields.ts"
 import {
   Code,
   EndUser,
@@ -6,7 +7,6 @@ import {
   EndUserSession,
   Factor,
   FactorVerified,
-  MfaToken,
   NewPassword,
   RedirectTo,
   SessionReply,
@@ -107,14 +107,7 @@ export const mfaOperations = {
         factor_id: described(Id, "Id of the factor"),
         factor_type: OneOf(["totp"], { description: "Codes by time (RFC 6238)" }),
         friendly_name: T.String({ description: "Name that the user gave it" }),
-        totp: T.Object(
-          {
-            secret: T.String({ description: "Shared secret in base 32" }),
-            uri: T.String({ description: "Provisioning URI in the `otpauth` scheme" }),
-            qr_code: T.String({ description: "The URI as a QR code: data URL of a PNG image" }),
-          },
-          { description: "What the authenticator needs" },
-        ),
+        totp: NewTotp,
       }),
     },
     faults: ["factor_name_taken", "invalid_parameter", "mfa_challenge_failed"],

@@ -49,7 +49,12 @@ import { vpc } from "./vpc.ts"
 import { waf } from "./waf.ts"
 import { webhooks } from "./webhooks.ts"
 
-export { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from "./account.ts"
+export {
+  FACTORS_MAX,
+  MFA_WAIT_SECONDS,
+  PASSWORD_LENGTH_MAX,
+  PASSWORD_LENGTH_MIN,
+} from "./account-fields.ts"
 export { OPTIMIZE_SECONDS_MAX } from "./advice.ts"
 export {
   DOCUMENT_CHARACTERS_MAX,
@@ -113,8 +118,6 @@ export {
   ACCESS_TOKEN_SECONDS_DEFAULT,
   type AuthMailKind,
   END_USER_SESSIONS_MAX,
-  FACTORS_MAX,
-  MFA_WAIT_SECONDS,
   SESSION_IDLE_SECONDS_DEFAULT,
   SESSION_LIFETIME_SECONDS_DEFAULT,
   USER_METADATA_BYTES_MAX,

@@ -1,3 +1,4 @@
+import { MfaToken, SecondCode } from "./account-fields.ts"
 import { area, T } from "./dsl.ts"
 import { Id } from "./types.ts"
 
@@ -77,6 +78,22 @@ export const oauthPages = area(
       content: form,
       params,
       body: T.Object({ email: T.String({ minLength: 1, maxLength: 254 }), password: Field }),
+      bodyBytesMax: 65_536,
+      replies: { 200: T.String(), 303: null },
+      faults: ["csrf_failed", "resource_not_found"],
+    },
+    giveCode: {
+      id: "submitOAuthCode",
+      http: "POST /oauth/consent/{id}/code",
+      summary: "Complete a sign-in with a second factor",
+      scope: "public",
+      effect: "write",
+      transaction: "none",
+      idempotency: "none",
+      extension: true,
+      content: form,
+      params,
+      body: T.Object({ mfa_token: MfaToken, code: SecondCode }),
       bodyBytesMax: 65_536,
       replies: { 200: T.String(), 303: null },
       faults: ["csrf_failed", "resource_not_found"],

@@ -1,10 +1,15 @@
 import { type FormEvent, useState } from "react"
 import { problemOf, question, type Received } from "../calls.ts"
-import { loadSession, proveIdentity, session, signIn } from "../session.ts"
+import { giveCode, loadSession, proveIdentity, session, signIn, waitingToken } from "../session.ts"
 import { Modal } from "../ui/modal.tsx"
 import { Mark } from "./mark.tsx"
 
-const useSubmit = (submit: () => Promise<Received>, done: () => void) => {
+/** `onRefusal` may take a refusal for itself, by its code. */
+const useSubmit = (
+  submit: () => Promise<Received>,
+  done: (received: Received) => void,
+  onRefusal: (code: string) => boolean = () => false,
+) => {
   const [refused, setRefused] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const onSubmit = async (event: FormEvent) => {
@@ -12,9 +17,10 @@ const useSubmit = (submit: () => Promise<Received>, done: () => void) => {
     setBusy(true)
     setRefused(undefined)
     try {
-      const problem = problemOf(await submit())
-      if (problem) setRefused(problem.error)
-      else done()
+      const received = await submit()
+      const problem = problemOf(received)
+      if (!problem) done(received)
+      else if (!onRefusal(problem.code)) setRefused(problem.error)
     } catch (error) {
       setRefused(`The platform did not answer: ${String(error)}`)
     } finally {
@@ -30,10 +36,74 @@ const Refused = ({ text }: { readonly text: string | undefined }) => (
   </p>
 )
 
+const CodeField = ({ code, onCode }: { readonly code: string; readonly onCode: (code: string) => void }) => (
+  <div className="field">
+    <label htmlFor="code">Code</label>
+    <input
+      id="code"
+      autoComplete="one-time-code"
+      maxLength={32}
+      required
+      value={code}
+      onChange={event => onCode(event.target.value)}
+    />
+    <p className="soft small">Six digits from your authenticator, or a recovery code</p>
+  </div>
+)
+
+const CodeForm = ({
+  token,
+  done,
+  onExpired,
+}: {
+  readonly token: string
+  readonly done: () => void
+  readonly onExpired: () => void
+}) => {
+  const [code, setCode] = useState("")
+  const expired = (refusal: string) => {
+    if (refusal !== "mfa_challenge_expired") return false
+    onExpired()
+    return true
+  }
+  const { refused, isBusy, onSubmit } = useSubmit(() => giveCode(token, code), done, expired)
+  return (
+    <form onSubmit={onSubmit} aria-label="Enter your code">
+      <CodeField code={code} onCode={setCode} />
+      <Refused text={refused} />
+      <p className="buttons">
+        <button type="submit" disabled={isBusy}>
+          Continue
+        </button>
+      </p>
+    </form>
+  )
+}
+
 const SignInForm = ({ done }: { readonly done: () => void }) => {
+  const [token, setToken] = useState<string>()
+  return token === undefined ? (
+    <PasswordForm done={done} onWaiting={setToken} />
+  ) : (
+    <CodeForm token={token} done={done} onExpired={() => setToken(undefined)} />
+  )
+}
+
+const PasswordForm = ({
+  done,
+  onWaiting,
+}: {
+  readonly done: () => void
+  readonly onWaiting: (token: string) => void
+}) => {
   const [email, setEmail] = useState(session.get()?.user.email ?? "")
   const [password, setPassword] = useState("")
-  const { refused, isBusy, onSubmit } = useSubmit(() => signIn(email, password), done)
+  const goOn = (received: Received) => {
+    const token = waitingToken(received)
+    if (token === undefined) done()
+    else onWaiting(token)
+  }
+  const { refused, isBusy, onSubmit } = useSubmit(() => signIn(email, password), goOn)
   return (
     <form onSubmit={onSubmit} aria-label="Sign in">
       <div className="field">
@@ -83,7 +153,13 @@ export const SignInPage = () => (
 
 const StepUpForm = ({ done }: { readonly done: () => void }) => {
   const [password, setPassword] = useState("")
-  const { refused, isBusy, onSubmit } = useSubmit(() => proveIdentity(password), done)
+  const [code, setCode] = useState<string>()
+  const askCode = (refusal: string) => {
+    if (refusal !== "missing_parameter" || code !== undefined) return false
+    setCode("")
+    return true
+  }
+  const { refused, isBusy, onSubmit } = useSubmit(() => proveIdentity(password, code), done, askCode)
   return (
     <form onSubmit={onSubmit} aria-label="Confirm your password">
       <input type="text" hidden readOnly autoComplete="username" value={session.get()?.user.email ?? ""} />
@@ -98,6 +174,7 @@ const StepUpForm = ({ done }: { readonly done: () => void }) => {
           onChange={event => setPassword(event.target.value)}
         />
       </div>
+      {code !== undefined && <CodeField code={code} onCode={setCode} />}
       <Refused text={refused} />
       <p className="buttons">
         <button type="submit" disabled={isBusy}>

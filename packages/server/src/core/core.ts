@@ -22,6 +22,7 @@ import { signupMailQueue } from "./accounts/signup-mail.ts"
 import { approvalsHandlers } from "./approvals/handlers.ts"
 import { createApprovals } from "./approvals/service.ts"
 import { createAudit } from "./audit/audit.ts"
+import { createRecoveryCodes } from "./credentials/recovery-codes.ts"
 import { type EndUserTokens, findEndUser } from "./end-users.ts"
 import { type AreaReport, identityHandlers } from "./identity/handlers.ts"
 import { expiringKeys } from "./keys/expiring.ts"
@@ -34,6 +35,7 @@ import { organizationsHandlers } from "./organizations/organizations-handlers.ts
 import { projectsHandlers } from "./organizations/projects-handlers.ts"
 import { createPlatformEvents } from "./platform-events/platform-events.ts"
 import { createAtRest } from "./secrets/at-rest.ts"
+import { createDeriveSecret } from "./secrets/derive.ts"
 import { createSecretBox } from "./secrets/secret-box.ts"
 import { createTenantKeys } from "./secrets/tenant-keys.ts"
 
@@ -102,6 +104,8 @@ export const createCore = (needs: CoreNeeds) => {
       baseUrl: config.baseUrl,
       signup: config.signup,
       mailJobs: mail.capabilities.by === "mailbox" ? undefined : needs.jobs,
+      box,
+      recoveryCodes: createRecoveryCodes(createDeriveSecret(masterKey)("svc:recovery-codes", "accounts")),
     }),
     ...organizationsHandlers({ ...news, tenantKeys }),
     ...projectsHandlers(news),

@@ -3,6 +3,26 @@ import type { ColumnType, Generated } from "kysely"
 
 declare module "../kernel/db/tables.gen.ts" {
   interface Tables {
+    "core.account_factors": {
+      id: string
+      user_id: string
+      friendly_name: string
+      status: string
+      secret: string
+      last_used_step: number | null
+      created_at: Date
+    }
+    "core.account_recovery_codes": {
+      user_id: string
+      code_hash: Buffer
+    }
+    "core.account_waiting": {
+      id: string
+      user_id: string
+      token_hash: Buffer
+      created_at: Date
+      expires_at: Date
+    }
     "core.api_keys": {
       id: string
       organization_id: string
@@ -197,6 +217,7 @@ declare module "../kernel/db/tables.gen.ts" {
       failed_logins: Generated<number>
       locked_until: Date | null
       created_at: Date
+      mfa_enabled: Generated<boolean>
     }
   }
 }

@@ -1,8 +1,8 @@
 import { type areas, FACTORS_MAX } from "@svc/contract"
 import { tokenHash } from "../../core/accounts/token.ts"
 import { clearCodeAttempts, countCodeAttempt } from "../../core/credentials/attempts.ts"
-import { qrDataUrl } from "../../core/credentials/qr.ts"
-import { checkTotp, newTotpSecret, toBase32, totpUri } from "../../core/credentials/totp.ts"
+import { showTotp } from "../../core/credentials/new-totp.ts"
+import { checkTotp, newTotpSecret } from "../../core/credentials/totp.ts"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
@@ -163,8 +163,7 @@ export const factorHandlers = (
         created_at: call.now,
       })
       const { name: issuer } = await projectSettings.of(user.project_id)
-      const uri = totpUri({ secret, issuer, account: user.email })
-      const totp = { secret: toBase32(secret), uri, qr_code: await qrDataUrl(uri) }
+      const totp = await showTotp({ secret, issuer, account: user.email })
       return { factor_id: id, factor_type: "totp", friendly_name, totp }
     },
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
+import { fromBase32, phoneOf } from "../../core/credentials/testing/phone.ts"
 import { totpCode, totpStep } from "../../core/credentials/totp.ts"
 import { PASSWORD, platform, type TestPlatform } from "../../testing/platform.ts"
 import {
@@ -18,37 +19,11 @@ import {
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-const fromBase32 = (text: string): Buffer => {
-  const bits = [...text]
-    .map(letter => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0"))
-    .join("")
-  return Buffer.from((bits.match(/.{8}/g) ?? []).map(byte => Number.parseInt(byte, 2)))
-}
-
-interface Phone {
-  readonly factorId: string
-  /** The code that it shows; a later one each time, as for a person who waits. */
-  code(): Promise<string>
-  readonly secret: Buffer
-}
-
-const phoneOf = (p: TestPlatform, factorId: string, base32: string): Phone => {
-  const secret = fromBase32(base32)
-  return {
-    factorId,
-    secret,
-    async code() {
-      await p.clock.advance(MINUTE)
-      return totpCode(secret, totpStep(p.clock.now()))
-    },
-  }
-}
-
 /** A user with a phone, in a session with both factors. */
 const withPhone = async (p: TestPlatform, tenant = "acme") => {
   const ada = await signUp(p, tenant)
   const enrolled = await ada.own.auth.enroll({ friendly_name: "phone" })
-  const phone = phoneOf(p, enrolled.factor_id, enrolled.totp.secret)
+  const phone = { factorId: enrolled.factor_id, ...phoneOf(p, enrolled.totp.secret) }
   const reply = await ada.own.auth.verifyFactor({ factor_id: phone.factorId, code: await phone.code() })
   return { ada: personOf(p, reply), phone, enrolled, reply }
 }
@@ -222,7 +197,7 @@ test("verifying a factor ends the user's other sessions", async t => {
   const ada = await signUp(p, "acme")
   const other = personOf(p, await browser.auth.login({ email: ada.email, password: PASSWORD }))
   const { factor_id, totp } = await ada.own.auth.enroll({ friendly_name: "phone" })
-  const phone = phoneOf(p, factor_id, totp.secret)
+  const phone = phoneOf(p, totp.secret)
   await ada.own.auth.verifyFactor({ factor_id, code: await phone.code() })
   assert.equal(await refusal(other.own.auth.getUser()), "token_invalid")
 })

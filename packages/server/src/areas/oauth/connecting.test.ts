@@ -2,8 +2,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import * as oauth from "oauth4webapi"
+import { withPhone } from "../../core/accounts/testing/phone.ts"
 import { use } from "../../core/keys/testing/use.ts"
-import { everyScope, platform } from "../../testing/platform.ts"
+import { everyScope, PASSWORD, platform } from "../../testing/platform.ts"
 import { approve, decide, openRequest, readPage, submit } from "./testing/browser.ts"
 import { insecure, newApp, postForm } from "./testing/programs.ts"
 
@@ -240,4 +241,40 @@ test("a connected app counts as an API key of the plan", async t => {
   const form = { grant_type: "authorization_code", client_id, code, code_verifier: app.verifier }
   const { status, body } = await postForm(p, "/v1/oauth/token", form)
   assert.deepEqual([status, body.error, body.code], [402, "access_denied", "plan_limit_reached"])
+})
+
+test("who has a second factor gives its code on the page, and signs in with nothing less", async t => {
+  const p = await platform(t)
+  const ada = await withPhone(p)
+  const consent = await openRequest(await (await newApp(p)).url())
+  const { pathname } = new URL(consent)
+  const begin = async () => {
+    const asked = await submit(p, `${pathname}/sign-in`, { email: ada.email, password: PASSWORD })
+    assert.deepEqual([asked.status, asked.headers.get("set-cookie")], [200, null])
+    const html = await asked.text()
+    return /name="mfa_token" value="([^"]+)"/.exec(html)?.[1] ?? assert.fail(html)
+  }
+  const give = (mfa_token: string, code: string, headers = {}) =>
+    submit(p, `${pathname}/code`, { mfa_token, code }, headers)
+  const token = await begin()
+  const wrong = await give(token, "000000")
+  assert.equal(wrong.headers.get("set-cookie"), null)
+  assert.match(await wrong.text(), /role="alert"/)
+  const foreign = await give(token, await ada.phone.code(), { origin: "https://evil.example" })
+  assert.equal(foreign.headers.get("x-error-code"), "csrf_failed")
+
+  const done = await give(token, await ada.phone.code())
+  assert.deepEqual([done.status, done.headers.get("location")], [303, consent])
+  const cookie = done.headers.get("set-cookie")?.split(";")[0] ?? ""
+  assert.match((await readPage(consent, { cookie })).html, new RegExp(ada.email))
+
+  const late = await begin()
+  await p.clock.advance(5 * 60_000)
+  const expired = await (await give(late, await ada.phone.code())).text()
+  assert.match(expired, /name="password"/)
+  const unknown = await submit(p, "/oauth/consent/0199cf64-0000-7000-8000-000000000000/code", {
+    mfa_token: token,
+    code: "123456",
+  })
+  assert.equal(unknown.headers.get("x-error-code"), "resource_not_found")
 })

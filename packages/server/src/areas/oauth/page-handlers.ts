@@ -9,7 +9,7 @@ import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import type { PipelineResult } from "../../kernel/pipeline.ts"
 import { plainCode } from "./devices.ts"
-import { pageHeaders, renderConsent, renderDevice, renderDone, renderSignIn } from "./pages.ts"
+import { pageHeaders, renderCode, renderConsent, renderDevice, renderDone, renderSignIn } from "./pages.ts"
 import { formActionOf } from "./redirects.ts"
 import { authorizationStore } from "./store.ts"
 
@@ -25,6 +25,11 @@ export interface PageHandlerNeeds {
 
 /** Why a sign-in that was refused can be tried again on the same page. */
 const RETRIED: ReadonlySet<string> = new Set<FaultCode>(["invalid_credentials", "account_locked"])
+/** And a code on the page that asks for it. */
+const RETRIED_CODES: ReadonlySet<string> = new Set<FaultCode>([
+  "mfa_challenge_failed",
+  "mfa_attempts_exceeded",
+])
 
 /** The refusal of an operation that the page called, as its own. */
 const rethrow = ({ body }: PipelineResult["reply"]): never => {
@@ -88,6 +93,22 @@ export const pageHandlers = implement(areas.oauthPages, (needs: PageHandlerNeeds
 
   const bytes = (html: string) => Buffer.from(html) as unknown as string
 
+  /** Goes on to the consent, or asks for the second factor. */
+  const signedInOrAsked = (
+    id: string,
+    {
+      answer,
+      headers,
+    }: { readonly answer: PipelineResult["reply"]; readonly headers: PipelineResult["headers"] },
+    call: AccountCall,
+  ) => {
+    const { mfa_token } = answer.body as { mfa_token?: string }
+    if (mfa_token !== undefined)
+      return reply(200, bytes(pageOf(renderCode({ root, id, token: mfa_token }), call)))
+    call.setHeader("set-cookie", headers["set-cookie"] ?? "")
+    return reply(303, undefined, { location: `${baseUrl}/oauth/consent/${id}` })
+  }
+
   return {
     async consent({ id }, call) {
       await checkWaits(id, call)
@@ -137,14 +158,27 @@ export const pageHandlers = implement(areas.oauthPages, (needs: PageHandlerNeeds
         { email, password },
         call,
       )
-      const cookie = headers["set-cookie"]
-      if (answer.status === 200 && cookie !== undefined) {
-        call.setHeader("set-cookie", cookie)
-        return reply(303, undefined, { location: `${baseUrl}/oauth/consent/${id}` })
-      }
+      if (answer.status === 200) return signedInOrAsked(id, { answer, headers }, call)
       const { code = "", error = "" } = answer.body as { code?: string; error?: string }
       if (!RETRIED.has(code)) return rethrow(answer)
       return reply(200, bytes(pageOf(renderSignIn({ root, id, email, refusal: error }), call)))
+    },
+
+    async giveCode({ id, mfa_token, code }, call) {
+      checkOrigin(call)
+      await checkWaits(id, call)
+      const { reply: answer, headers } = await callAs(
+        anonymous,
+        areas.account.operations.challenge,
+        { mfa_token, code },
+        call,
+      )
+      if (answer.status === 200) return signedInOrAsked(id, { answer, headers }, call)
+      const { code: refused = "", error = "" } = answer.body as { code?: string; error?: string }
+      if (refused === "mfa_challenge_expired")
+        return reply(200, bytes(pageOf(renderSignIn({ root, id, refusal: error }), call)))
+      if (!RETRIED_CODES.has(refused)) return rethrow(answer)
+      return reply(200, bytes(pageOf(renderCode({ root, id, token: mfa_token, refusal: error }), call)))
     },
   }
 })

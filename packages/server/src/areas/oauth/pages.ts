@@ -41,6 +41,28 @@ ${refusal === undefined ? "" : `<p role="alert" class="bad">${escapeHtml(refusal
 <button>Sign in</button></form>`,
   )
 
+export const renderCode = ({
+  root,
+  id,
+  token,
+  refusal,
+}: {
+  readonly root: string
+  readonly id: string
+  readonly token: string
+  readonly refusal?: string
+}): string =>
+  page(
+    root,
+    "Enter your code",
+    `<h1>Enter your code</h1><p class="soft">Six digits from your authenticator, or one of your recovery codes.</p>
+${refusal === undefined ? "" : `<p role="alert" class="bad">${escapeHtml(refusal)}</p>`}
+<form method="post" action="${root}/oauth/consent/${id}/code">
+<input type="hidden" name="mfa_token" value="${escapeHtml(token)}">
+<label>Code <input name="code" autocomplete="one-time-code" required maxlength="32" autofocus></label>
+<button>Continue</button></form>`,
+  )
+
 export const renderDevice = ({
   root,
   code,

@@ -1,14 +1,19 @@
-import { areas, type Output } from "@svc/contract"
+import { areas, MFA_WAIT_SECONDS, type Output } from "@svc/contract"
 import type { AccountCall, Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { createSessionCookie } from "./cookie.ts"
+import { factorStore } from "./factor-store.ts"
+import { mfaHandlers } from "./mfa-handlers.ts"
 import { clearFailures, proveIdentity } from "./proof.ts"
 import { resetHandlers } from "./reset-handlers.ts"
 import { checkPassword, isLive } from "./rules.ts"
+import { beginWaiting, createSecondFactor, endWaits, type FactorNeeds, isVerified } from "./second-factor.ts"
 import { createSignIn, toUser, userTarget } from "./sign-in.ts"
+import { getUser, sessionIdOf } from "./signed-in-user.ts"
 import { type SignupNeeds, signupHandlers } from "./signup-handlers.ts"
+import { checkStepUp } from "./step-up.ts"
 import { accountStore, type SessionRow, type UserRow } from "./store.ts"
 
 type Specs = typeof areas.account.specs
@@ -24,23 +29,11 @@ const toSession = (row: SessionRow, currentId: string | undefined): SessionPaylo
   expires_at: row.expires_at.toISOString(),
 })
 
-/** Only the user's own rows are ever touched: the id comes from the session, never from the request. */
-const getUser = async ({ db, principal }: Call): Promise<UserRow> => {
-  const user = await accountStore(db).findUser(principal.id)
-  // Deleted since the session was looked up.
-  if (!user) throw fault("session_expired")
-  return user
-}
-
-const currentSessionId = ({ principal }: Call): string => {
-  if (!principal.session) throw fault("session_required")
-  return principal.session.id
-}
-
 /** The password was changed while this attempt was on its way: what it proved is no longer the password. */
-const settleProof = async (tx: Db, user: UserRow, { ip, now }: Pick<AccountCall, "ip" | "now">) => {
-  if (!(await accountStore(tx).holdsPassword(user))) throw fault("invalid_credentials")
-  await clearFailures(tx, user, ip, now)
+const settleProof = async (tx: Db, user: UserRow): Promise<UserRow> => {
+  const settled = await accountStore(tx).findWithPassword(user)
+  if (!settled) throw fault("invalid_credentials")
+  return settled
 }
 
 const attemptOf = (user: UserRow, { db, ip, now }: Call) => ({
@@ -52,49 +45,75 @@ const attemptOf = (user: UserRow, { db, ip, now }: Call) => ({
   now,
 })
 
-interface Needs extends Omit<SignupNeeds, "signIn"> {
+interface Needs extends Omit<SignupNeeds, "signIn">, FactorNeeds {
   readonly baseUrl: string
 }
 
 // Hashing takes a while and may have to queue. Whatever hashes runs outside the pipeline's transaction, so that a wave of
 // sign-ins cannot hold every database connection, and so that counted failures outlive the refusal.
-export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, signup, mailJobs }: Needs) => {
+export const accountHandlers = implement(areas.account, (needs: Needs) => {
+  const { passwords, baseUrl, signup, mailJobs, box, recoveryCodes } = needs
   const cookie = createSessionCookie(baseUrl)
 
   const signIn = createSignIn(cookie)
+  const secondFactor = createSecondFactor({ box, recoveryCodes })
+
+  /** A session, or with a second factor the wait for it. The place is remembered once the sign-in is complete. */
+  const beginSignIn = async (call: AccountCall, tx: Db, user: UserRow): Promise<Output<Specs["login"]>> => {
+    const { ip, now } = call
+    if (!user.mfa_enabled) {
+      await clearFailures(tx, user, ip, now)
+      return await signIn(call, tx, user)
+    }
+    const factors = await factorStore(tx, user.id).list()
+    return {
+      mfa_required: true,
+      factors: factors
+        .filter(isVerified)
+        .map(({ id, friendly_name }) => ({ id, type: "totp", friendly_name })),
+      mfa_token: await beginWaiting(tx, user.id, now),
+      expires_in: MFA_WAIT_SECONDS,
+    }
+  }
 
   return {
     ...signupHandlers({ passwords, signup, signIn, mailJobs }),
     ...resetHandlers({ passwords, mailJobs }),
+    ...mfaHandlers({ box, recoveryCodes, baseUrl, signIn, secondFactor }),
 
     login: async ({ email, password }, call) => {
       const { db, ip, now } = call
       const user = await accountStore(db).findUserByEmail(email)
       if (user) call.describe({ action: "auth_login_failed", tenantId: user.id, targets: [userTarget(user)] })
       const proven = await proveIdentity({ db, passwords, email, user, password, ip, now })
-      const signedIn = await db.transaction().execute(async tx => {
-        await settleProof(tx, proven, call)
-        return await signIn(call, tx, proven)
-      })
-      call.describe({ action: "auth_login" })
-      return signedIn
+      const answer = await db
+        .transaction()
+        .execute(async tx => await beginSignIn(call, tx, await settleProof(tx, proven)))
+      call.describe({ action: answer.mfa_required ? "auth_password_accepted" : "auth_login" })
+      return answer
     },
 
-    reauthenticate: async ({ password }, call) => {
-      const { db, now } = call
+    reauthenticate: async ({ password, code }, call) => {
+      const { db, ip, now } = call
       const user = await getUser(call)
       call.describe({ action: "auth_login_failed", targets: [userTarget(user)] })
+      if (user.mfa_enabled && code === undefined) throw fault("missing_parameter", { field: "code" })
       await proveIdentity({ ...attemptOf(user, call), passwords, password })
+      const accept =
+        user.mfa_enabled && code !== undefined
+          ? await secondFactor.ofPerson({ db, userId: user.id, code, now })
+          : async () => undefined
       await db.transaction().execute(async tx => {
-        await settleProof(tx, user, call)
-        await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
+        await clearFailures(tx, await settleProof(tx, user), ip, now)
+        await accept(tx)
+        await accountStore(tx).updateSession(sessionIdOf(call), { authenticated_at: now })
       })
       call.describe({ action: "auth_login" })
       return { authenticated_at: now.toISOString() }
     },
 
     async logout(_input, call): Promise<undefined> {
-      await accountStore(call.db).deleteSession(call.principal.id, currentSessionId(call))
+      await accountStore(call.db).deleteSession(call.principal.id, sessionIdOf(call))
       call.setHeader("set-cookie", cookie.cleared)
     },
 
@@ -103,20 +122,24 @@ export const accountHandlers = implement(areas.account, ({ passwords, baseUrl, s
     },
 
     update: async ({ name, password, current_password }, call) => {
-      const { db, now } = call
+      const { db, ip, now } = call
       const user = await getUser(call)
       const change: Partial<UserRow> = name === undefined ? {} : { name }
       if (password !== undefined) {
         if (current_password === undefined) throw fault("missing_parameter", { field: "current_password" })
+        // Else the password alone would do what takes a second factor: prove who is there.
+        if (user.mfa_enabled) checkStepUp(call)
         checkPassword(password, user.email)
         await proveIdentity({ ...attemptOf(user, call), passwords, password: current_password })
         change.password_hash = await passwords.hash(password)
       }
       await db.transaction().execute(async tx => {
         if (change.password_hash !== undefined) {
-          await settleProof(tx, user, call)
-          await accountStore(tx).deleteOtherSessions(user.id, currentSessionId(call))
-          await accountStore(tx).updateSession(currentSessionId(call), { authenticated_at: now })
+          await clearFailures(tx, await settleProof(tx, user), ip, now)
+          await endWaits(tx, user.id)
+          await accountStore(tx).deleteOtherSessions(user.id, sessionIdOf(call))
+          if (!user.mfa_enabled)
+            await accountStore(tx).updateSession(sessionIdOf(call), { authenticated_at: now })
         }
         if (Object.keys(change).length > 0) await accountStore(tx).updateUser(user.id, change)
       })

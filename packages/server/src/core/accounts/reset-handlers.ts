@@ -10,6 +10,7 @@ import type { Passwords } from "./passwords.ts"
 import { enqueueResetMail } from "./reset-mail.ts"
 import { type ResetRow, resetStore } from "./reset-store.ts"
 import { checkPassword, RESET_LIFETIME_MS } from "./rules.ts"
+import { endWaits } from "./second-factor.ts"
 import { userTarget } from "./sign-in.ts"
 import { accountStore } from "./store.ts"
 import { tokenHash } from "./token.ts"
@@ -65,6 +66,7 @@ export const resetHandlers = ({
       await resetStore(tx).endAll(reset.account)
       await accountStore(tx).updateUser(user.id, { password_hash: passwordHash })
       await accountStore(tx).deleteSessions(user.id)
+      await endWaits(tx, user.id)
       // Whoever reads the mails of the address is its owner, so guesses of others no longer keep them out.
       await failureStore(tx).clearAll(accountHash(user.email))
     })

@@ -5,6 +5,7 @@ import { fault } from "../../kernel/fault.ts"
 import { isUuid } from "../../kernel/id.ts"
 import { forgetFailures } from "../credentials/failure-store.ts"
 import { type MembershipRow, organizationStore } from "../organizations/store.ts"
+import { forgetUnfinished } from "./factor-store.ts"
 import { resetStore } from "./reset-store.ts"
 import { isLive, RESETS_KEPT_MS, SESSION_IDLE_MS, SIGNUP_LIFETIME_MS } from "./rules.ts"
 import { SESSION_PREFIX } from "./service.ts"
@@ -21,6 +22,7 @@ const DAY_MS = 24 * 3_600_000
 /** Failures this long apart are not in a row. */
 const FAILURES_KEPT_MS = DAY_MS
 const SOURCES_KEPT_MS = 180 * DAY_MS
+const UNVERIFIED_FACTORS_KEPT_MS = DAY_MS
 
 const scopesOf = (role: Role) => {
   const scopes = Object.freeze([...roleCeiling(role)])
@@ -107,13 +109,14 @@ export const createSessions = (db: Db) => {
       return toPrincipal(session, membership)
     },
 
-    /** Deletes expired sessions, old failures, networks without recent sign-ins, expired sign-ups and password resets. */
+    /** Deletes expired sessions, old failures, networks without recent sign-ins, and sign-ups, resets, sign-ins and factors that were not completed. */
     async prune(nowMs: number): Promise<void> {
       const before = (ms: number) => new Date(nowMs - ms)
       await forgetFailures(db, before(FAILURES_KEPT_MS), new Date(nowMs))
       await sourceStore(db).forget(before(SOURCES_KEPT_MS))
       await signupStore(db).forget(before(SIGNUP_LIFETIME_MS))
       await resetStore(db).forget(before(RESETS_KEPT_MS))
+      await forgetUnfinished(db, before(UNVERIFIED_FACTORS_KEPT_MS), new Date(nowMs))
       await accountStore(db).deleteSessionsEndedBy(new Date(nowMs), new Date(nowMs - SESSION_IDLE_MS))
     },
   }

@@ -53,6 +53,7 @@ export const signupHandlers = (needs: SignupNeeds): Pick<Handlers<Specs>, "signu
       email,
       name,
       password_hash: passwordHash,
+      mfa_enabled: false,
       created_at: now,
     }
     try {

@@ -1,8 +1,8 @@
-import { sql } from "kysely"
+import { type Selectable, sql } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
-export type UserRow = Omit<Tables["core.users"], "failed_logins" | "locked_until">
+export type UserRow = Omit<Selectable<Tables["core.users"]>, "failed_logins" | "locked_until">
 export type SessionRow = Tables["core.sessions"]
 
 export interface SessionWithUser extends SessionRow {
@@ -10,11 +10,12 @@ export interface SessionWithUser extends SessionRow {
   user_name: string
 }
 
-const USER = ["id", "email", "name", "password_hash", "created_at"] as const
+const USER = ["id", "email", "name", "password_hash", "mfa_enabled", "created_at"] as const
 
 /** Rows of core.users and core.sessions. */
 export const accountStore = (db: Db) => ({
-  insertUser: (row: UserRow): Promise<unknown> => db.insertInto("core.users").values(row).execute(),
+  insertUser: (row: Omit<UserRow, "mfa_enabled">): Promise<unknown> =>
+    db.insertInto("core.users").values(row).execute(),
 
   findUser: (id: string): Promise<UserRow | undefined> =>
     db.selectFrom("core.users").select(USER).where("id", "=", id).executeTakeFirst(),
@@ -26,6 +27,10 @@ export const accountStore = (db: Db) => ({
       .where(sql`lower(email)`, "=", sql`lower(${email})`)
       .executeTakeFirst(),
 
+  /** Locked until the transaction ends. */
+  findUserForUpdate: (id: string): Promise<UserRow | undefined> =>
+    db.selectFrom("core.users").select(USER).where("id", "=", id).forNoKeyUpdate().executeTakeFirst(),
+
   /** The row, locked until the transaction ends: what one person may have only so many of is counted in turn. */
   lockUser: (id: string): Promise<unknown> =>
     db.selectFrom("core.users").select("id").where("id", "=", id).forNoKeyUpdate().execute(),
@@ -33,17 +38,15 @@ export const accountStore = (db: Db) => ({
   updateUser: (id: string, change: Partial<UserRow>): Promise<unknown> =>
     db.updateTable("core.users").set(change).where("id", "=", id).execute(),
 
-  /** False when the password is no longer the one that was proved. It stays as it is until the transaction ends. */
-  async holdsPassword({ id, password_hash }: UserRow): Promise<boolean> {
-    const row = await db
+  /** The row as it is now, locked until the transaction ends; undefined when the password is no longer the one that was proved. */
+  findWithPassword: ({ id, password_hash }: UserRow): Promise<UserRow | undefined> =>
+    db
       .selectFrom("core.users")
-      .select("id")
+      .select(USER)
       .where("id", "=", id)
       .where("password_hash", "=", password_hash)
       .forNoKeyUpdate()
-      .executeTakeFirst()
-    return row !== undefined
-  },
+      .executeTakeFirst(),
 
   insertSession: (row: SessionRow): Promise<unknown> => db.insertInto("core.sessions").values(row).execute(),
 
