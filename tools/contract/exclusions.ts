@@ -41,6 +41,7 @@ export const unreached: Readonly<Record<string, string>> = {
   accountResetPassword: "the run's server sends no mail",
   authVerify: MAILED,
   authConfirmReset: MAILED,
+  authLinkAddress: "takes a user without an address, and the run's has one",
   authRotateSigningKey: "is refused until the next key was published for fifteen minutes",
   issueOAuthToken: "takes a code of an authorization, which lasts a minute and works once",
   finishRegistryBlobUpload: "the digest has to be that of the very bytes that are sent",

@@ -225,7 +225,7 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
     id: (await endUser.auth.enroll({ friendly_name: uniqueName() })).factor_id,
   }),
   "auth.revokeSession": async ({ endUser, key }) => {
-    await key.auth.login({ email: (await endUser.auth.getUser()).email, password: PASSWORD })
+    await key.auth.login({ email: (await endUser.auth.getUser()).email ?? "", password: PASSWORD })
     const { sessions } = await endUser.auth.listSessions()
     return { id: sessions.find(({ current }) => !current)?.id ?? "" }
   },

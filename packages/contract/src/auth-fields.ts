@@ -63,7 +63,7 @@ export const endUserFields = {
   id: Id,
   aud: described(Id, "Id of the project"),
   role: T.String({ description: "Always `authenticated`" }),
-  email: T.String({ description: "E-mail address" }),
+  email: Nullable(T.String(), { description: "E-mail address; null for a user without one" }),
   email_confirmed_at: Nullable(Time, {
     description: "RFC 3339 time in UTC when the address was confirmed; null while it is not",
   }),
@@ -71,7 +71,9 @@ export const endUserFields = {
   app_metadata: AppMetadata,
   user_metadata: UserMetadata,
   factors: T.Array(Factor, { description: "Second factors, oldest first" }),
-  is_anonymous: T.Boolean({ description: "True for a user without an address" }),
+  is_anonymous: T.Boolean({
+    description: "True for a user who signed in without an address, until they link one",
+  }),
   created_at: Time,
   updated_at: Time,
 }
@@ -153,6 +155,9 @@ const settingsFields = {
     description:
       "Whether an address must be confirmed before the first sign-in. Unless set, it must in production mode",
   }),
+  anonymous: T.Boolean({
+    description: "Whether `POST /v1/auth/anonymous` makes users without an address. Unless set, it does not",
+  }),
   redirect_urls: T.Array(T.String({ minLength: 1, maxLength: 2048 }), {
     maxItems: REDIRECT_URLS_MAX,
     uniqueItems: true,
@@ -201,6 +206,7 @@ export const AuthSettingsBody = T.Object({
   name: T.Optional(settingsFields.name),
   signup: T.Optional(settingsFields.signup),
   confirm_email: T.Optional(settingsFields.confirm_email),
+  anonymous: T.Optional(settingsFields.anonymous),
   redirect_urls: T.Optional(settingsFields.redirect_urls),
   password_length_min: T.Optional(settingsFields.password_length_min),
   access_token_seconds: T.Optional(settingsFields.access_token_seconds),

@@ -52,6 +52,20 @@ export const signInOperations = {
     secrets: ["access_token", "refresh_token"],
     example: { email: "ada@example.com", password: "correct horse battery" },
   },
+  anonymous: {
+    ...open,
+    id: "authAnonymous",
+    http: "POST /v1/auth/anonymous",
+    summary: "Sign in without an address",
+    description:
+      "Makes a user with neither address nor password, where the settings allow it. `POST /v1/auth/user/link` gives them both later, and they stay the same user. One who is not signed in any more cannot come back, and is deleted 30 days after the last sign-in.",
+    limit: "auth",
+    body: T.Object({ data: T.Optional(UserMetadata) }),
+    replies: { 200: SessionReply },
+    faults: ["signup_disabled", "validation_failed"],
+    secrets: ["access_token", "refresh_token"],
+    example: { data: { cart: "7K2MQ" } },
+  },
   login: {
     ...open,
     id: "authLogin",

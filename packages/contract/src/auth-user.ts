@@ -3,6 +3,7 @@ import { MfaToken, NewTotp } from "./account-fields.ts"
 import {
   Code,
   EndUser,
+  EndUserEmail,
   EndUserPassword,
   EndUserSession,
   Factor,
@@ -69,6 +70,24 @@ export const userOperations = {
       "validation_failed",
     ],
     example: { data: { theme: "dark" } },
+  },
+  linkAddress: {
+    ...own,
+    id: "authLinkAddress",
+    http: "POST /v1/auth/user/link",
+    summary: "Give an anonymous user an address",
+    description:
+      "The user keeps id, sessions and metadata. Without confirmation of addresses the address holds at once, and one that has a user gets 409. With it a link is mailed, the reply is the same for an address that has a user, and `POST /v1/auth/verify` with the type `email_change` completes it; unless it carries the password, or comes from the network of the request, what the user had before ends, as after a sign-up.",
+    effect: "write",
+    limit: "auth",
+    body: T.Object({
+      email: EndUserEmail,
+      password: T.Optional(NewPassword),
+      redirect_to: T.Optional(RedirectTo),
+    }),
+    replies: { 200: EndUser },
+    faults: ["weak_password", "redirect_not_allowed", "signup_disabled", "conflict"],
+    example: { email: "ada@example.com", password: "correct horse battery" },
   },
   listSessions: {
     ...read,

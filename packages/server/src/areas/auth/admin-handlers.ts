@@ -25,7 +25,7 @@ const toSettings = ({ updatedAt, ...settings }: ProjectSettings) => ({
   updated_at: updatedAt.toISOString(),
 })
 
-const target = ({ id, email }: UserRow) => ({ type: "end_user", id, name: email })
+const target = ({ id, email }: UserRow) => ({ type: "end_user", id, name: email ?? id })
 
 export const settingsHandlers = (
   context: Context,
@@ -78,7 +78,19 @@ export const settingsHandlers = (
         response_types_supported: [],
         subject_types_supported: ["public"],
         id_token_signing_alg_values_supported: ["ES256"],
-        claims_supported: ["sub", "aud", "iss", "exp", "iat", "jti", "email", "session_id", "aal", "amr"],
+        claims_supported: [
+          "sub",
+          "aud",
+          "iss",
+          "exp",
+          "iat",
+          "jti",
+          "email",
+          "is_anonymous",
+          "session_id",
+          "aal",
+          "amr",
+        ],
       }
     },
   }
@@ -106,7 +118,7 @@ export const adminHandlers = (
     toManaged(row, await factorStore(call.db, row.project_id).list(row.id), call.now)
 
   const changeOf = (input: ManageInput, before: UserRow, now: Date): Partial<UserRow> => ({
-    ...(input.email !== undefined && { email: input.email }),
+    ...(input.email !== undefined && { email: input.email, is_anonymous: false }),
     ...(input.email_confirmed !== undefined && {
       email_confirmed_at: input.email_confirmed ? (before.email_confirmed_at ?? now) : null,
     }),
@@ -148,7 +160,7 @@ export const adminHandlers = (
     async manageUser(input, call) {
       const { id, password } = input
       const before = await find(call, id)
-      const hash = await hashOf(call, password, input.email ?? before.email)
+      const hash = await hashOf(call, password, input.email ?? before.email ?? "")
       const changed = await database.transaction(async tx => {
         const users = userStore(tx, before.project_id)
         const locked = await requireRow(users.findForUpdate(id), "resource_not_found", { id })

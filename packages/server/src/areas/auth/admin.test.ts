@@ -27,7 +27,7 @@ test("the owner lists, searches, shows, changes and deletes users", async t => {
   assert.deepEqual(changed.app_metadata, { seats: 3 })
   assert.deepEqual((await admin.auth.showUser({ id: made.id })).app_metadata, { seats: 3 })
   const browser = await browserOf(p, "acme")
-  const grace = personOf(p, await browser.auth.login({ email: made.email, password: PASSWORD }))
+  const grace = personOf(p, await browser.auth.login({ email: made.email ?? "", password: PASSWORD }))
   await admin.auth.deleteUser({ id: made.id })
   assert.equal(await refusal(grace.own.auth.getUser()), "token_invalid")
   for (const gone of [

@@ -4,6 +4,7 @@ import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
 import { adminHandlers, settingsHandlers } from "./admin-handlers.ts"
 import { type Context, createContext } from "./context.ts"
+import { linkHandlers } from "./link-handlers.ts"
 import { mailHandlers } from "./mail-handlers.ts"
 import { mailQueue } from "./mails.ts"
 import { challengeHandlers, factorHandlers } from "./mfa-handlers.ts"
@@ -20,6 +21,7 @@ const handlers = implement(areas.auth, (context: Context) => {
     ...signInHandlers(context, signIn),
     ...mailHandlers(context, signIn),
     ...userHandlers(context),
+    ...linkHandlers(context),
     ...challengeHandlers(context, signIn),
     ...factorHandlers(context, signIn),
     ...settingsHandlers(context),

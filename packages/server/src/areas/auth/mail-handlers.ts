@@ -72,13 +72,20 @@ export const mailHandlers = (
 
   /** A mail to another address than the user has gives them that address. */
   const withAddress = async (tx: Db, mail: MailRow, user: UserRow, now: Date): Promise<UserRow> => {
-    const isOwn = mail.email.toLowerCase() === user.email.toLowerCase()
+    const isOwn = mail.email.toLowerCase() === user.email?.toLowerCase()
     if (mail.kind !== "email_change") {
       // The address was changed since the mail was sent.
       if (!isOwn) throw invalid()
       return user
     }
-    const changed = { email: mail.email, email_confirmed_at: now, updated_at: now }
+    // The first address of an anonymous user is confirmed as one of a sign-up is: somebody else may have begun it.
+    const isFirst = user.email === null
+    const changed = {
+      email: mail.email,
+      is_anonymous: false,
+      updated_at: now,
+      ...(!isFirst && { email_confirmed_at: now }),
+    }
     try {
       await userStore(tx, user.project_id).update(user.id, changed)
     } catch (error) {

@@ -163,7 +163,7 @@ export const factorHandlers = (
         created_at: call.now,
       })
       const { name: issuer } = await projectSettings.of(user.project_id)
-      const totp = await showTotp({ secret, issuer, account: user.email })
+      const totp = await showTotp({ secret, issuer, account: user.email ?? user.id })
       return { factor_id: id, factor_type: "totp", friendly_name, totp }
     },
 

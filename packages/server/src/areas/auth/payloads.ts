@@ -25,7 +25,7 @@ export const toUser = (row: UserRow, factors: readonly FactorRow[]): UserPayload
   app_metadata: row.app_metadata as Record<string, unknown>,
   user_metadata: row.user_metadata as Record<string, unknown>,
   factors: factors.map(toFactor),
-  is_anonymous: false,
+  is_anonymous: row.is_anonymous,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
 })

@@ -1,6 +1,7 @@
 import type { ScheduleDefinition } from "../../kernel/jobs/jobs.ts"
 import type { Context } from "./context.ts"
 import {
+  ANONYMOUS_KEPT_MS,
   KEY_LIFETIME_MS,
   MAILS_KEPT_MS,
   OLD_KEY_PUBLISHED_MS,
@@ -29,6 +30,15 @@ export const pruning = ({ database, db, keys, clock }: Context): ScheduleDefinit
       .deleteFrom("auth.factors")
       .where("status", "=", "unverified")
       .where("created_at", "<", before(UNVERIFIED_FACTORS_KEPT_MS))
+      .execute()
+    // Nothing signs them in again.
+    await db
+      .deleteFrom("auth.users")
+      .where("is_anonymous", "=", true)
+      .where("last_sign_in_at", "<", before(ANONYMOUS_KEPT_MS))
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom("auth.sessions").select("id").whereRef("user_id", "=", "auth.users.id"))),
+      )
       .execute()
     await db.deleteFrom("auth.sources").where("seen_at", "<", before(SOURCES_KEPT_MS)).execute()
   }

@@ -18,6 +18,7 @@ export type MailKind = keyof typeof MAIL_LIFETIME_MS
 /** Rows of mails are what limits count. */
 export const MAILS_KEPT_MS = DAY_MS
 export const UNVERIFIED_FACTORS_KEPT_MS = DAY_MS
+export const ANONYMOUS_KEPT_MS = 30 * DAY_MS
 export const SOURCES_KEPT_MS = 180 * DAY_MS
 
 /** Verifiers keep the public keys for as long as `Cache-Control` says, and a little longer. */

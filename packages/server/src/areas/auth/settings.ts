@@ -32,6 +32,7 @@ export const createSettings = (needs: {
     name: "Your application",
     signup: "open",
     confirm_email: mode === "production",
+    anonymous: false,
     redirect_urls: [],
     password_length_min: PASSWORD_LENGTH_MIN,
     access_token_seconds: ACCESS_TOKEN_SECONDS_DEFAULT,

@@ -36,6 +36,7 @@ export const newUser = (
   organization_id: tenant.organizationId,
   project_id: tenant.projectId,
   email_confirmed_at: null,
+  is_anonymous: false,
   app_metadata: {},
   banned_until: null,
   last_sign_in_at: null,
@@ -72,7 +73,7 @@ export const proveEndUser = async (
 /** The address waits for its owner. A sign-up that nobody has used yet is replaced by a later one. */
 const signUpUnconfirmed = async (tx: Db, user: UserRow): Promise<UserRow> => {
   const users = userStore(tx, user.project_id)
-  const known = await users.findByEmail(user.email)
+  const known = user.email === null ? undefined : await users.findByEmail(user.email)
   if (!known) {
     await users.insert(user)
     return user
@@ -126,7 +127,7 @@ const refreshIn = async (
 export const signInHandlers = (
   context: Context,
   signIn: SignIn,
-): Pick<Handlers<Specs>, "signup" | "login" | "refresh"> => {
+): Pick<Handlers<Specs>, "signup" | "anonymous" | "login" | "refresh"> => {
   const { database, db, passwords, projectSettings } = context
 
   return {
@@ -155,6 +156,24 @@ export const signInHandlers = (
         return await signUpUnconfirmed(tx, user)
       })
       return { user: toUser(shown, []), confirmation_sent_at: call.now.toISOString() }
+    },
+
+    async anonymous({ data }, call) {
+      const caller = callerOf(call)
+      const { anonymous, signup } = await projectSettings.of(caller.tenant.projectId)
+      if (!anonymous || signup !== "open") throw fault("signup_disabled")
+      const user = newUser(caller, {
+        email: null,
+        is_anonymous: true,
+        password_hash: null,
+        signup_source: addressBucket(call.ip),
+        user_metadata: mergeMetadata("data", {}, data),
+      })
+      const signedIn = await database.transaction(async tx => {
+        await insertUser(tx, user)
+        return await signIn.openSession(tx, caller, user, "aal1", ["anonymous"])
+      })
+      return await signIn.session(caller, signedIn as Refreshed)
     },
 
     async login({ email, password }, call) {

@@ -17,7 +17,7 @@ export type SignInPayload = Output<Specs["login"]>
 export type SessionPayload = Output<Specs["refresh"]>
 
 /** How somebody proved who they are (RFC 8176). */
-export type Method = "pwd" | "otp" | "mail" | "recovery"
+export type Method = "pwd" | "otp" | "mail" | "recovery" | "anonymous"
 
 /** What a sign-in came to in its transaction. */
 export type SignedIn =
@@ -65,7 +65,8 @@ export const createSignIn = (context: Context) => {
     await sessionStore(tx, projectId).deleteSurplus(user.id, END_USER_SESSIONS_MAX)
     await userStore(tx, projectId).update(user.id, { last_sign_in_at: now })
     await userStore(tx, projectId).addSource(user.id, addressBucket(ip), now)
-    await failureStore(tx).clear({ account: endUserHash(projectId, user.email), source: addressBucket(ip) })
+    if (user.email !== null)
+      await failureStore(tx).clear({ account: endUserHash(projectId, user.email), source: addressBucket(ip) })
     await userChanged(tx, user.id)
     const factors = await factorStore(tx, projectId).list(user.id)
     return { kind: "session", user: { ...user, last_sign_in_at: now }, session, factors }

@@ -1,5 +1,5 @@
 // Made by `npm run gen` from the migrated database.
-import type { ColumnType } from "kysely"
+import type { ColumnType, Generated } from "kysely"
 
 declare module "../../kernel/db/tables.gen.ts" {
   interface Tables {
@@ -76,7 +76,7 @@ declare module "../../kernel/db/tables.gen.ts" {
       id: string
       organization_id: string
       project_id: string
-      email: string
+      email: string | null
       email_confirmed_at: Date | null
       password_hash: string | null
       signup_source: string | null
@@ -86,6 +86,7 @@ declare module "../../kernel/db/tables.gen.ts" {
       last_sign_in_at: Date | null
       created_at: Date
       updated_at: Date
+      is_anonymous: Generated<boolean>
     }
     "auth.waiting": {
       id: string

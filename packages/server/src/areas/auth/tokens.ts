@@ -23,7 +23,7 @@ const TYPE = "at+jwt"
 interface Standing {
   readonly userId: string
   readonly bannedUntilMs: number
-  readonly email: string
+  readonly email: string | null
   readonly sessions: ReadonlyMap<string, { readonly level: string; readonly endsAtMs: number }>
 }
 
@@ -39,7 +39,8 @@ export const signToken = async (
     client_id: user.project_id,
     session_id: session.id,
     role: "authenticated",
-    email: user.email,
+    ...(user.email !== null && { email: user.email }),
+    is_anonymous: user.is_anonymous,
     aal: session.level,
     amr: session.methods,
   })
@@ -149,7 +150,7 @@ export const createTokens = (needs: {
         ...anonymous,
         type: "end_user",
         id: userId,
-        name: email,
+        name: email ?? userId,
         organization: tenant.organization,
         project,
         endUser: {

@@ -43,7 +43,8 @@ export const userHandlers = (
 
   /** The hash that the present password was proved against; undefined for a user who has none. */
   const provePresent = async (call: Call, user: UserRow, password: string | undefined) => {
-    if (user.password_hash === null) return
+    // Nobody signs in without an address: the password of one who has none protects nothing yet.
+    if (user.password_hash === null || user.email === null) return
     if (password === undefined) throw fault("missing_parameter", { field: "current_password" })
     await proveEndUser(context, callerOf(call), { email: user.email, user, password }, true)
   }
@@ -71,7 +72,7 @@ export const userHandlers = (
       const isProof = email !== undefined || password !== undefined
       await checkRedirect(context, caller, redirect_to)
       const { password_length_min } = await projectSettings.of(before.project_id)
-      if (password !== undefined) checkPassword(password, before.email, password_length_min)
+      if (password !== undefined) checkPassword(password, before.email ?? "", password_length_min)
       if (isProof) await provePresent(call, before, current_password)
       const hash = password === undefined ? undefined : await passwords.hash(password)
       const changed = await database.transaction(async tx => {

@@ -39,7 +39,7 @@ export const waitingOf = (reply: object) => {
 
 export const personOf = (p: TestPlatform, reply: object): Person => {
   const { access_token, refresh_token, user } = tokensOf(reply)
-  return { email: user.email, id: user.id, access_token, refresh_token, own: p.as(access_token) }
+  return { email: user.email ?? "", id: user.id, access_token, refresh_token, own: p.as(access_token) }
 }
 
 /** A user who signed up; of an application that does not confirm addresses. */

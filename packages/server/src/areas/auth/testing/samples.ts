@@ -22,6 +22,10 @@ const ofUser = async (world: SampleWorld) => ({ id: (await newUser(world)).id })
 
 export const samples = {
   "auth.signup": async () => ({ email: newAddress(), password: PASSWORD }),
+  "auth.anonymous": async ({ key }) => {
+    await key.auth.putSettings({ anonymous: true })
+    return { data: { cart: "7K2MQ" } }
+  },
   "auth.login": async world => ({ email: (await newUser(world)).email, password: PASSWORD }),
   "auth.refresh": newSession,
   "auth.resetPassword": toAddress,
@@ -46,6 +50,7 @@ export const unsampled = {
   "auth.rotateKeys":
     "is refused until the next key was published for a while; areas/auth/keys.test.ts has it",
   "auth.logout": END_USER,
+  "auth.linkAddress": END_USER,
   "auth.updateUser": END_USER,
   "auth.revokeSession": END_USER,
   "auth.enroll": END_USER,
