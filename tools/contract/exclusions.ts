@@ -14,6 +14,7 @@ const stream = (lasts: string) =>
   `its stream lasts ${lasts}, and one that is found would keep the run waiting`
 const MODEL = "takes a model server, and the run has none"
 const AUTHENTICATOR = "takes a code of an authenticator or a recovery code, each of which works once"
+const PROVIDER = "takes what an outside provider of sign-ins answered, which works once"
 const MAILED = "takes the token of a mail, which works once"
 const GITHUB = "asks GitHub, which no test may"
 
@@ -41,6 +42,11 @@ export const unreached: Readonly<Record<string, string>> = {
   accountResetPassword: "the run's server sends no mail",
   authVerify: MAILED,
   authConfirmReset: MAILED,
+  authExchange: PROVIDER,
+  authProviderCallback: PROVIDER,
+  authProviderFormCallback: PROVIDER,
+  authStartLink: "needs a provider of sign-ins, and the run's settings name no page that it may come back to",
+  authUnlinkIdentity: PROVIDER,
   authLinkAddress: "takes a user without an address, and the run's has one",
   authRotateSigningKey: "is refused until the next key was published for fifteen minutes",
   issueOAuthToken: "takes a code of an authorization, which lasts a minute and works once",

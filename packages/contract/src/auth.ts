@@ -1,4 +1,5 @@
 import { adminOperations } from "./auth-admin.ts"
+import { providerCallbacks, providerOperations } from "./auth-providers.ts"
 import { signInOperations } from "./auth-sign-in.ts"
 import { mfaOperations, userOperations } from "./auth-user.ts"
 import { area } from "./dsl.ts"
@@ -14,5 +15,12 @@ export const auth = area(
     envelope: "bare",
     audit: "rollup",
   },
-  { ...signInOperations, ...userOperations, ...mfaOperations, ...adminOperations },
+  {
+    ...signInOperations,
+    ...userOperations,
+    ...mfaOperations,
+    ...providerOperations,
+    ...providerCallbacks,
+    ...adminOperations,
+  },
 )

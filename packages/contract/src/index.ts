@@ -122,6 +122,7 @@ export {
   SESSION_LIFETIME_SECONDS_DEFAULT,
   USER_METADATA_BYTES_MAX,
 } from "./auth-fields.ts"
+export { PROVIDER_CODE_SECONDS, PROVIDER_SIGN_IN_SECONDS, PROVIDERS_MAX } from "./auth-providers.ts"
 export type { AgreementStatus } from "./billing-agreements.ts"
 export {
   BILLING_AMOUNT_MICROS_MAX,

@@ -235,6 +235,11 @@ export const permissionFaults = {
     text: "this user is blocked",
     help: "The owner of the application blocked the user. Contact the owner.",
   },
+  provider_email_unverified: {
+    status: 403,
+    text: "the provider has not verified the e-mail address of this user",
+    help: "A user with this address is there already, and only a verified address shows that it is the same person. Sign in as before and link the identity with `POST /v1/auth/user/identities/{provider}/start`, or have the address verified by the provider.",
+  },
   signup_disabled: {
     status: 403,
     text: "sign-up is closed",

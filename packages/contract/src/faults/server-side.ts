@@ -43,6 +43,11 @@ export const serverSideFaults = {
     text: "the path is outside the folders this sandbox may write[: {path}]",
     help: "Files may be written below `/workspace`, the user's home and `/tmp`. Links that lead elsewhere are not followed.",
   },
+  provider_unavailable: {
+    status: 502,
+    text: "the provider of this sign-in does not answer as it should[: {reason}]",
+    help: "Its description could not be read at `{issuer}/.well-known/openid-configuration`. Check `issuer` of the provider's settings, and that this installation may reach it.",
+  },
   upstream_error: {
     status: 502,
     text: "an engine behind this service returned an invalid response[: {reason}]",

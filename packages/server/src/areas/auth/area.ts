@@ -9,6 +9,8 @@ import { mailHandlers } from "./mail-handlers.ts"
 import { mailQueue } from "./mails.ts"
 import { challengeHandlers, factorHandlers } from "./mfa-handlers.ts"
 import type { Needs } from "./needs.ts"
+import { providerHandlers } from "./provider-handlers.ts"
+import { providerSettingsHandlers } from "./provider-settings.ts"
 import { pruning } from "./pruning.ts"
 import { createSignIn } from "./sign-in.ts"
 import { signInHandlers } from "./sign-in-handlers.ts"
@@ -24,6 +26,8 @@ const handlers = implement(areas.auth, (context: Context) => {
     ...linkHandlers(context),
     ...challengeHandlers(context, signIn),
     ...factorHandlers(context, signIn),
+    ...providerHandlers(context, signIn),
+    ...providerSettingsHandlers(context),
     ...settingsHandlers(context),
     ...adminHandlers(context),
   }

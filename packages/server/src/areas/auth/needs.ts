@@ -1,6 +1,6 @@
 import { box, deriveSecret, passwords } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
-import { changes, clock, database, installation, jobs } from "../../kernel/tokens.ts"
+import { changes, clock, database, installation, jobs, outbound } from "../../kernel/tokens.ts"
 import { projectMail } from "../email/offers.ts"
 
 /** What the platform hands to this area, and nothing else. */
@@ -13,6 +13,7 @@ export const needs = {
   deriveSecret,
   passwords,
   installation,
+  outbound,
   projectMail,
 }
 export type Needs = AreaGiven<typeof needs>

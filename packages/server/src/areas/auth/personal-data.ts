@@ -16,6 +16,18 @@ export const personalData: PersonalData = {
       match: { ids: ["user_id"], emails: ["email"] },
       erasure: "delete",
     },
+    {
+      table: "auth.identities",
+      tenant: { project: "project_id" },
+      match: { ids: ["user_id"], emails: ["email"] },
+      erasure: "delete",
+    },
+    {
+      table: "auth.provider_sign_ins",
+      tenant: { project: "project_id" },
+      match: { ids: ["linking_user_id"] },
+      erasure: "delete",
+    },
     ofUser("auth.waiting"),
     ofUser("auth.recovery_codes"),
     ofUser("auth.factors"),

@@ -11,6 +11,16 @@ import {
 
 const EVERY_MS = 3_600_000
 
+/** What a project has; the rest goes with its users. */
+const TABLES = [
+  "auth.users",
+  "auth.mails",
+  "auth.signing_keys",
+  "auth.provider_sign_ins",
+  "auth.providers",
+  "auth.settings",
+] as const
+
 /** Deletes what has expired and what belongs to deleted projects, and rotates keys that have signed long enough. */
 export const pruning = ({ database, db, keys, clock }: Context): ScheduleDefinition => {
   const before = (ms: number) => new Date(clock.now() - ms)
@@ -21,6 +31,7 @@ export const pruning = ({ database, db, keys, clock }: Context): ScheduleDefinit
       .where("expires_at", "<", now)
       .where("created_at", "<", before(MAILS_KEPT_MS))
       .execute()
+    await db.deleteFrom("auth.provider_sign_ins").where("expires_at", "<", now).execute()
     await db.deleteFrom("auth.waiting").where("expires_at", "<", now).execute()
     await db
       .deleteFrom("auth.sessions")
@@ -52,11 +63,11 @@ export const pruning = ({ database, db, keys, clock }: Context): ScheduleDefinit
          AND (EXISTS (SELECT FROM auth.users WHERE project_id = project.id)
            OR EXISTS (SELECT FROM auth.signing_keys WHERE project_id = project.id)
            OR EXISTS (SELECT FROM auth.mails WHERE project_id = project.id)
+           OR EXISTS (SELECT FROM auth.providers WHERE project_id = project.id)
            OR EXISTS (SELECT FROM auth.settings WHERE project_id = project.id))`,
     )
     for (const { id } of rows) {
-      for (const table of ["auth.users", "auth.mails", "auth.signing_keys", "auth.settings"] as const)
-        await db.deleteFrom(table).where("project_id", "=", id).execute()
+      for (const table of TABLES) await db.deleteFrom(table).where("project_id", "=", id).execute()
     }
   }
 

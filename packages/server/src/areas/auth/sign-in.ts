@@ -17,7 +17,7 @@ export type SignInPayload = Output<Specs["login"]>
 export type SessionPayload = Output<Specs["refresh"]>
 
 /** How somebody proved who they are (RFC 8176). */
-export type Method = "pwd" | "otp" | "mail" | "recovery" | "anonymous"
+export type Method = "pwd" | "otp" | "mail" | "recovery" | "anonymous" | "oauth"
 
 /** What a sign-in came to in its transaction. */
 export type SignedIn =

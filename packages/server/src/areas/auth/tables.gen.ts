@@ -14,6 +14,17 @@ declare module "../../kernel/db/tables.gen.ts" {
       last_used_step: number | null
       created_at: Date
     }
+    "auth.identities": {
+      id: string
+      project_id: string
+      user_id: string
+      provider: string
+      issuer: string
+      subject: string
+      email: string | null
+      created_at: Date
+      last_used_at: Date
+    }
     "auth.mails": {
       id: string
       organization_id: string
@@ -29,6 +40,34 @@ declare module "../../kernel/db/tables.gen.ts" {
       redirect_to: string | null
       created_at: Date
       expires_at: Date
+    }
+    "auth.provider_sign_ins": {
+      id: string
+      project_id: string
+      organization_id: string
+      provider: string
+      state_hash: Buffer | null
+      code_hash: Buffer | null
+      code_challenge: string
+      redirect_to: string
+      linking_user_id: string | null
+      identity: string | null
+      created_at: Date
+      expires_at: Date
+    }
+    "auth.providers": {
+      project_id: string
+      name: string
+      organization_id: string
+      enabled: boolean
+      client_id: string
+      client_secret: string | null
+      issuer: string
+      scopes: string[]
+      team_id: string | null
+      key_id: string | null
+      created_at: Date
+      updated_at: Date
     }
     "auth.recovery_codes": {
       project_id: string

@@ -32,6 +32,20 @@ export const samples = {
   "auth.magicLink": toAddress,
   "auth.otp": toAddress,
   "auth.resend": async () => ({ type: "signup", email: newAddress() }),
+  "auth.putProvider": async () => ({ provider: "google", client_id: "shop", client_secret: "secret" }),
+  "auth.deleteProvider": async ({ key }) => {
+    await key.auth.putProvider({ provider: "github", client_id: "shop" })
+    return { provider: "github" }
+  },
+  "auth.startProvider": async ({ key }) => {
+    await key.auth.putSettings({ redirect_urls: ["https://app.example.com/welcome"] })
+    await key.auth.putProvider({ provider: "github", client_id: "shop" })
+    return {
+      provider: "github",
+      redirect_to: "https://app.example.com/welcome",
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    }
+  },
   "auth.putSettings": async () => ({ name: "Shop" }),
   "auth.createUser": async () => ({ email: newAddress(), password: PASSWORD }),
   "auth.showUser": ofUser,
@@ -44,6 +58,8 @@ const MAILED = "takes what a mail of the platform carries; areas/auth/mails.test
 const END_USER = "takes the token of an application's user; areas/auth/auth.test.ts and mfa.test.ts have it"
 const WAITING = "takes a sign-in that waits for a second factor; areas/auth/mfa.test.ts has it"
 
+const PROVIDER = "takes what an outside provider answered; areas/auth/providers.test.ts has it"
+
 export const unsampled = {
   "auth.confirmReset": MAILED,
   "auth.verify": MAILED,
@@ -51,6 +67,11 @@ export const unsampled = {
     "is refused until the next key was published for a while; areas/auth/keys.test.ts has it",
   "auth.logout": END_USER,
   "auth.linkAddress": END_USER,
+  "auth.startLink": END_USER,
+  "auth.unlinkIdentity": END_USER,
+  "auth.exchange": PROVIDER,
+  "auth.providerCallback": PROVIDER,
+  "auth.providerFormCallback": PROVIDER,
   "auth.updateUser": END_USER,
   "auth.revokeSession": END_USER,
   "auth.enroll": END_USER,
