@@ -28,16 +28,11 @@ const REASONS: readonly Reason[] = [
   },
   { reason: "missing: object lock", names: /object_lock/ },
   { reason: "missing: POST forms", names: /post_object/ },
-  { reason: "missing: CORS rules of a bucket", names: /cors/ },
   {
-    reason: "missing: bucket policies, public access blocks and ownership controls",
-    names: /polic|public_block|block_public|ownership|bucket_owner_|object_writer/,
-    calls: ["PutBucketPolicy", "PutPublicAccessBlock", "PutBucketOwnershipControls"],
-  },
-  {
-    reason: "missing: access control lists",
-    names: /acl|_grant/,
-    calls: ["PutBucketAcl", "PutObjectAcl", "CreateBucket", "PutObject", "CopyObject"],
+    reason: "missing: grants to single users in access control lists",
+    names:
+      /acl_grant|header_acl_grants|put_obj_grant|acl_revoke|object_acl_(?:full_control|write|read)|object_acl$/,
+    calls: ["PutBucketAcl", "PutObjectAcl"],
   },
   { reason: "missing: torrents", names: /torrent/ },
   { reason: "missing: signature version 2 in a header", names: /_aws2$|presigned_\w+_v2$/ },

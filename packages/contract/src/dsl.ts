@@ -6,7 +6,7 @@ import type { Scope } from "./scopes.ts"
 
 export { type Static, type TObject, type TSchema, Type as T }
 
-export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS"
 
 /**
  * Who may call: a scope, or a list of scopes of which any one is enough; or

@@ -1,5 +1,6 @@
 /** The S3 protocol over the buckets of storage. Its operations share method and path, and differ by query. */
 import { area, T } from "./dsl.ts"
+import { publicOperations } from "./s3-public.ts"
 import { Nullable, Time } from "./types.ts"
 
 /** The query selects the operation, with names and values that S3 defines. */
@@ -19,9 +20,6 @@ const Foreign = T.Unknown()
 const shared = { envelope: "s3", extension: true, crossOrigin: true } as const
 
 const reads = { ...shared, scope: "storage:read", effect: "read", query: Query } as const
-/** Operations for requests without a signature to the path of an object. */
-const anonymous = { ...shared, scope: "public", effect: "read", project: "none", query: Query } as const
-
 const writes = {
   ...shared,
   scope: "storage:write",
@@ -83,7 +81,7 @@ export const s3 = area(
       summary: "List objects, or read a setting of the bucket",
       params: InBucket,
       replies: { 200: Foreign },
-      faults: ["bucket_not_found", "invalid_parameter"],
+      faults: ["bucket_access_denied", "bucket_not_found", "invalid_parameter"],
     },
     headBucket: {
       ...reads,
@@ -92,7 +90,7 @@ export const s3 = area(
       summary: "Check whether the bucket exists",
       params: InBucket,
       replies: { 200: null },
-      faults: ["bucket_not_found"],
+      faults: ["bucket_access_denied", "bucket_not_found"],
     },
     putBucket: {
       ...writes,
@@ -104,7 +102,7 @@ export const s3 = area(
       params: InBucket,
       content: { request: "bytes" },
       replies: { 200: null },
-      faults: ["name_taken", "not_implemented"],
+      faults: ["bucket_access_denied", "bucket_not_found", "name_taken", "not_implemented"],
     },
     deleteBucket: {
       ...writes,
@@ -117,7 +115,7 @@ export const s3 = area(
       audit: "each",
       params: InBucket,
       replies: { 204: null },
-      faults: ["bucket_not_found", "bucket_not_empty"],
+      faults: ["bucket_access_denied", "bucket_not_found", "bucket_not_empty"],
     },
     postBucket: {
       ...writes,
@@ -129,7 +127,7 @@ export const s3 = area(
       params: InBucket,
       content: { request: "bytes" },
       replies: { 200: Foreign },
-      faults: ["bucket_not_found", "not_implemented"],
+      faults: ["bucket_access_denied", "bucket_not_found", "not_implemented"],
     },
     getObject: {
       ...reads,
@@ -141,6 +139,7 @@ export const s3 = area(
       content: { reply: "bytes" },
       replies: { 200: Foreign, 206: Foreign, 304: null },
       faults: [
+        "bucket_access_denied",
         ...(["bucket_not_found", "object_not_found", "upload_not_found", "precondition_failed"] as const),
         ...(["range_not_satisfiable", "not_implemented"] as const),
       ],
@@ -153,34 +152,13 @@ export const s3 = area(
       rest: true,
       params: AtKey,
       replies: { 200: null, 206: null, 304: null },
-      faults: ["bucket_not_found", "object_not_found", "precondition_failed", "range_not_satisfiable"],
-    },
-    getPublicObject: {
-      ...anonymous,
-      id: "s3GetPublicObject",
-      http: "GET /s3-public/{bucket}/{key}",
-      summary: "Read an object of a public bucket",
-      description:
-        "For requests to `/s3/{bucket}/{key}` without credentials, if the bucket is public and the first of " +
-        "its name. A private bucket gets the same error as one that does not exist.",
-      rest: true,
-      params: AtKey,
-      content: { reply: "bytes" },
-      replies: { 200: Foreign, 206: Foreign, 304: null },
       faults: [
-        ...(["missing_credentials", "object_not_found", "precondition_failed"] as const),
-        ...(["range_not_satisfiable"] as const),
+        "bucket_access_denied",
+        "bucket_not_found",
+        "object_not_found",
+        "precondition_failed",
+        "range_not_satisfiable",
       ],
-    },
-    headPublicObject: {
-      ...anonymous,
-      id: "s3HeadPublicObject",
-      http: "HEAD /s3-public/{bucket}/{key}",
-      summary: "Read the headers of an object of a public bucket",
-      rest: true,
-      params: AtKey,
-      replies: { 200: null, 206: null, 304: null },
-      faults: ["missing_credentials", "object_not_found", "precondition_failed", "range_not_satisfiable"],
     },
     putObject: {
       ...writes,
@@ -192,6 +170,7 @@ export const s3 = area(
       content: { request: "bytes" },
       replies: { 200: Foreign },
       faults: [
+        "bucket_access_denied",
         ...(["bucket_not_found", "object_not_found", "upload_not_found", "precondition_failed"] as const),
         ...(["checksum_mismatch", "not_implemented"] as const),
       ],
@@ -205,7 +184,7 @@ export const s3 = area(
       rest: true,
       params: AtKey,
       replies: { 204: null },
-      faults: ["bucket_not_found", "upload_not_found", "not_implemented"],
+      faults: ["bucket_access_denied", "bucket_not_found", "upload_not_found", "not_implemented"],
     },
     postObject: {
       ...writes,
@@ -216,7 +195,8 @@ export const s3 = area(
       params: AtKey,
       content: { request: "bytes" },
       replies: { 200: Foreign },
-      faults: ["bucket_not_found", "upload_not_found", "not_implemented"],
+      faults: ["bucket_access_denied", "bucket_not_found", "upload_not_found", "not_implemented"],
     },
+    ...publicOperations,
   },
 )

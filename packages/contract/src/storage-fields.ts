@@ -1,5 +1,6 @@
 /** What requests and replies of storage are made of. */
 import { T } from "./dsl.ts"
+import { accessFields } from "./storage-access.ts"
 import { Dictionary, described, Id, Nullable, OneOf, Page, Time } from "./types.ts"
 
 /** Bytes of a key in UTF-8; the handler counts bytes, the schema bounds characters. S3's limit. */
@@ -66,6 +67,7 @@ export const Bucket = T.Object({
       "`enabled`: what is overwritten or deleted is kept as a version. `suspended`: the versions stay, and no more are made",
   }),
   tags: T.Record(T.String(), T.String(), { description: "Tags of the bucket" }),
+  ...accessFields,
   object_count: T.Integer({ description: "Number of objects, older versions not counted" }),
   size_bytes: T.Integer({ description: "Size of all objects and their older versions" }),
   created_at: Time,
@@ -262,6 +264,7 @@ export const bytesReplies = { 200: Bytes, 206: Bytes, 304: null } as const
 export const headReplies = { 200: null, 304: null } as const
 
 export const WRITE_FAULTS = [
+  "bucket_access_denied",
   "bucket_not_found",
   "invalid_parameter",
   "invalid_request",

@@ -21,6 +21,7 @@ const PublicParams = T.Object({ project_id: Id, bucket: NamedBucket, key: Key })
 
 /** Signed URLs may replace headers of the reply, which are then part of what is signed. */
 const SIGNED_FAULTS = [
+  "bucket_access_denied",
   "signed_url_invalid",
   "bucket_not_found",
   "object_not_found",

@@ -63,7 +63,7 @@ export const uploadOperations = {
       ),
     }),
     replies: { 201: Upload },
-    faults: ["bucket_not_found", "invalid_parameter"],
+    faults: ["bucket_not_found", "invalid_parameter", "bucket_access_denied"],
     example: { bucket: "photos", key: "film.mp4" },
   },
   listMultipart: {
@@ -91,7 +91,7 @@ export const uploadOperations = {
         { "x-svc-list": true },
       ),
     },
-    faults: ["bucket_not_found", "invalid_parameter"],
+    faults: ["bucket_not_found", "invalid_parameter", "bucket_access_denied"],
   },
   putPart: {
     id: "putUploadPart",
@@ -112,6 +112,7 @@ export const uploadOperations = {
     headers: PartHeaders,
     replies: { 200: Part },
     faults: [
+      "bucket_access_denied",
       "upload_not_found",
       "invalid_parameter",
       "invalid_request",
@@ -149,7 +150,7 @@ export const uploadOperations = {
         { "x-svc-list": true },
       ),
     },
-    faults: ["upload_not_found"],
+    faults: ["upload_not_found", "bucket_access_denied"],
   },
   completeMultipart: {
     id: "completeMultipartUpload",
@@ -176,6 +177,7 @@ export const uploadOperations = {
     bodyBytesMax: 2 * MIB,
     replies: { 200: StoredObject },
     faults: [
+      "bucket_access_denied",
       "upload_not_found",
       "upload_part_invalid",
       "upload_part_too_small",
@@ -200,7 +202,7 @@ export const uploadOperations = {
         aborted: T.Literal(true, { description: "Always true" }),
       }),
     },
-    faults: ["upload_not_found"],
+    faults: ["upload_not_found", "bucket_access_denied"],
   },
   createUpload: {
     id: "createResumableUpload",
@@ -224,7 +226,7 @@ export const uploadOperations = {
         offset: T.Integer({ description: "Bytes that have arrived" }),
       }),
     },
-    faults: [...TUS_FAULTS, "bucket_not_found"],
+    faults: [...TUS_FAULTS, "bucket_not_found", "bucket_access_denied"],
   },
   headUpload: {
     id: "headResumableUpload",
@@ -254,7 +256,7 @@ export const uploadOperations = {
     params: UploadId,
     headers: TusPatchHeaders,
     replies: { 204: null },
-    faults: [...TUS_FAULTS, "bucket_not_found", "upload_final"],
+    faults: [...TUS_FAULTS, "bucket_not_found", "bucket_access_denied", "upload_final"],
   },
   deleteUpload: {
     id: "deleteResumableUpload",

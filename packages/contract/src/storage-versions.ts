@@ -22,7 +22,9 @@ const TagsReply = T.Object({
   tags: T.Record(T.String(), T.String(), { description: "Tags of the object or the version" }),
 })
 
-const FIND_FAULTS = ["bucket_not_found", "object_not_found", "invalid_parameter"] as const
+const FIND_FAULTS = [
+  ...(["bucket_not_found", "object_not_found", "invalid_parameter", "bucket_access_denied"] as const),
+] as const
 
 export const versionOperations = {
   listVersions: {
@@ -77,7 +79,7 @@ export const versionOperations = {
         { "x-svc-list": true },
       ),
     },
-    faults: ["bucket_not_found", "invalid_parameter"],
+    faults: ["bucket_not_found", "invalid_parameter", "bucket_access_denied"],
   },
   restoreVersion: {
     id: "restoreObjectVersion",

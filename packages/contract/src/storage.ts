@@ -1,4 +1,5 @@
 import { ANY_TYPE, area, MIB, T } from "./dsl.ts"
+import { accessFields } from "./storage-access.ts"
 import {
   Bucket,
   BucketName,
@@ -31,7 +32,9 @@ const VersionQuery = T.Object({
   version_id: T.Optional(described(VersionId, "Version of the object; the newest when left out")),
 })
 
-const FIND_FAULTS = ["bucket_not_found", "object_not_found", "invalid_parameter"] as const
+const FIND_FAULTS = [
+  ...(["bucket_not_found", "object_not_found", "invalid_parameter", "bucket_access_denied"] as const),
+] as const
 const READ_FAULTS = [...FIND_FAULTS, "precondition_failed", "range_not_satisfiable"] as const
 
 export const storage = area(
@@ -83,11 +86,12 @@ export const storage = area(
     updateBucket: {
       id: "updateBucket",
       http: "PATCH /v1/storage/buckets/{name}",
-      summary: "Make a bucket public or private, keep versions, or set its tags",
+      summary: "Make a bucket public or private, keep versions, set who may use it, or its tags",
       description:
         "Objects of a public bucket are read without a key at `public_url`, and at " +
         "`/v1/storage/public/{project_id}/…` in any case. They cannot be listed without a key. With versions, what is overwritten or " +
-        "deleted is kept until its version is deleted by id; they can be suspended, and never be off again.",
+        "deleted is kept until its version is deleted by id; they can be suspended, and never be off again. A policy can deny " +
+        "your own keys something and allow other projects or anybody something; a field that is null takes a setting away.",
       scope: "storage:write",
       effect: "write",
       idempotency: "natural",
@@ -100,11 +104,15 @@ export const storage = area(
             OneOf(["enabled", "suspended"], { description: "Whether versions of objects are kept" }),
           ),
           tags: T.Optional(described(BucketTags, "Tags that replace those of the bucket")),
+          cors: T.Optional(accessFields.cors),
+          policy: T.Optional(accessFields.policy),
+          acl: T.Optional(accessFields.acl),
+          public_access_block: T.Optional(accessFields.public_access_block),
         },
         { minProperties: 1 },
       ),
       replies: { 200: Bucket },
-      faults: ["bucket_not_found", "invalid_parameter"],
+      faults: ["bucket_not_found", "invalid_parameter", "bucket_access_denied"],
       example: { name: "photos", public: true },
     },
     deleteBucket: {
@@ -121,7 +129,7 @@ export const storage = area(
           deleted: T.Literal(true, { description: "Always true" }),
         }),
       },
-      faults: ["bucket_not_found", "bucket_not_empty"],
+      faults: ["bucket_not_found", "bucket_not_empty", "bucket_access_denied"],
     },
     listObjects: {
       id: "listObjects",
@@ -132,7 +140,7 @@ export const storage = area(
       params: BucketParams,
       query: ListQuery,
       replies: { 200: ListedObjects },
-      faults: ["bucket_not_found", "invalid_parameter"],
+      faults: ["bucket_not_found", "invalid_parameter", "bucket_access_denied"],
     },
     putObject: {
       id: "putObject",
@@ -206,7 +214,7 @@ export const storage = area(
           delete_marker: T.Boolean({ description: "True if `version_id` is a delete marker" }),
         }),
       },
-      faults: ["bucket_not_found", "invalid_parameter", "precondition_failed"],
+      faults: ["bucket_not_found", "invalid_parameter", "precondition_failed", "bucket_access_denied"],
     },
     deleteObjects: {
       id: "deleteObjects",
@@ -226,7 +234,7 @@ export const storage = area(
       replies: {
         200: T.Object({ deleted: T.Array(T.String(), { description: "Keys of the objects that existed" }) }),
       },
-      faults: ["bucket_not_found", "invalid_parameter"],
+      faults: ["bucket_not_found", "invalid_parameter", "bucket_access_denied"],
       example: { bucket: "photos", keys: ["a.jpg", "b.jpg"] },
     },
     copyObject: {

@@ -251,6 +251,16 @@ export const permissionFaults = {
     help: "`GET /v1/ai/models` lists the models you can call. The default model is part of every plan.",
     planned: true,
   },
+  cors_denied: {
+    status: 403,
+    text: "no CORS rule of the bucket allows this origin, method and headers",
+    help: "Pages of other origins may call a bucket as its CORS rules say. Without rules every origin may, with a presigned URL. `PATCH /v1/storage/buckets/{name}` sets them, and so does S3's `PutBucketCors`.",
+  },
+  bucket_access_denied: {
+    status: 403,
+    text: "the policy or the access control list of the bucket does not allow this",
+    help: "A policy of the bucket denies this to your key, or the bucket belongs to another project and was not opened to you. A signed-in person of the organization can always change the policy of its buckets.",
+  },
   signed_url_invalid: {
     status: 403,
     text: "the signed URL does not allow this[: {reason}]",

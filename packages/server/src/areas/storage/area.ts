@@ -3,6 +3,8 @@ import { createTenants } from "../../core/organizations/tenants.ts"
 import type { AreaState } from "../../kernel/area.ts"
 import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
+import { createAccesses } from "./access/access.ts"
+import { createStores } from "./access/callers.ts"
 import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
 import { linkHandlers } from "./link-handlers.ts"
@@ -37,7 +39,10 @@ const create = (needs: Needs) => {
     signers: createSigners(needs),
     signingKeys: createSigningKeys(database.db, box),
   }
-  return { ...shared, store: createObjectStore(shared), resumable: createResumable(shared) }
+  const store = createObjectStore(shared)
+  const accesses = createAccesses(needs)
+  const stores = createStores({ store, accesses, baseUrl: needs.baseUrl })
+  return { ...shared, store, accesses, stores, resumable: createResumable(shared) }
 }
 
 const handlers = implement(areas.storage, (needs: ReturnType<typeof create>) => ({

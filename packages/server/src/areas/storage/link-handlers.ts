@@ -6,8 +6,9 @@ import type { AccountCall, Call, Principal } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
 import { requireScope } from "../../kernel/scopes.ts"
+import type { Stores } from "./access/callers.ts"
 import { answerGet, answerHead, type Download } from "./download.ts"
-import type { HttpMetadata, ObjectStore, Place } from "./object-store.ts"
+import type { HttpMetadata, Place } from "./object-store.ts"
 import { announcedSize, objectPayload, overwriting, placeOf } from "./payloads.ts"
 import { readAttributes } from "./rules/attributes.ts"
 import { parseDigest, readExpected } from "./rules/checksums.ts"
@@ -23,7 +24,7 @@ type Public = Input<Operations["getPublic"]>
 type Presign = Input<Operations["presign"]>
 
 export interface LinkHandlerNeeds {
-  readonly store: ObjectStore
+  readonly stores: Stores
   readonly database: Database
   readonly meters: BackgroundMeters
   readonly signingKeys: SigningKeys
@@ -137,8 +138,13 @@ const overridesOf = ({ d, y }: Grant): HttpMetadata => ({
   ...(y !== undefined && { contentType: y }),
 })
 
+/** What policies ask of a call; its getters are read when they are needed. */
+const called = ({ header, headerNames, ip, now, userAgent }: AccountCall) => ({
+  ...{ header, headerNames, ip, now, userAgent },
+})
+
 export const linkHandlers = (needs: LinkHandlerNeeds) => {
-  const { store, database, meters, tenants } = needs
+  const { stores, meters, tenants } = needs
   const verify = createVerify(needs)
 
   const count = ({ organization, projectId }: Place, metric: "ingress_bytes" | "egress_bytes", at: Date) => {
@@ -146,48 +152,63 @@ export const linkHandlers = (needs: LinkHandlerNeeds) => {
       meters.count({ organizationId: organization.id, projectId, metric, quantity, at })
   }
 
-  const signedDownload = async (input: Signed, call: AccountCall): Promise<Download> => {
-    const { grant, place } = await verify(input, "GET", call)
+  const signedDownload = async (input: Signed, call: AccountCall) => {
+    const verified = await verify(input, "GET", call)
+    const { grant, place } = verified
     const { key } = input
-    return {
+    const download: Download = {
       ...{ place, bucket: grant.b, key, header: call.header },
       http: overridesOf(grant),
       cacheControl: "private, no-cache",
     }
+    return { download, store: storeOfSigner(call, verified) }
   }
 
-  /** A private bucket is answered like one that was never made. */
+  /** Whoever made the URL does what is done by it. */
+  const storeOfSigner = (call: AccountCall, { grant, place }: { grant: Grant; place: Place }) =>
+    stores.storeFor(
+      { ...called(call), principal: { id: grant.c ?? grant.u ?? "", type: grant.c ? "key" : "session" } },
+      "owner",
+      place.projectId,
+    )
+
   const publicDownload = async (
     { project_id, bucket, key }: Public,
     call: AccountCall,
   ): Promise<Download> => {
     const place = await tenants.find(project_id)
-    const isPublic = place && (await bucketStore(database.db).isPublic(place.projectId, bucket))
-    if (!isPublic) throw fault("object_not_found", { key })
+    if (!place) throw fault("object_not_found", { key })
     return { place, bucket, key, header: call.header, cacheControl: PUBLIC_CACHE }
   }
 
+  const publicStore = (call: AccountCall, { place }: Download) =>
+    stores.storeFor(call, "anybody", place.projectId)
+
+  /** A private bucket is answered like one that was never made. */
   const asAbsent = (key: string) => (error: unknown) => {
-    throw isFault(error, "bucket_not_found") ? fault("object_not_found", { key }) : error
+    const isAbsent = isFault(error, "bucket_not_found") || isFault(error, "missing_credentials")
+    throw isAbsent ? fault("object_not_found", { key }) : error
   }
 
   return {
     presign: createPresign(needs),
 
     async getSigned(input: Signed, call: AccountCall) {
-      const download = await signedDownload(input, call)
+      const { download, store } = await signedDownload(input, call)
       return answerGet(store, download, count(download.place, "egress_bytes", call.now))
     },
 
     async headSigned(input: Signed, call: AccountCall) {
-      return answerHead(store, await signedDownload(input, call))
+      const { download, store } = await signedDownload(input, call)
+      return answerHead(store, download)
     },
 
     async putSigned(input: Signed, call: AccountCall) {
-      const { grant, place } = await verify(input, "PUT", call)
+      const verified = await verify(input, "PUT", call)
+      const { grant, place } = verified
       call.describe({ tenantId: place.organization.id })
       const size = checkUpload(grant, call)
-      const object = await store.put(place, {
+      const object = await storeOfSigner(call, verified).put(place, {
         ...{ bucket: grant.b, key: input.key, source: call.stream, now: call.now, signal: call.signal },
         ...(size !== undefined && { size }),
         ...readAttributes(call),
@@ -204,12 +225,17 @@ export const linkHandlers = (needs: LinkHandlerNeeds) => {
 
     async getPublic(input: Public, call: AccountCall) {
       const download = await publicDownload(input, call)
-      const answer = answerGet(store, download, count(download.place, "egress_bytes", call.now))
+      const answer = answerGet(
+        publicStore(call, download),
+        download,
+        count(download.place, "egress_bytes", call.now),
+      )
       return await answer.catch(asAbsent(input.key))
     },
 
     async headPublic(input: Public, call: AccountCall) {
-      return await answerHead(store, await publicDownload(input, call)).catch(asAbsent(input.key))
+      const download = await publicDownload(input, call)
+      return await answerHead(publicStore(call, download), download).catch(asAbsent(input.key))
     },
   }
 }

@@ -5,6 +5,7 @@ import type { HashName } from "../../ports/blob/port.ts"
 import type { Checksums, MultipartUploads, ObjectRecord, PartRecord, Place } from "./object-store.ts"
 import type { ObjectStoreNeeds } from "./object-store-needs.ts"
 import type { Receive } from "./receive.ts"
+import type { CannedAcl } from "./rules/acl.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { compositeChecksum, compositeEtag } from "./rules/checksums.ts"
 import { combineCrcs, isCrc } from "./rules/crc-combination.ts"
@@ -96,6 +97,7 @@ export const assemble = (upload: UploadRow, parts: readonly PartRow[], now: Date
   partCount: parts.length,
   versionId: null,
   tags: upload.tags,
+  ...(upload.acl && { acl: upload.acl }),
 })
 
 export const toBlobParts = (parts: readonly PartRow[]): BlobPart[] =>
@@ -169,13 +171,17 @@ export const createPartKeeper =
     }
   }
 
-export const createMultipart = (needs: ObjectStoreNeeds): MultipartUploads => {
+export const createMultipart = (
+  needs: ObjectStoreNeeds,
+  opened: (projectId: string, bucket: string, acl: CannedAcl | undefined) => Promise<void>,
+): MultipartUploads => {
   const { pool } = needs.database
   const keepPart = createPartKeeper(needs)
 
   return {
     async create(place, upload) {
       checkKey(upload.key)
+      await opened(place.projectId, upload.bucket, upload.acl)
       const row = await rows.insertUpload(pool, place, {
         ...upload,
         ...checkAttributes(upload),

@@ -2,6 +2,7 @@ import { type areas, type Input, LISTED_OBJECTS_DEFAULT } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { isFault } from "../../kernel/fault.ts"
 import { requireScope } from "../../kernel/scopes.ts"
+import type { Stores } from "./access/callers.ts"
 import { answerGet, answerHead, type Download } from "./download.ts"
 import type { ObjectStore } from "./object-store.ts"
 import { announcedSize, attributesOf, objectPayload, overwriting, placeOf } from "./payloads.ts"
@@ -41,10 +42,10 @@ const copyOf = (input: Transfer, now: Date): Parameters<ObjectStore["copy"]>[1] 
   }
 }
 
-export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
+export const objectHandlers = ({ stores: { ownStore } }: { readonly stores: Stores }) => ({
   async listObjects(input: Input<Operations["listObjects"]>, call: Call) {
     const { prefix, delimiter, start_after, cursor, limit = LISTED_OBJECTS_DEFAULT } = input
-    const listed = await store.list(placeOf(call), input.bucket, {
+    const listed = await ownStore(call).list(placeOf(call), input.bucket, {
       ...(prefix !== undefined && { prefix }),
       ...(delimiter !== undefined && { delimiter }),
       ...(start_after !== undefined && { startAfter: start_after }),
@@ -61,7 +62,7 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
   },
 
   async putObject({ bucket, key }: Input<Operations["putObject"]>, call: Call) {
-    const object = await store.put(placeOf(call), {
+    const object = await ownStore(call).put(placeOf(call), {
       ...{ bucket, key, source: call.stream, now: call.now, signal: call.signal },
       ...announcedSize(call.header),
       ...readAttributes(call),
@@ -74,13 +75,18 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
   },
 
   getObject: (input: ObjectInput, call: Call) =>
-    answerGet(store, downloadOf(input, call), bytes => call.meter("egress_bytes", bytes)),
+    answerGet(ownStore(call), downloadOf(input, call), bytes => call.meter("egress_bytes", bytes)),
 
-  headObject: (input: ObjectInput, call: Call) => answerHead(store, downloadOf(input, call)),
+  headObject: (input: ObjectInput, call: Call) => answerHead(ownStore(call), downloadOf(input, call)),
 
   async deleteObject({ bucket, key, version_id: version }: Input<Operations["deleteObject"]>, call: Call) {
     const { conditions } = conditionsOf(call)
-    const [removed] = await store.removeVersions(placeOf(call), bucket, [{ key, version }], conditions)
+    const [removed] = await ownStore(call).removeVersions(
+      placeOf(call),
+      bucket,
+      [{ key, version }],
+      conditions,
+    )
     return {
       bucket,
       key,
@@ -91,18 +97,19 @@ export const objectHandlers = ({ store }: { readonly store: ObjectStore }) => ({
   },
 
   async deleteObjects({ bucket, keys }: Input<Operations["deleteObjects"]>, call: Call) {
-    return { deleted: [...(await store.remove(placeOf(call), bucket, keys))] }
+    return { deleted: [...(await ownStore(call).remove(placeOf(call), bucket, keys))] }
   },
 
   async copyObject(input: Transfer, call: Call) {
     // A copy is read from its source, and may land where everybody reads.
     requireScope(call, "storage:read")
-    return objectPayload(await store.copy(placeOf(call), copyOf(input, call.now)))
+    return objectPayload(await ownStore(call).copy(placeOf(call), copyOf(input, call.now)))
   },
 
   async moveObject(input: Transfer, call: Call) {
     requireScope(call, "storage:read")
     const place = placeOf(call)
+    const store = ownStore(call)
     const object = await store.copy(place, copyOf(input, call.now))
     const isItself = input.source_bucket === input.bucket && input.source_key === input.key
     // What was written there since stays: it is not what was moved.

@@ -2,6 +2,8 @@
 import type { Readable } from "node:stream"
 import type { OrganizationFacts } from "../../kernel/call.ts"
 import type { ByteRange, HashName } from "../../ports/blob/port.ts"
+import type { CannedAcl } from "./rules/acl.ts"
+import type { CorsRule } from "./rules/cors.ts"
 
 /** Whose buckets: every statement names the project first. The organization pays. */
 export interface Place {
@@ -18,6 +20,7 @@ export interface BucketRecord {
   readonly holdsPublicName: boolean
   readonly versioning: Versioning
   readonly tags: Tags
+  readonly settings: BucketSettings
   readonly objectCount: number
   readonly sizeBytes: number
   readonly createdAt: Date
@@ -28,6 +31,33 @@ export type Versioning = "off" | VersioningSetting
 export type VersioningSetting = "enabled" | "suspended"
 
 export type Tags = Readonly<Record<string, string>>
+
+/** What stays closed to everybody, whatever a policy or a list says. */
+export interface PublicAccessBlock {
+  /** Lists that let everybody in are refused. */
+  readonly block_public_acls: boolean
+  /** Lists let nobody in. */
+  readonly ignore_public_acls: boolean
+  /** Policies that let everybody in are refused. */
+  readonly block_public_policy: boolean
+  /** Nobody comes in by a policy that lets everybody in, nor by `isPublic`. */
+  readonly restrict_public_buckets: boolean
+}
+
+/** With `BucketOwnerEnforced` lists mean nothing. */
+export type Ownership = "BucketOwnerEnforced" | "BucketOwnerPreferred" | "ObjectWriter"
+
+export interface BucketSettings {
+  readonly cors?: readonly CorsRule[]
+  /** As it was written. */
+  readonly policy?: string
+  readonly acl?: CannedAcl
+  readonly block?: PublicAccessBlock
+  readonly ownership?: Ownership
+}
+
+/** Null takes a setting away. */
+export type SettingsChange = { readonly [Name in keyof BucketSettings]: BucketSettings[Name] | null }
 
 /** Headers that are kept with an object and sent with it. */
 export interface HttpMetadata {
@@ -60,6 +90,8 @@ export interface ObjectRecord {
   /** `null` as text is the version of before there were any; null: the bucket never had versions. */
   readonly versionId: string | null
   readonly tags: Tags
+  /** Lists of objects do not tell it. */
+  readonly acl?: CannedAcl
 }
 
 export interface NamedVersion {
@@ -139,6 +171,8 @@ export interface PutObject extends ObjectAttributes {
   }
   readonly conditions?: Conditions
   readonly tags?: Tags
+  /** `private` when left out. */
+  readonly acl?: CannedAcl
   readonly signal?: AbortSignal
   readonly now: Date
 }
@@ -188,6 +222,7 @@ export interface MultipartUploads {
       readonly checksumAlgorithm?: HashName
       readonly checksumType?: "full_object" | "composite"
       readonly tags?: Tags
+      readonly acl?: CannedAcl
       readonly now: Date
     },
   ): Promise<UploadRecord>
@@ -243,7 +278,10 @@ export interface MultipartUploads {
  */
 export interface ObjectStore {
   createBucket(place: Place, bucket: { name: string; isPublic: boolean; now: Date }): Promise<BucketRecord>
-  findBucket(place: Place, name: string): Promise<BucketRecord>
+  /** `action` is what S3 calls that for which it is looked for; `s3:ListBucket` when left out. */
+  findBucket(place: Place, name: string, action?: string): Promise<BucketRecord>
+  findSettings(place: Place, name: string, action: string): Promise<BucketSettings>
+  setSettings(place: Place, name: string, change: SettingsChange, action: string): Promise<void>
   listBuckets(
     place: Place,
     page: { limit: number; offset: number },
@@ -258,7 +296,7 @@ export interface ObjectStore {
    * Throws `object_not_found`, with `x-amz-delete-marker` where that is what is there; conditions are the caller's to
    * judge with `conditions.ts`.
    */
-  find(place: Place, bucket: string, key: string, version?: string): Promise<ObjectRecord>
+  find(place: Place, bucket: string, key: string, version?: string, action?: string): Promise<ObjectRecord>
   findParts(place: Place, bucket: string, key: string, version?: string): Promise<ObjectInParts>
   /** The object as `find` saw it, and its bytes from then: a write in between changes nothing of what is read. */
   open(
@@ -271,6 +309,7 @@ export interface ObjectStore {
   listVersions(place: Place, bucket: string, listing: VersionListing): Promise<ListedVersions>
   /** The version that was named, or the newest; throws `object_not_found`. */
   setTags(place: Place, bucket: string, named: NamedVersion, tags: Tags): Promise<ObjectRecord>
+  setAcl(place: Place, bucket: string, named: NamedVersion, acl: CannedAcl): Promise<ObjectRecord>
   list(place: Place, bucket: string, listing: Listing): Promise<ListedObjects>
   /** At most 1,000 keys; tells which were there. */
   remove(
@@ -294,6 +333,8 @@ export interface ObjectStore {
       readonly to: { readonly bucket: string; readonly key: string; readonly conditions?: Conditions }
       readonly attributes?: ObjectAttributes
       readonly tags?: Tags
+      /** A copy never has its source's. */
+      readonly acl?: CannedAcl
       readonly now: Date
     },
   ): Promise<ObjectRecord>

@@ -3,17 +3,21 @@ import { PUT_BYTES_MAX } from "@svc/contract"
 import { createBoundedCache } from "../../kernel/bounded-cache.ts"
 import { fault, isFault } from "../../kernel/fault.ts"
 import type { ByteRange } from "../../ports/blob/port.ts"
+import { isOpening } from "./access/changes.ts"
 import { createMultipart } from "./multipart.ts"
 import { createdData } from "./object-events.ts"
 import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
 import type { ObjectStoreNeeds } from "./object-store-needs.ts"
 import { createPartsReader } from "./reading.ts"
 import type { Received } from "./receive.ts"
+import type { CannedAcl } from "./rules/acl.ts"
 import { checkAttributes } from "./rules/attributes.ts"
 import { admitsWrite, judgeRead } from "./rules/conditions.ts"
 import { checkBucketName, checkKey } from "./rules/names.ts"
+import { BUCKET_TOPIC, changeSettings, findSettings, openBucket } from "./store/bucket-settings.ts"
 import { bucketStore } from "./store/buckets.ts"
 import {
+  bucketNotFound,
   createFinder,
   findObject,
   findObjectParts,
@@ -23,7 +27,7 @@ import {
   putObject,
 } from "./store/objects.ts"
 import { toBlobParts } from "./store/rows.ts"
-import { deleteObjects, findVersion, listVersions, setTags } from "./store/versions.ts"
+import { changeVersion, deleteObjects, findVersion, listVersions } from "./store/versions.ts"
 
 const SEEN_MAX = 10_000
 
@@ -77,6 +81,7 @@ const toRecord = (put: PutObject, received: Received): ObjectRecord => {
     partCount: null,
     versionId: null,
     tags: put.tags ?? {},
+    ...(put.acl && { acl: put.acl }),
   }
 }
 
@@ -103,7 +108,7 @@ const createKeeper =
 
 const createCopy =
   ({ database: { pool }, quota, objectEvents }: ObjectStoreNeeds): ObjectStore["copy"] =>
-  async (place, { from, to, attributes, tags, now }) => {
+  async (place, { from, to, attributes, tags, acl, now }) => {
     const { organization, projectId } = place
     checkKey(to.key)
     const { bucket, key, version } = from
@@ -116,6 +121,7 @@ const createCopy =
       ...source.object,
       ...(attributes && checkAttributes(attributes)),
       ...(tags && { tags }),
+      acl: acl ?? ("private" as const),
       ...{ bucket: to.bucket, key: to.key, lastModified: now },
     }
     // The source may be overwritten now. Its blobs then wait to be collected, far longer than this statement takes.
@@ -138,7 +144,7 @@ const createCopy =
     }
   }
 
-const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
+const createBuckets = ({ database: { db }, changes, clock }: ObjectStoreNeeds) => {
   const buckets = bucketStore(db)
   return {
     async createBucket(place, bucket) {
@@ -147,10 +153,25 @@ const createBuckets = ({ database: { db }, clock }: ObjectStoreNeeds) => {
     },
     findBucket: ({ projectId }, name) => buckets.find(projectId, name),
     listBuckets: ({ projectId }, page) => buckets.list(projectId, page),
-    setBucketPublic: ({ projectId }, name, isPublic) => buckets.setPublic(projectId, name, isPublic),
+    async findSettings({ projectId }, name) {
+      const found = await findSettings(db, projectId, name)
+      if (!found) throw bucketNotFound(name)
+      return found.settings
+    },
+    setSettings({ projectId }, name, change) {
+      const opens = isOpening(change.acl) || typeof change.policy === "string"
+      return changeSettings({ db, changes }, { projectId, name, opens }, change)
+    },
+    async setBucketPublic({ projectId }, name, isPublic) {
+      await buckets.setPublic(projectId, name, isPublic)
+      await changes.invalidate(db, BUCKET_TOPIC, projectId)
+    },
     setVersioning: ({ projectId }, name, versioning) => buckets.setVersioning(projectId, name, versioning),
     setBucketTags: ({ projectId }, name, tags) => buckets.setTags(projectId, name, tags),
-    removeBucket: ({ projectId }, name) => buckets.remove(projectId, name, new Date(clock.now())),
+    async removeBucket({ projectId }, name) {
+      await buckets.remove(projectId, name, new Date(clock.now()))
+      await changes.invalidate(db, BUCKET_TOPIC, projectId)
+    },
   } satisfies Partial<ObjectStore>
 }
 
@@ -163,6 +184,11 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
   const findNewest = createFinder(pool)
   const findOne = ({ version, ...name }: ObjectName & { readonly version: string | undefined }) =>
     version === undefined ? findNewest(name) : findVersion(pool, { ...name, version })
+
+  /** Others find the bucket by its name once they may read something in it. */
+  const opened = async (projectId: string, bucket: string, acl: CannedAcl | undefined) => {
+    if (isOpening(acl)) await openBucket(needs.database.db, projectId, bucket)
+  }
 
   const removeVersions: ObjectStore["removeVersions"] = (place, bucket, named, conditions) => {
     for (const { key } of named) checkKey(key)
@@ -189,6 +215,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
       const record = toRecord(object, received)
       const stored = await keep(place, received, { object: record, conditions: object.conditions })
       received.stored()
+      await opened(projectId, object.bucket, object.acl)
       return stored
     } catch (error) {
       await received.discard()
@@ -223,7 +250,13 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
     listVersions: ({ projectId }, bucket, listing) => listVersions(pool, projectId, bucket, listing),
     setTags({ projectId }, bucket, { key, version }, tags) {
       checkKey(key)
-      return setTags(pool, { projectId, bucket, key, version }, tags)
+      return changeVersion(pool, { projectId, bucket, key, version }, { tags })
+    },
+    async setAcl({ projectId }, bucket, { key, version }, acl) {
+      checkKey(key)
+      const changed = await changeVersion(pool, { projectId, bucket, key, version }, { acl })
+      await opened(projectId, bucket, acl)
+      return changed
     },
     async remove(place, bucket, keys, conditions) {
       const removed = await removeVersions(
@@ -235,7 +268,11 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
       return new Set(removed.filter(({ wasThere }) => wasThere).map(({ key }) => key))
     },
     removeVersions,
-    copy: createCopy(needs),
-    multipart: createMultipart(needs),
+    async copy(place, copy) {
+      const copied = await createCopy(needs)(place, copy)
+      await opened(place.projectId, copy.to.bucket, copy.acl)
+      return copied
+    },
+    multipart: createMultipart(needs, opened),
   }
 }

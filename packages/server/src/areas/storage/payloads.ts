@@ -3,6 +3,7 @@ import type { areas, Input, Output } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type {
   BucketRecord,
+  BucketSettings,
   Conditions,
   ObjectAttributes,
   ObjectRecord,
@@ -11,6 +12,7 @@ import type {
   UploadRecord,
 } from "./object-store.ts"
 import { httpFromWire, httpToWire } from "./rules/attributes.ts"
+import type { CorsRule } from "./rules/cors.ts"
 
 type Operations = typeof areas.storage.specs
 
@@ -25,6 +27,24 @@ const publicUrl = ({ projectId, name, isPublic, holdsPublicName }: BucketRecord,
   return holdsPublicName ? `${baseUrl}/s3/${name}` : `${baseUrl}/v1/storage/public/${projectId}/${name}`
 }
 
+const accessPayload = ({ cors, policy, acl, block }: BucketSettings) => ({
+  cors: cors ? corsToWire(cors) : null,
+  policy: policy === undefined ? null : (JSON.parse(policy) as Record<string, unknown>),
+  acl: acl ?? ("private" as const),
+  public_access_block: block ? { ...block } : null,
+})
+
+type WireCors = NonNullable<Output<Operations["getBucket"]>["cors"]>
+
+const corsToWire = (rules: readonly CorsRule[]): WireCors =>
+  rules.map(({ allowed_origins, allowed_methods, allowed_headers, expose_headers, ...rule }) => ({
+    ...rule,
+    allowed_origins: [...allowed_origins],
+    allowed_methods: [...allowed_methods],
+    ...(allowed_headers && { allowed_headers: [...allowed_headers] }),
+    ...(expose_headers && { expose_headers: [...expose_headers] }),
+  }))
+
 export const bucketPayload = (bucket: BucketRecord, baseUrl: string): Output<Operations["getBucket"]> => ({
   name: bucket.name,
   public: bucket.isPublic,
@@ -33,6 +53,7 @@ export const bucketPayload = (bucket: BucketRecord, baseUrl: string): Output<Ope
   size_bytes: bucket.sizeBytes,
   versioning: bucket.versioning,
   tags: { ...bucket.tags },
+  ...accessPayload(bucket.settings),
   created_at: bucket.createdAt.toISOString(),
 })
 

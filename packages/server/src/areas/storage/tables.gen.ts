@@ -22,6 +22,8 @@ declare module "../../kernel/db/tables.gen.ts" {
       holds_public_name: Generated<boolean>
       versioning: Generated<string>
       tags: ColumnType<unknown, string>
+      settings: ColumnType<unknown, string>
+      is_open: Generated<boolean>
     }
     "storage.chores": {
       name: string
@@ -54,6 +56,7 @@ declare module "../../kernel/db/tables.gen.ts" {
       version_id: string | null
       age: Generated<number>
       tags: ColumnType<unknown, string>
+      acl: string | null
     }
     "storage.parts": {
       upload_id: string
@@ -91,6 +94,7 @@ declare module "../../kernel/db/tables.gen.ts" {
       concat: string | null
       concat_text: string | null
       tags: ColumnType<unknown, string>
+      acl: string | null
     }
     "storage.versions": {
       bucket_id: string
@@ -110,6 +114,7 @@ declare module "../../kernel/db/tables.gen.ts" {
       version_id: string | null
       age: Generated<number>
       tags: ColumnType<unknown, string>
+      acl: string | null
       is_marker: boolean
     }
   }

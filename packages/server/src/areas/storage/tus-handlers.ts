@@ -2,6 +2,7 @@
 import { type areas, type Input, OBJECT_BYTES_MAX, TUS_HEADERS } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
+import type { Stores } from "./access/callers.ts"
 import { placeOf } from "./payloads.ts"
 import type { ResumableUploads } from "./resumable.ts"
 import {
@@ -43,7 +44,13 @@ const describe = (call: Call, upload: UploadRow) =>
     ...(upload.metadata_text && { "upload-metadata": upload.metadata_text }),
   })
 
-export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUploads }) => {
+export const tusHandlers = ({
+  resumable,
+  stores,
+}: {
+  readonly resumable: ResumableUploads
+  readonly stores: Stores
+}) => {
   const send = async (call: Call, uploadId: string, offset: number): Promise<UploadRow> => {
     const upload = await resumable.send(placeOf(call), {
       ...{ uploadId, offset, source: call.stream, now: call.now },
@@ -61,6 +68,7 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
     if (concatenation?.partials) {
       const { text: concatText, partials } = concatenation
       const { text: metadataText, ...metadata } = readUploadMetadata(header)
+      await stores.checkPut(call, metadata)
       const final = { ...metadata, partials, concatText, metadataText, now }
       return await resumable.concatenate(placeOf(call), final)
     }
@@ -70,6 +78,7 @@ export const tusHandlers = ({ resumable }: { readonly resumable: ResumableUpload
       return await resumable.createPartial(placeOf(call), { lengthBytes, metadataText, now })
     }
     const { text: metadataText, ...metadata } = readUploadMetadata(header)
+    await stores.checkPut(call, metadata)
     return await resumable.create(placeOf(call), { ...metadata, lengthBytes, metadataText, now })
   }
 

@@ -1,6 +1,6 @@
 import type { areas, Input } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { ObjectStore } from "./object-store.ts"
+import type { Stores } from "./access/callers.ts"
 import {
   announcedSize,
   attributesOf,
@@ -17,10 +17,10 @@ type Operations = typeof areas.storage.specs
 const LISTED_DEFAULT = 100
 const PARTS_LISTED_DEFAULT = 1000
 
-export const uploadHandlers = ({ store: { multipart } }: { readonly store: ObjectStore }) => ({
+export const uploadHandlers = ({ stores: { ownStore } }: { readonly stores: Stores }) => ({
   async createMultipart(input: Input<Operations["createMultipart"]>, call: Call) {
     const { bucket, key, checksum_algorithm, checksum_type } = input
-    const upload = await multipart.create(placeOf(call), {
+    const upload = await ownStore(call).multipart.create(placeOf(call), {
       ...{ bucket, key, now: call.now },
       ...(attributesOf(input) ?? { http: {}, metadata: {} }),
       ...(checksum_algorithm && { checksumAlgorithm: checksum_algorithm }),
@@ -31,7 +31,7 @@ export const uploadHandlers = ({ store: { multipart } }: { readonly store: Objec
 
   async listMultipart(input: Input<Operations["listMultipart"]>, call: Call) {
     const { bucket, prefix, after_key, after_id, limit = LISTED_DEFAULT } = input
-    const { uploads, isTruncated } = await multipart.list(placeOf(call), bucket, {
+    const { uploads, isTruncated } = await ownStore(call).multipart.list(placeOf(call), bucket, {
       limit,
       ...(prefix !== undefined && { prefix }),
       ...(after_key !== undefined && { afterKey: after_key }),
@@ -41,7 +41,7 @@ export const uploadHandlers = ({ store: { multipart } }: { readonly store: Objec
   },
 
   async putPart({ upload_id, part_number }: Input<Operations["putPart"]>, call: Call) {
-    const part = await multipart.putPart(placeOf(call), {
+    const part = await ownStore(call).multipart.putPart(placeOf(call), {
       ...{ uploadId: upload_id, number: part_number },
       ...{ source: call.stream, signal: call.signal, now: call.now },
       ...announcedSize(call.header),
@@ -54,12 +54,15 @@ export const uploadHandlers = ({ store: { multipart } }: { readonly store: Objec
 
   async listParts(input: Input<Operations["listParts"]>, call: Call) {
     const { upload_id, after = 0, limit = PARTS_LISTED_DEFAULT } = input
-    const { parts, isTruncated } = await multipart.listParts(placeOf(call), upload_id, { after, limit })
+    const { parts, isTruncated } = await ownStore(call).multipart.listParts(placeOf(call), upload_id, {
+      after,
+      limit,
+    })
     return { data: parts.map(partPayload), is_truncated: isTruncated }
   },
 
   async completeMultipart(input: Input<Operations["completeMultipart"]>, call: Call) {
-    const object = await multipart.complete(placeOf(call), {
+    const object = await ownStore(call).multipart.complete(placeOf(call), {
       uploadId: input.upload_id,
       parts: input.parts.map(({ part_number, etag }) => ({ number: part_number, etag })),
       ...overwriting(input.overwrite),
@@ -70,7 +73,7 @@ export const uploadHandlers = ({ store: { multipart } }: { readonly store: Objec
   },
 
   async abortMultipart({ upload_id }: Input<Operations["abortMultipart"]>, call: Call) {
-    await multipart.abort(placeOf(call), upload_id)
+    await ownStore(call).multipart.abort(placeOf(call), upload_id)
     return { upload_id, aborted: true as const }
   },
 })

@@ -3,7 +3,8 @@ import { type areas, type Input, LISTED_OBJECTS_DEFAULT } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { requireScope } from "../../kernel/scopes.ts"
-import type { ListedVersions, ObjectRecord, ObjectStore } from "./object-store.ts"
+import type { Stores } from "./access/callers.ts"
+import type { ListedVersions, ObjectRecord } from "./object-store.ts"
 import { objectPayload, placeOf } from "./payloads.ts"
 import { tagProblem } from "./rules/tags.ts"
 
@@ -32,10 +33,10 @@ const tagsPayload = ({ bucket, key, versionId, tags }: ObjectRecord) => ({
   tags: { ...tags },
 })
 
-export const versionHandlers = ({ store }: { readonly store: ObjectStore }) => ({
+export const versionHandlers = ({ stores: { ownStore } }: { readonly stores: Stores }) => ({
   async listVersions(input: Input<Operations["listVersions"]>, call: Call) {
     const { bucket, prefix, delimiter, cursor, limit = LISTED_OBJECTS_DEFAULT } = input
-    const { versions, prefixes, next } = await store.listVersions(placeOf(call), bucket, {
+    const { versions, prefixes, next } = await ownStore(call).listVersions(placeOf(call), bucket, {
       ...(prefix !== undefined && { prefix }),
       ...(delimiter !== undefined && { delimiter }),
       ...(cursor !== undefined && { after: readCursor(cursor) }),
@@ -56,7 +57,7 @@ export const versionHandlers = ({ store }: { readonly store: ObjectStore }) => (
 
   async restoreVersion({ bucket, key, version_id }: Input<Operations["restoreVersion"]>, call: Call) {
     requireScope(call, "storage:read")
-    const copy = await store.copy(placeOf(call), {
+    const copy = await ownStore(call).copy(placeOf(call), {
       from: { bucket, key, version: version_id },
       to: { bucket, key },
       now: call.now,
@@ -65,12 +66,16 @@ export const versionHandlers = ({ store }: { readonly store: ObjectStore }) => (
   },
 
   async getTags({ bucket, key, version_id }: Input<Operations["getTags"]>, call: Call) {
-    return tagsPayload(await store.find(placeOf(call), bucket, key, version_id))
+    return tagsPayload(
+      await ownStore(call).find(placeOf(call), bucket, key, version_id, "s3:GetObjectTagging"),
+    )
   },
 
   async setTags({ bucket, key, version_id, tags }: Input<Operations["setTags"]>, call: Call) {
     const problem = tagProblem(Object.entries(tags))
     if (problem !== undefined) throw fault("invalid_parameter", { reason: problem })
-    return tagsPayload(await store.setTags(placeOf(call), bucket, { key, version: version_id }, tags))
+    return tagsPayload(
+      await ownStore(call).setTags(placeOf(call), bucket, { key, version: version_id }, tags),
+    )
   },
 })

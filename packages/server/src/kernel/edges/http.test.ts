@@ -59,6 +59,8 @@ test("OPTIONS tells every path's methods, and opens only what says so to other o
   }
   const byPath = Map.groupBy(allOperations, ({ path }: Operation) => path)
   for (const [path, operations] of byPath) {
+    // S3's preflights are operations, which answer by the rules of a bucket.
+    if (operations.some(({ method }) => method === "OPTIONS")) continue
     const headers = await options(path.replaceAll(/\{\w+\}/g, "x"))
     const methods = new Set([...operations.map(({ method }) => method as string), "OPTIONS"])
     if (methods.has("GET")) methods.add("HEAD")

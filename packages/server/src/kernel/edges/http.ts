@@ -25,12 +25,12 @@ import {
   sendWhole,
 } from "./reply.ts"
 import {
-  CROSS_ORIGIN,
   createRoutes,
   isCrossOrigin,
   isKnownMethod,
   METHODS,
   methodNowhere,
+  openToOrigins,
   PARAM_LENGTH_MAX,
   type Refuse,
   type Routes,
@@ -136,7 +136,7 @@ export const createHttpEdge = (needs: HttpEdgeNeeds): FastifyInstance => {
     headers["x-request-id"] = result.requestId
     if (result.reply.headers) Object.assign(headers, result.reply.headers)
     if (operation.envelope === "s3") headers["x-amz-request-id"] = result.requestId
-    if (isCrossOrigin(operation)) Object.assign(headers, CROSS_ORIGIN)
+    if (isCrossOrigin(operation)) openToOrigins(headers)
     // To S3's clients the header is part of the object.
     if (operation.envelope !== "s3") headers["cache-control"] ??= NO_STORE["cache-control"]
     const { status, body: payload } = result.reply

@@ -35,11 +35,18 @@ export const routePath = ({ path, rest }: Operation): string => {
 export const isCrossOrigin = ({ scope, crossOrigin }: Operation): boolean =>
   scope === "publishable" || scope === "end-user" || crossOrigin === true
 
-export const CROSS_ORIGIN = {
+const CROSS_ORIGIN = {
   "access-control-allow-origin": "*",
   // Without credentials, `*` stands for every header there is.
   "access-control-expose-headers": "*",
 } as const
+
+/** Unless the handler said whom its reply is for; an empty origin is nobody's. */
+export const openToOrigins = (headers: Record<string, string>): void => {
+  const origin = headers["access-control-allow-origin"]
+  if (origin === undefined) Object.assign(headers, CROSS_ORIGIN)
+  if (origin === "") delete headers["access-control-allow-origin"]
+}
 
 const preflightHeaders = (allow: string): Record<string, string> => ({
   "access-control-allow-origin": "*",
@@ -82,7 +89,7 @@ export const createRoutes = (
     }
     const get = byMethod.get("GET")
     if (get && !byMethod.has("HEAD")) byMethod.set("HEAD", get)
-    const allow = [...byMethod.keys(), "OPTIONS"].sort().join(", ")
+    const allow = [...new Set([...byMethod.keys(), "OPTIONS"])].sort().join(", ")
     const isPublic = bounds.some(({ operation }) => isCrossOrigin(operation))
     const optionsHeaders = Object.assign({}, ...bounds.map(({ operation }) => operation.optionsHeaders))
     const render = bounds.map(({ operation }) => renderErrors[operation.envelope]).find(known => known)

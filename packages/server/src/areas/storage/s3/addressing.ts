@@ -48,14 +48,27 @@ const inPath = (path: string): string =>
 const inBucket = (bucket: string, path: string): string =>
   `${ROOT}/${encodeURIComponent(bucket)}${path === "/" ? "" : path}`
 
-/** A path with a key, which reads an object for anybody if its bucket is public. */
+/** A path with a bucket, which may be open to anybody, and one with a key. */
+const OF_BUCKET = /^\/s3\/[^/?]+/
 const OF_OBJECT = /^\/s3\/[^/?]+\/[^?]/
 
+/** What may be asked without credentials, of a bucket and of an object. */
+const OPEN_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"])
+const OPEN_OBJECT_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "PUT", "DELETE"])
+
+/** Also what S3 refuses for want of an origin; a page that asks for nothing is told the methods of the path. */
+const isPreflight = (method: string, headers: IncomingMessage["headers"]): boolean =>
+  method === "OPTIONS" &&
+  (headers.origin === undefined || headers["access-control-request-method"] !== undefined)
+
 /** Cookies do not count at S3's paths, so a request with neither header nor signature comes from nobody in particular. */
-const forCaller = ({ method, url = "", headers }: IncomingMessage, target: string): string => {
-  const isReading = method === "GET" || method === "HEAD"
-  const isAnonymous = headers.authorization === undefined && !isSigned(url, undefined)
-  return isReading && isAnonymous && OF_OBJECT.test(target) ? PUBLIC_ROOT + target.slice(ROOT.length) : target
+const forCaller = ({ method = "", url = "", headers }: IncomingMessage, target: string): string => {
+  // A preflight never has credentials, whatever it asks for.
+  const isAnonymous =
+    method === "OPTIONS" || (headers.authorization === undefined && !isSigned(url, undefined))
+  const methods = OF_OBJECT.test(target) ? OPEN_OBJECT_METHODS : OPEN_METHODS
+  const isOpen = isPreflight(method, headers) || methods.has(method)
+  return isAnonymous && isOpen && OF_BUCKET.test(target) ? PUBLIC_ROOT + target.slice(ROOT.length) : target
 }
 
 const foreign = ({ domain }: S3Hosts, host: string) =>

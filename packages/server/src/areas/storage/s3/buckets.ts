@@ -1,9 +1,11 @@
 /** Buckets, and what can be set on them elsewhere. */
 
+import { checkAcl, readAclHeader } from "./acl.ts"
 import { readBody } from "./body.ts"
 import { type S3Code, s3Fault } from "./errors.ts"
 import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"
 import { checkSupported } from "./headers.ts"
+import { readOwnership, setOwnership } from "./policy.ts"
 import { countOf, givenOf, ownerOf, type S3Handler, type S3Request, xml } from "./request.ts"
 import { element, text } from "./xml.ts"
 import { parseXml } from "./xml-body.ts"
@@ -41,10 +43,17 @@ export const headBucket: S3Handler = async ({ store, place, bucket }) => {
 
 export const createBucket: S3Handler = async ({ call, store, place, bucket }) => {
   checkSupported(call)
+  const acl = readAclHeader(call)
+  const ownership = call.header("x-amz-object-ownership")
+  const chosen = ownership === undefined ? undefined : readOwnership(ownership)
+  checkAcl(acl, chosen ? { ownership: chosen } : {})
   // Wherever it is to be located, it is here.
   const configuration = call.header("content-length") === undefined ? "" : await readBody(call)
   if (configuration !== "") await parseXml(configuration, "CreateBucketConfiguration")
   await store.createBucket(place, { name: bucket, isPublic: false, now: call.now })
+  if (acl !== undefined && acl !== "private")
+    await store.setSettings(place, bucket, { acl }, "s3:CreateBucket")
+  if (chosen) await setOwnership(store, place, bucket, chosen)
   return { status: 200, body: undefined, headers: { location: `/${bucket}` } }
 }
 
@@ -80,45 +89,3 @@ export const getLogging = of("BucketLoggingStatus")
 export const getNotification = of("NotificationConfiguration")
 export const getAccelerate = of("AccelerateConfiguration")
 export const getRequestPayment = of("RequestPaymentConfiguration", () => [text("Payer", "BucketOwner")])
-
-const grant = (type: "CanonicalUser" | "Group", grantee: readonly string[], permission: string): string =>
-  element("Grant", [
-    `<Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="${type}">${grantee.join("")}</Grantee>`,
-    text("Permission", permission),
-  ])
-
-const EVERYBODY = text("URI", "http://acs.amazonaws.com/groups/global/AllUsers")
-
-/** Anybody reads the objects of a public bucket; its list, which the grant on a bucket means in S3, stays closed. */
-const answerAcl = async (request: S3Request) => {
-  const { isPublic } = await request.store.findBucket(request.place, request.bucket)
-  const owner = ownerOf(request)
-  return xml("AccessControlPolicy", [
-    element("Owner", owner),
-    element("AccessControlList", [
-      grant("CanonicalUser", owner, "FULL_CONTROL"),
-      ...(isPublic ? [grant("Group", [EVERYBODY], "READ")] : []),
-    ]),
-  ])
-}
-
-export const getAcl: S3Handler = answerAcl
-
-/** `private` closes a public bucket. What else there is to set is not here, and neither is a list of grants. */
-export const putAcl: S3Handler = async ({ call, store, place, bucket }) => {
-  checkSupported(call)
-  if (call.header("x-amz-acl") !== "private") throw s3Fault("NotImplemented")
-  await store.setBucketPublic(place, bucket, false)
-  return { status: 200, body: undefined }
-}
-
-export const getObjectAcl: S3Handler = async request => {
-  await request.store.find(request.place, request.bucket, request.key)
-  return await answerAcl(request)
-}
-
-/** Answers without a policy too: a setting is what makes a bucket public here. */
-export const getPolicyStatus: S3Handler = async ({ store, place, bucket }) => {
-  const { isPublic } = await store.findBucket(place, bucket)
-  return xml("PolicyStatus", [text("IsPublic", isPublic)])
-}

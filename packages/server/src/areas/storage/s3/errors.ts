@@ -15,6 +15,7 @@ const as = (code: string, status: number): S3Refusal => ({ code, status })
 /** What our refusals, by their public codes, are called there. Others go by their status. */
 const byFault: { readonly [Code in FaultCode]?: S3Refusal } = {
   missing_credentials: as("AccessDenied", 403),
+  cors_denied: as("AccessForbidden", 403),
   invalid_api_key: as("InvalidAccessKeyId", 403),
   api_key_revoked: as("InvalidAccessKeyId", 403),
   api_key_expired: as("ExpiredToken", 400),
@@ -56,6 +57,8 @@ const byStatus = (status: number): S3Refusal => {
 
 /** Refusals that only S3 has, with the fault that they are for everybody else. */
 const own = {
+  AccessControlListNotSupported: { status: 400, base: "invalid_request" },
+  AccessDenied: { status: 403, base: "bucket_access_denied" },
   BadDigest: { status: 400, base: "checksum_mismatch" },
   EntityTooLarge: { status: 400, base: "payload_too_large" },
   EntityTooSmall: { status: 400, base: "invalid_request" },
@@ -68,6 +71,8 @@ const own = {
   InvalidTag: { status: 400, base: "invalid_request" },
   InvalidStorageClass: { status: 400, base: "invalid_request" },
   KeyTooLongError: { status: 400, base: "invalid_request" },
+  MalformedACLError: { status: 400, base: "invalid_request" },
+  MalformedPolicy: { status: 400, base: "invalid_request" },
   MalformedTrailerError: { status: 400, base: "invalid_request" },
   MalformedXML: { status: 400, base: "invalid_request" },
   MaxMessageLengthExceeded: { status: 400, base: "invalid_request" },

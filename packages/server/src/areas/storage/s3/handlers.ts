@@ -6,140 +6,17 @@ import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import { implement } from "../../../kernel/implement.ts"
 import { toIso } from "../../../kernel/to-iso.ts"
-import { getAttributes } from "./attributes.ts"
+import type { BucketAccess } from "../access/access.ts"
+import type { Place } from "../object-store.ts"
 import * as buckets from "./buckets.ts"
-import { copyObject, copyPart } from "./copying.ts"
+import { answerPreflight, replyHeaders } from "./cors.ts"
 import { s3Region } from "./facts.ts"
-import { listObjects } from "./listing.ts"
-import { deleteObjects } from "./multi-delete.ts"
-import * as multipart from "./multipart.ts"
 import * as objects from "./objects.ts"
-import { type PublicNeeds, publicReader } from "./public.ts"
-import { notImplemented, type Query, type S3Call, type S3Handler, s3CallOf } from "./request.ts"
-import * as tagging from "./tagging.ts"
-import { getVersioning, listVersions, putVersioning } from "./versions.ts"
+import { createOpenBuckets, createPublicAnswer, ownersMeter, type PublicNeeds } from "./public.ts"
+import { fieldOf, type Query, s3CallOf } from "./request.ts"
+import { handlerOf, only, putTable, type Table, tables } from "./tables.ts"
 
-/** The first row whose field the query has; `otherwise` when there is none. */
-interface Table {
-  readonly rows: Readonly<Record<string, S3Handler>>
-  readonly otherwise: S3Handler
-}
-
-const { unset } = buckets
-
-/** What S3 can set on buckets and objects, and this cannot. */
-const refused = (...fields: string[]): Record<string, S3Handler> =>
-  Object.fromEntries(fields.map(field => [field, notImplemented]))
-
-const settings = [
-  ...[
-    "accelerate",
-    "acl",
-    "analytics",
-    "cors",
-    "encryption",
-    "intelligent-tiering",
-    "inventory",
-    "lifecycle",
-  ],
-  ...["logging", "metadataConfiguration", "metadataTable", "metrics", "notification", "object-lock"],
-  ...["ownershipControls", "policy", "publicAccessBlock", "replication", "requestPayment", "tagging"],
-  ...["versioning", "website", "policyStatus", "session"],
-]
-
-const objectSettings = [
-  "acl",
-  "tagging",
-  "retention",
-  "legal-hold",
-  "torrent",
-  "restore",
-  "select",
-  "renameObject",
-]
-
-const tables = {
-  getBucket: {
-    rows: {
-      location: buckets.getLocation,
-      versioning: getVersioning,
-      versions: listVersions,
-      uploads: multipart.listUploads,
-      acl: buckets.getAcl,
-      cors: unset("NoSuchCORSConfiguration"),
-      encryption: unset("ServerSideEncryptionConfigurationNotFoundError"),
-      lifecycle: unset("NoSuchLifecycleConfiguration"),
-      "object-lock": unset("ObjectLockConfigurationNotFoundError"),
-      ownershipControls: unset("OwnershipControlsNotFoundError"),
-      policy: unset("NoSuchBucketPolicy"),
-      policyStatus: buckets.getPolicyStatus,
-      publicAccessBlock: unset("NoSuchPublicAccessBlockConfiguration"),
-      replication: unset("ReplicationConfigurationNotFoundError"),
-      tagging: tagging.getBucketTagging,
-      website: unset("NoSuchWebsiteConfiguration"),
-      accelerate: buckets.getAccelerate,
-      logging: buckets.getLogging,
-      notification: buckets.getNotification,
-      requestPayment: buckets.getRequestPayment,
-      ...refused("analytics", "intelligent-tiering", "inventory", "metrics", "metadataConfiguration"),
-      ...refused("metadataTable", "session"),
-    },
-    otherwise: listObjects,
-  },
-  putBucket: {
-    rows: {
-      ...refused(...settings),
-      acl: buckets.putAcl,
-      tagging: tagging.putBucketTagging,
-      versioning: putVersioning,
-    },
-    otherwise: buckets.createBucket,
-  },
-  deleteBucket: {
-    rows: {
-      ...Object.fromEntries(settings.map(field => [field, buckets.clearSetting])),
-      tagging: tagging.deleteBucketTagging,
-    },
-    otherwise: buckets.deleteBucket,
-  },
-  postBucket: { rows: { delete: deleteObjects }, otherwise: notImplemented },
-  getObject: {
-    rows: {
-      uploadId: multipart.listParts,
-      attributes: getAttributes,
-      acl: buckets.getObjectAcl,
-      tagging: tagging.getObjectTagging,
-      ...refused("retention", "legal-hold", "torrent"),
-    },
-    otherwise: objects.getObject,
-  },
-  deleteObject: {
-    rows: {
-      uploadId: multipart.abortUpload,
-      ...refused(...objectSettings),
-      tagging: tagging.deleteObjectTagging,
-    },
-    otherwise: objects.deleteObject,
-  },
-  postObject: {
-    rows: { uploads: multipart.createUpload, uploadId: multipart.completeUpload },
-    otherwise: notImplemented,
-  },
-} as const satisfies Record<string, Table>
-
-const isCopy = ({ header }: S3Call): boolean => header("x-amz-copy-source") !== undefined
-
-/** The one table that also looks at a header. */
-const putTable: Table = {
-  rows: {
-    uploadId: request => (isCopy(request.call) ? copyPart : multipart.putPart)(request),
-    ...refused(...objectSettings),
-    tagging: tagging.putObjectTagging,
-  },
-  otherwise: request => (isCopy(request.call) ? copyObject : objects.putObject)(request),
-}
-
-const only = (otherwise: S3Handler): Table => ({ rows: {}, otherwise })
+const { createBucket } = buckets
 
 type Input = Query & { readonly bucket?: string; readonly key?: string }
 
@@ -167,26 +44,58 @@ const finish = ({ headers = {}, ...reply }: Reply, { setHeader, operation }: Pic
   return Object.keys(operation.replies).length === 1 ? reply.body : reply
 }
 
+/** What a reply says to pages of other origins; before it is known what it is, because refusals say it too. */
+const tellOrigin = (
+  access: BucketAccess | undefined,
+  call: Pick<Call, "header" | "operation" | "setHeader">,
+) => {
+  if (!access) return
+  for (const [name, value] of Object.entries(replyHeaders(access.settings, call))) call.setHeader(name, value)
+}
+
 export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
-  const { store, accessKeys, baseUrl } = needs
+  const { stores, accesses, accessKeys, baseUrl, database } = needs
+  const findOpen = createOpenBuckets(needs)
+
+  /** In the caller's project, or in another one's that opened its bucket of that name. */
+  const locate = async (place: Place, bucket: string) => {
+    const access = await accesses.find(place.projectId, bucket)
+    const other = access ? undefined : await findOpen(bucket)
+    return other
+      ? ({ kind: "other", place: other, access: await accesses.findNow(other.projectId, bucket) } as const)
+      : ({ kind: "owner", place, access } as const)
+  }
+
   /** The declaration names the statuses of all rows of a table together, so each row's is not told by types. */
-  const answer = ({ rows, otherwise }: Table) =>
+  const answer = (table: Table) =>
     (async (input: Input, call: Call): Promise<unknown> => {
-      const { organization, project } = call
       const { bucket = "", key = "", ...query } = input
-      const field = Object.keys(rows).find(name => Object.hasOwn(query, name))
-      const handle = (field === undefined ? undefined : rows[field]) ?? otherwise
-      const place = { organization, projectId: project?.id ?? "" }
-      return finish(await handle({ call: s3CallOf(call, query), store, place, bucket, key, query }), call)
+      const handle = handlerOf(table, query)
+      const own = { organization: call.organization, projectId: call.project?.id ?? "" }
+      const isOwn = bucket === "" || handle === createBucket
+      const found = isOwn ? ({ kind: "owner", place: own } as const) : await locate(own, bucket)
+      const { kind, place } = found
+      tellOrigin("access" in found ? found.access : undefined, call)
+      const store = stores.storeFor(call, kind, own.projectId, name => fieldOf(query, name))
+      const meter = kind === "other" ? ownersMeter(needs, place, call.now) : call.meter
+      return finish(
+        await handle({ call: s3CallOf(call, query, meter), store, place, bucket, key, query }),
+        call,
+      )
     }) as (input: object, call: Call) => Promise<never>
 
-  const readPublic = publicReader(needs, [...Object.keys(tables.getObject.rows), "versionId"])
-  const answerPublic = (read: S3Handler) =>
-    (async ({ bucket = "", key = "", ...query }: Input, call: AccountCall): Promise<unknown> =>
-      finish(await readPublic(read, call, { bucket, key, query }), call)) as (
-      input: object,
-      call: AccountCall,
-    ) => Promise<never>
+  const answerAnybody = createPublicAnswer(needs, findOpen)
+  const answerPublic = (table: Table, closed?: readonly string[]) =>
+    (async ({ bucket = "", key = "", ...query }: Input, call: AccountCall): Promise<unknown> => {
+      const told = (access: BucketAccess) => tellOrigin(access, call)
+      return finish(await answerAnybody({ table, closed, told }, call, { bucket, key, query }), call)
+    }) as (input: object, call: AccountCall) => Promise<never>
+
+  const preflight = (async ({ bucket = "" }: Input, call: AccountCall): Promise<unknown> =>
+    finish(await answerPreflight(database.db, bucket, call), call)) as (
+    input: object,
+    call: AccountCall,
+  ) => Promise<never>
 
   return {
     async credentials(_input, { principal, project }) {
@@ -209,10 +118,16 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
     postBucket: answer(tables.postBucket),
     getObject: answer(tables.getObject),
     headObject: answer(only(objects.headObject)),
-    getPublicObject: answerPublic(objects.getObject),
-    headPublicObject: answerPublic(objects.headObject),
     putObject: answer(putTable),
     deleteObject: answer(tables.deleteObject),
     postObject: answer(tables.postObject),
+    getPublicBucket: answerPublic(tables.getBucket),
+    headPublicBucket: answerPublic(only(buckets.headBucket)),
+    getPublicObject: answerPublic(tables.getObject, ["uploadId", "attributes"]),
+    headPublicObject: answerPublic(only(objects.headObject)),
+    putPublicObject: answerPublic(putTable, ["uploadId"]),
+    deletePublicObject: answerPublic(tables.deleteObject, ["uploadId"]),
+    preflightBucket: preflight,
+    preflightObject: preflight,
   }
 })

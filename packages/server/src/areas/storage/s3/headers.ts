@@ -36,20 +36,16 @@ export const checkKey = (key: string): void => {
   if (Buffer.byteLength(key) > OBJECT_KEY_BYTES_MAX) throw s3Fault("KeyTooLongError")
 }
 
-/** Nobody but the project's keys may do anything, which is what these say. */
-const ACLS: ReadonlySet<string> = new Set(["private", "bucket-owner-read", "bucket-owner-full-control"])
-
 /** Headers that ask for what there is not; ignored, they would promise what does not hold. */
 const UNSUPPORTED =
-  /^x-amz-(?:grant-|server-side-encryption|object-lock-|bucket-object-lock-|website-redirect-location$|write-offset-bytes$|rename-source$)/
+  /^x-amz-(?:server-side-encryption|object-lock-|bucket-object-lock-|website-redirect-location$|write-offset-bytes$|rename-source$)/
 
 /** Refuses headers whose meaning would be lost. */
 export const checkSupported = ({ header, headerNames }: Pick<Call, "header" | "headerNames">): void => {
   const unsupported = headerNames().find(
     name => UNSUPPORTED.test(name) && header(name)?.toLowerCase() !== "false",
   )
-  const acl = header("x-amz-acl")
-  if (unsupported !== undefined || (acl !== undefined && !ACLS.has(acl))) throw s3Fault("NotImplemented")
+  if (unsupported !== undefined) throw s3Fault("NotImplemented")
   const storageClass = header("x-amz-storage-class")
   if (storageClass !== undefined && storageClass !== "STANDARD") throw s3Fault("InvalidStorageClass")
 }

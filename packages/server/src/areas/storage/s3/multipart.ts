@@ -5,6 +5,7 @@ import { isUuid } from "../../../kernel/id.ts"
 import type { Checksums, UploadRecord } from "../object-store.ts"
 import { CHECKSUM_NAMES } from "../rules/checksums.ts"
 import { parseConditions } from "../rules/conditions.ts"
+import { readObjectAcl } from "./acl.ts"
 import { readBody } from "./body.ts"
 import { writeIf } from "./conditional-write.ts"
 import { s3Fault } from "./errors.ts"
@@ -66,7 +67,8 @@ const checksumType = (name: ChecksumName | undefined, given: string | undefined)
   return type
 }
 
-export const createUpload: S3Handler = async ({ call, store, place, bucket, key }) => {
+export const createUpload: S3Handler = async request => {
+  const { call, store, place, bucket, key } = request
   checkKey(key)
   checkSupported(call)
   const algorithm = checksumAlgorithm(call.header("x-amz-checksum-algorithm"))
@@ -74,6 +76,7 @@ export const createUpload: S3Handler = async ({ call, store, place, bucket, key 
   const upload = await store.multipart.create(place, {
     ...{ bucket, key, ...readAttributes(call), checksumType: type, now: call.now },
     tags: readTagHeader(call) ?? {},
+    ...(await readObjectAcl(request)),
     ...(algorithm && { checksumAlgorithm: algorithm }),
   })
   return xml(

@@ -211,7 +211,7 @@ test("ACLs and the status of the policy show that a bucket is public", async t =
   const owner = [undefined, "FULL_CONTROL"]
   assert.deepEqual(await shown(), { grants: [[owner], [owner]], isPublic: false })
   await setPublic(world, Bucket, true)
-  const all = [owner, ["http://acs.amazonaws.com/groups/global/AllUsers", "READ"]]
+  const all = [["http://acs.amazonaws.com/groups/global/AllUsers", "READ"], owner]
   assert.deepEqual(await shown(), { grants: [all, all], isPublic: true })
 })
 

@@ -284,19 +284,13 @@ test("what there is not is refused where it would change something, and never pa
   const not = [501, "NotImplemented"]
   for (const [method, path] of [
     ["GET", `${target}?torrent`],
-    ["PUT", `${target}?acl`],
     ["DELETE", `${target}?acl`],
     ["POST", `${target}?restore`],
     ["POST", `/s3/${bucket}`],
-    ["PUT", `/s3/${bucket}?policy`],
     ["PUT", `/s3/${bucket}?lifecycle`],
   ] as const)
     assert.deepEqual(await ask(method, path), not, `${method} ${path}`)
-  for (const headers of [
-    { "x-amz-acl": "public-read" },
-    { "x-amz-server-side-encryption": "AES256" },
-    { "x-amz-grant-read": "id=1" },
-  ])
+  for (const headers of [{ "x-amz-server-side-encryption": "AES256" }, { "x-amz-grant-read": "id=1" }])
     assert.deepEqual(await ask("PUT", target, headers), not, JSON.stringify(headers))
   const stored = await ask("PUT", target, { "x-amz-storage-class": "GLACIER" })
   assert.deepEqual(stored, [400, "InvalidStorageClass"])

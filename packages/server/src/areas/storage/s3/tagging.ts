@@ -48,7 +48,9 @@ const tagSet = (tags: Tags, headers: Readonly<Record<string, string>> = {}) =>
   )
 
 export const getObjectTagging: S3Handler = async ({ store, place, bucket, key, query }) => {
-  const object = await readVersion(versionOf(query), version => store.find(place, bucket, key, version))
+  const object = await readVersion(versionOf(query), version =>
+    store.find(place, bucket, key, version, "s3:GetObjectTagging"),
+  )
   return tagSet(object.tags, versionHeaders(object))
 }
 
@@ -68,7 +70,7 @@ export const deleteObjectTagging: S3Handler = async ({ store, place, bucket, key
 }
 
 export const getBucketTagging: S3Handler = async ({ store, place, bucket }) => {
-  const { tags } = await store.findBucket(place, bucket)
+  const { tags } = await store.findBucket(place, bucket, "s3:GetBucketTagging")
   if (Object.keys(tags).length === 0) throw s3Fault("NoSuchTagSet")
   return tagSet(tags)
 }

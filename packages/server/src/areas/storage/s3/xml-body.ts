@@ -68,6 +68,12 @@ const isNode = (value: unknown): value is Node => typeof value === "object" && v
 export const childrenOf = (node: Node, name: string): Node[] =>
   (Object.hasOwn(node, name) ? (node[name] ?? []) : []).map(child => (isNode(child) ? child : {}))
 
+/** The texts of all children of that name. */
+export const textsOf = (node: Node, name: string): string[] =>
+  (Object.hasOwn(node, name) ? (node[name] ?? []) : []).map(child =>
+    typeof child === "string" ? resolveEntities(child) : "",
+  )
+
 /** The text of the first child of that name. */
 export const textOf = (node: Node, name: string): string | undefined => {
   const [first] = Object.hasOwn(node, name) ? (node[name] ?? []) : []

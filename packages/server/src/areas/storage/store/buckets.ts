@@ -9,7 +9,7 @@ import { type BucketRow, toBucket } from "./rows.ts"
 
 const COUNTED = sql`
   SELECT bucket.project_id, bucket.name, bucket.is_public, bucket.holds_public_name, bucket.created_at,
-    bucket.versioning, bucket.tags,
+    bucket.versioning, bucket.tags, bucket.settings,
     coalesce(sum(counted.object_count), 0)::bigint AS object_count,
     coalesce(sum(counted.size_bytes), 0)::bigint AS size_bytes
   FROM storage.buckets AS bucket LEFT JOIN storage.counts AS counted ON counted.bucket_id = bucket.id`
@@ -45,7 +45,7 @@ export const bucketStore = (db: Db) => ({
     try {
       const inserted = db.insertInto("storage.buckets").values(row).returning("holds_public_name")
       const { holds_public_name } = await inserted.executeTakeFirstOrThrow()
-      return toBucket({ ...row, tags: {}, holds_public_name, object_count: 0, size_bytes: 0 })
+      return toBucket({ ...row, tags: {}, settings: {}, holds_public_name, object_count: 0, size_bytes: 0 })
     } catch (error) {
       if (isUniqueViolation(error)) throw fault("name_taken", { resource: "bucket", name: bucket.name })
       throw error
@@ -74,17 +74,7 @@ export const bucketStore = (db: Db) => ({
     return { rows: rows.map(toBucket), total }
   },
 
-  async isPublic(projectId: string, name: string): Promise<boolean> {
-    const row = await db
-      .selectFrom("storage.buckets")
-      .select("is_public")
-      .where("project_id", "=", projectId)
-      .where("name", "=", name)
-      .executeTakeFirst()
-    return row?.is_public ?? false
-  },
-
-  /** The project whose public bucket answers to the name alone. */
+  /** The project whose open bucket answers to the name alone. */
   async projectOfPublicName(name: string): Promise<string | undefined> {
     const row = await db
       .selectFrom("storage.buckets")

@@ -53,7 +53,7 @@ const FIND = {
 
 const PUT = {
   name: "storage-put",
-  text: `SELECT outcome, version_id FROM storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+  text: `SELECT outcome, version_id FROM storage.put_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 }
 
 export const bucketNotFound = (name: string) => fault("bucket_not_found", { name })
@@ -97,6 +97,7 @@ export const putObject = async (db: Queries, put: NewObject): Promise<ObjectReco
       isPublished,
       numbered ? JSON.stringify(numbered) : null,
       JSON.stringify(object.tags),
+      object.acl ?? null,
     ],
   })
   judge(rows[0]?.outcome, object.bucket)

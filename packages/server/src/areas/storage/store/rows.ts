@@ -2,6 +2,7 @@
 import type { HashName } from "../../../ports/blob/port.ts"
 import type {
   BucketRecord,
+  BucketSettings,
   Checksums,
   HttpMetadata,
   ObjectRecord,
@@ -10,6 +11,7 @@ import type {
   UploadRecord,
   Versioning,
 } from "../object-store.ts"
+import type { CannedAcl } from "../rules/acl.ts"
 
 export interface ObjectRow {
   readonly key: string
@@ -23,10 +25,12 @@ export interface ObjectRow {
   readonly part_count: number | null
   readonly version_id: string | null
   readonly tags: Tags
+  /** Null: `private`. */
+  readonly acl?: CannedAcl | null
 }
 
 export const OBJECT_COLUMNS =
-  "o.key, o.size, o.etag, o.last_modified, o.http, o.metadata, o.checksums, o.checksum_type, o.part_count, o.version_id, o.tags"
+  "o.key, o.size, o.etag, o.last_modified, o.http, o.metadata, o.checksums, o.checksum_type, o.part_count, o.version_id, o.tags, o.acl"
 
 /** What clients call a version; nothing where there never were any. */
 export const shownVersion = (versioning: Versioning, versionId: string | null): string | null =>
@@ -45,6 +49,7 @@ export const toObject = (bucket: string, row: ObjectRow, versioning: Versioning)
   partCount: row.part_count,
   versionId: shownVersion(versioning, row.version_id),
   tags: row.tags,
+  acl: row.acl ?? "private",
 })
 
 /** A blob that an object is made of. */
@@ -69,6 +74,7 @@ export interface BucketRow {
   readonly holds_public_name: boolean
   readonly versioning: Versioning
   readonly tags: Tags
+  readonly settings: BucketSettings
   readonly created_at: Date
   readonly object_count: number
   readonly size_bytes: number
@@ -81,6 +87,7 @@ export const toBucket = (row: BucketRow): BucketRecord => ({
   holdsPublicName: row.holds_public_name,
   versioning: row.versioning,
   tags: row.tags,
+  settings: row.settings,
   objectCount: row.object_count,
   sizeBytes: row.size_bytes,
   createdAt: row.created_at,
@@ -103,6 +110,7 @@ export interface UploadRow {
   readonly received_bytes: number
   readonly metadata_text: string | null
   readonly tags: Tags
+  readonly acl: CannedAcl | null
   readonly created_at: Date
   readonly expires_at: Date
   readonly completed: CompletedObject | null

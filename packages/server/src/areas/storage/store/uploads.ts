@@ -4,6 +4,7 @@ import { fault } from "../../../kernel/fault.ts"
 import { newId } from "../../../kernel/id.ts"
 import type { HashName } from "../../../ports/blob/port.ts"
 import type { Checksums, ObjectAttributes, ObjectRecord, Place, Tags } from "../object-store.ts"
+import type { CannedAcl } from "../rules/acl.ts"
 import { successorOf } from "../rules/names.ts"
 import { bucketNotFound, type Queries } from "./objects.ts"
 import type { PartRow, UploadRow } from "./rows.ts"
@@ -14,7 +15,7 @@ const UPLOAD_LIFE_MS = 7 * 86_400_000
 const COLUMNS = `upload.id, coalesce(bucket.name, '') AS bucket, upload.key, upload.kind, upload.concat,
   upload.concat_text, upload.http, upload.metadata,
   upload.checksum_algorithm, upload.checksum_type, upload.length_bytes, upload.received_bytes, upload.metadata_text,
-  upload.tags, upload.created_at, upload.expires_at, upload.completed`
+  upload.tags, upload.acl, upload.created_at, upload.expires_at, upload.completed`
 
 export const uploadNotFound = (id: string) => fault("upload_not_found", { id })
 
@@ -29,6 +30,7 @@ export interface NewUpload extends ObjectAttributes {
   readonly concat?: "final"
   readonly concatText?: string
   readonly tags?: Tags
+  readonly acl?: CannedAcl
   readonly now: Date
 }
 
@@ -40,8 +42,8 @@ export const insertUpload = async (db: Queries, place: Place, upload: NewUpload)
     ), upload AS (
       INSERT INTO storage.uploads (id, organization_id, project_id, bucket_id, key, kind, http, metadata,
         checksum_algorithm, checksum_type, length_bytes, received_bytes, metadata_text, created_at, expires_at, concat,
-        concat_text, tags)
-      SELECT $3, $4, $1, bucket.id, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13, $14, $15, $16, $17 FROM bucket
+        concat_text, tags, acl)
+      SELECT $3, $4, $1, bucket.id, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13, $14, $15, $16, $17, $18 FROM bucket
       RETURNING *
     )
     SELECT ${COLUMNS} FROM upload, bucket`,
@@ -51,6 +53,7 @@ export const insertUpload = async (db: Queries, place: Place, upload: NewUpload)
       ...[upload.checksumAlgorithm, upload.checksumType, upload.lengthBytes, upload.metadataText],
       ...[upload.now, new Date(upload.now.getTime() + UPLOAD_LIFE_MS)],
       ...[upload.concat ?? null, upload.concatText ?? null, JSON.stringify(upload.tags ?? {})],
+      upload.acl ?? null,
     ],
   )
   const { rows } = await inserted.catch(error => {

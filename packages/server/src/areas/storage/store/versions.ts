@@ -10,6 +10,7 @@ import type {
   Tags,
   VersionListing,
 } from "../object-store.ts"
+import type { CannedAcl } from "../rules/acl.ts"
 import { successorOf } from "../rules/names.ts"
 import {
   ABOVE_ALL,
@@ -104,24 +105,21 @@ export const deleteObjects = async (
   }))
 }
 
-/** The tags of an object or a version take the place of those that it had. Throws `object_not_found`. */
-export const setTags = async (
+/** The tags or the list of an object or a version take the place of those that it had. Throws `object_not_found`. */
+export const changeVersion = async (
   db: Queries,
   { version, ...name }: ObjectName & { readonly version: string | undefined },
-  tags: Tags,
+  to: { readonly tags: Tags } | { readonly acl: CannedAcl },
 ): Promise<ObjectRecord> => {
+  const [column, value] =
+    "tags" in to ? (["tags", JSON.stringify(to.tags)] as const) : (["acl", to.acl] as const)
   const { projectId, bucket, key } = name
   const { id, versioning } = await findBucketId(db, projectId, bucket)
   const which = version === undefined ? "" : `AND o.${isVersion(version)}`
-  const values = [
-    id,
-    key,
-    JSON.stringify(tags),
-    ...(version === undefined || version === "null" ? [] : [version]),
-  ]
+  const values = [id, key, value, ...(version === undefined || version === "null" ? [] : [version])]
   const change = (table: string, more: string) =>
     db.query<ObjectRow>(
-      `UPDATE ${table} AS o SET tags = $3 WHERE o.bucket_id = $1 AND o.key = $2 ${which} ${more}
+      `UPDATE ${table} AS o SET ${column} = $3 WHERE o.bucket_id = $1 AND o.key = $2 ${which} ${more}
       RETURNING ${OBJECT_COLUMNS}`,
       values,
     )
