@@ -1,7 +1,9 @@
 /** The store as one caller may use it: each of its methods first asks whether the bucket allows that. */
 import { isFault } from "../../../kernel/fault.ts"
 import type { MultipartUploads, NamedVersion, ObjectStore, Place } from "../object-store.ts"
+import type { CannedAcl } from "../rules/acl.ts"
 import { type Accesses, allows, type BucketAccess, type Caller, denied, type Question } from "./access.ts"
+import { checkAcl } from "./lists.ts"
 
 interface Guard {
   /** Undefined where there is no such bucket: then the store says so. */
@@ -67,6 +69,16 @@ const readersOf = (store: ObjectStore, guard: Guard, caller: Caller) => {
   } satisfies Partial<ObjectStore>
 }
 
+type NewList = { readonly key: string; readonly acl?: CannedAcl | undefined }
+
+/** An object that is put with a list of its own. */
+const checkNewList = async (guard: Guard, place: Place, bucket: string, { key, acl }: NewList) => {
+  if (acl === undefined) return
+  const access = await guard.of(place, bucket)
+  if (acl !== "private") guard.check(access, { action: "s3:PutObjectAcl", key })
+  checkAcl(acl, access?.settings ?? {})
+}
+
 /** Of an upload, whose bucket and key its row tells. */
 const uploadsOf = ({ multipart }: ObjectStore, guard: Guard): MultipartUploads => {
   const checkUpload = async (place: Place, uploadId: string, action: string) => {
@@ -76,6 +88,7 @@ const uploadsOf = ({ multipart }: ObjectStore, guard: Guard): MultipartUploads =
   return {
     async create(place, upload) {
       guard.check(await guard.of(place, upload.bucket), { action: "s3:PutObject", key: upload.key })
+      await checkNewList(guard, place, upload.bucket, upload)
       return await multipart.create(place, upload)
     },
     find: multipart.find,
@@ -164,6 +177,8 @@ export const guardStore = (store: ObjectStore, accesses: Accesses, caller: Calle
     await readers.find(place, bucket, key, version, versioned(action, version))
   }
 
+  const checkList = (place: Place, bucket: string, list: NewList) => checkNewList(guard, place, bucket, list)
+
   return {
     ...bucketsOf(store, guard, caller),
     ...readers,
@@ -171,8 +186,7 @@ export const guardStore = (store: ObjectStore, accesses: Accesses, caller: Calle
     async put(place, object) {
       const { bucket, key } = object
       await check(place, bucket, { action: "s3:PutObject", key })
-      if (object.acl && object.acl !== "private")
-        await check(place, bucket, { action: "s3:PutObjectAcl", key })
+      await checkList(place, bucket, object)
       if (object.tags) await check(place, bucket, { action: "s3:PutObjectTagging", key })
       return await store.put(place, object)
     },
@@ -190,6 +204,7 @@ export const guardStore = (store: ObjectStore, accesses: Accesses, caller: Calle
     },
     async setAcl(place, bucket, named, acl) {
       await checkObject(place, bucket, named, "s3:PutObjectAcl")
+      checkAcl(acl, (await guard.of(place, bucket))?.settings ?? {})
       return await store.setAcl(place, bucket, named, acl)
     },
     async remove(place, bucket, keys, conditions) {
@@ -212,8 +227,7 @@ export const guardStore = (store: ObjectStore, accesses: Accesses, caller: Calle
       const reading = { action: versioned("s3:GetObject", from.version), key: from.key, object: source }
       await check(place, from.bucket, reading)
       await check(place, to.bucket, { action: "s3:PutObject", key: to.key })
-      if (copy.acl && copy.acl !== "private")
-        await check(place, to.bucket, { action: "s3:PutObjectAcl", key: to.key })
+      await checkList(place, to.bucket, { key: to.key, acl: copy.acl })
       return await store.copy(place, copy)
     },
   }

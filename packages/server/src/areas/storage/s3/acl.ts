@@ -1,6 +1,6 @@
 /** Access control lists: the canned ones by name, and as the grants that they stand for. */
-import { blockOf } from "../access/access.ts"
-import type { BucketSettings, Place } from "../object-store.ts"
+import { checkAcl } from "../access/lists.ts"
+import type { Place } from "../object-store.ts"
 import { type AclGrant, aclOf, type CannedAcl, grantsOf, isCannedAcl } from "../rules/acl.ts"
 import { readBody } from "./body.ts"
 import { s3Fault } from "./errors.ts"
@@ -37,25 +37,6 @@ export const readAclHeader = ({ header, headerNames }: Pick<S3Call, "header" | "
   if (named === undefined) return undefined
   if (!isCannedAcl(named)) throw s3Fault("InvalidArgument", `${named} is no access control list`)
   return named
-}
-
-/** Refuses a list that the bucket does not take. */
-export const checkAcl = (acl: CannedAcl | undefined, settings: BucketSettings): void => {
-  if (acl === undefined) return
-  const isOpening = grantsOf(acl).length > 0
-  if (isOpening && blockOf(settings).block_public_acls)
-    throw s3Fault("AccessDenied", "public access control lists are blocked in this bucket")
-  if (settings.ownership === "BucketOwnerEnforced" && (isOpening || acl !== "bucket-owner-full-control"))
-    throw s3Fault("AccessControlListNotSupported")
-}
-
-/** The list that an object is put with. */
-export const readObjectAcl = async ({ call, store, place, bucket }: S3Request) => {
-  const acl = readAclHeader(call)
-  if (acl === undefined) return {}
-  if (acl !== "private" && acl !== "bucket-owner-full-control")
-    checkAcl(acl, await store.findSettings(place, bucket, "s3:PutObject"))
-  return { acl }
 }
 
 const readGrant = (node: Parameters<typeof textOf>[0], { projectId }: Place): AclGrant | "owner" => {
@@ -117,7 +98,6 @@ export const getObjectAcl: S3Handler = async request => {
 export const putObjectAcl: S3Handler = async request => {
   const { store, place, bucket, key, query } = request
   const acl = await readAcl(request)
-  checkAcl(acl, await store.findSettings(place, bucket, "s3:PutObjectAcl"))
   await readVersion(versionOf(query), version => store.setAcl(place, bucket, { key, version }, acl))
   return { status: 200, body: undefined }
 }

@@ -1,6 +1,7 @@
 /** Buckets, and what can be set on them elsewhere. */
 
-import { checkAcl, readAclHeader } from "./acl.ts"
+import { checkAcl } from "../access/lists.ts"
+import { readAclHeader } from "./acl.ts"
 import { readBody } from "./body.ts"
 import { type S3Code, s3Fault } from "./errors.ts"
 import { BUCKETS_LISTED_MAX, s3Region } from "./facts.ts"

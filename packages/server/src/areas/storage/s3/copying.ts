@@ -5,7 +5,7 @@ import { requireScope } from "../../../kernel/scopes.ts"
 import type { ByteRange } from "../../../ports/blob/port.ts"
 import type { NamedVersion, ObjectRecord } from "../object-store.ts"
 import { judgeRead, parseConditions } from "../rules/conditions.ts"
-import { readObjectAcl } from "./acl.ts"
+import { readAclHeader } from "./acl.ts"
 import { writeIf } from "./conditional-write.ts"
 import { s3Fault } from "./errors.ts"
 import { checkKey, checkSupported, checksumElements, readAttributes } from "./headers.ts"
@@ -76,7 +76,7 @@ export const copyObject: S3Handler = async request => {
   const isItself = source.bucket === bucket && source.key === key && source.version === undefined
   if (isItself && !replaces && tags === undefined)
     throw s3Fault("InvalidRequest", "an object can be copied to itself only to change its metadata")
-  const acl = await readObjectAcl(request)
+  const acl = readAclHeader(call)
   const from = sourceConditions(request)
   const object = await readVersion(source.version, version =>
     writeIf(request, parseConditions(call.header), given =>
@@ -85,7 +85,7 @@ export const copyObject: S3Handler = async request => {
         to: { bucket, key, ...given },
         ...(replaces && { attributes: readAttributes(call) }),
         ...(tags && { tags }),
-        ...acl,
+        ...(acl && { acl }),
         now: call.now,
       }),
     ),

@@ -5,7 +5,7 @@ import { isUuid } from "../../../kernel/id.ts"
 import type { Checksums, UploadRecord } from "../object-store.ts"
 import { CHECKSUM_NAMES } from "../rules/checksums.ts"
 import { parseConditions } from "../rules/conditions.ts"
-import { readObjectAcl } from "./acl.ts"
+import { readAclHeader } from "./acl.ts"
 import { readBody } from "./body.ts"
 import { writeIf } from "./conditional-write.ts"
 import { s3Fault } from "./errors.ts"
@@ -71,12 +71,13 @@ export const createUpload: S3Handler = async request => {
   const { call, store, place, bucket, key } = request
   checkKey(key)
   checkSupported(call)
+  const acl = readAclHeader(call)
   const algorithm = checksumAlgorithm(call.header("x-amz-checksum-algorithm"))
   const type = checksumType(algorithm, call.header("x-amz-checksum-type"))
   const upload = await store.multipart.create(place, {
     ...{ bucket, key, ...readAttributes(call), checksumType: type, now: call.now },
     tags: readTagHeader(call) ?? {},
-    ...(await readObjectAcl(request)),
+    ...(acl && { acl }),
     ...(algorithm && { checksumAlgorithm: algorithm }),
   })
   return xml(

@@ -6,7 +6,7 @@ import type { ByteRange } from "../../../ports/blob/port.ts"
 import { ISOLATION } from "../download.ts"
 import type { ObjectRecord } from "../object-store.ts"
 import { isSameForRange, judgeRead, parseConditions } from "../rules/conditions.ts"
-import { readObjectAcl } from "./acl.ts"
+import { readAclHeader } from "./acl.ts"
 import { readDeleteConditions, removeIf } from "./conditional-delete.ts"
 import { writeIf } from "./conditional-write.ts"
 import {
@@ -91,12 +91,12 @@ export const putObject: S3Handler = async request => {
   checkKey(key)
   checkSupported(call)
   const tags = readTagHeader(call)
-  const acl = await readObjectAcl(request)
+  const acl = readAclHeader(call)
   const object = await writeIf(request, parseConditions(call.header), given =>
     store.put(place, {
       ...{ bucket, key, ...openPayload(call), ...readAttributes(call) },
       ...(tags && { tags }),
-      ...acl,
+      ...(acl && { acl }),
       ...given,
       ...{ signal: call.signal, now: call.now },
     }),

@@ -28,7 +28,9 @@ export const createOpenBuckets =
   ({ database, tenants }: PublicNeeds) =>
   async (bucket: string): Promise<Place | undefined> => {
     const projectId = await bucketStore(database.db).projectOfPublicName(bucket)
-    return projectId === undefined ? undefined : await tenants.find(projectId)
+    const place = projectId === undefined ? undefined : await tenants.find(projectId)
+    // Lists name an owner. Strangers are not told what the organization is called.
+    return place && { ...place, organization: { ...place.organization, name: "" } }
   }
 
 /** What strangers read and write is on the owner's account. */

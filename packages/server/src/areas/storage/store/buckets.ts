@@ -40,6 +40,7 @@ export const bucketStore = (db: Db) => ({
       is_public: bucket.isPublic,
       versioning: bucket.versioning ?? ("off" as const),
       tags: "{}",
+      settings: "{}",
       created_at: bucket.now,
     }
     try {
