@@ -27,7 +27,6 @@ const REASONS: readonly Reason[] = [
     names: /enc[_[]|encrypt|sse_|_s3_kms|kms_/,
   },
   { reason: "missing: object lock", names: /object_lock/ },
-  { reason: "missing: POST forms", names: /post_object/ },
   {
     reason: "missing: grants to single users in access control lists",
     names:

@@ -48,6 +48,22 @@ export const publicOperations = {
     replies: { 200: null },
     faults: ["missing_credentials"],
   },
+  postPublicBucket: {
+    ...writes,
+    id: "s3PostForm",
+    http: "POST /s3-public/{bucket}",
+    summary: "Store a file that a form of a browser sends",
+    description:
+      "For `multipart/form-data` sent to the bucket's path below `/s3`. Who may post is said by a policy among the " +
+      "fields, signed by an access key; without one, a bucket that everybody may write to takes the file.",
+    params: InBucket,
+    content: { request: "bytes" },
+    replies: { 200: null, 201: Foreign, 204: null, 303: null },
+    faults: [
+      ...(["missing_credentials", "signature_invalid", "bucket_access_denied", "bucket_not_found"] as const),
+      "invalid_request",
+    ],
+  },
   getPublicObject: {
     ...reads,
     id: "s3GetPublicObject",

@@ -26,6 +26,17 @@ export interface AccessKey {
 export interface AccessKeys {
   /** The access key of an API key; acts in the project that is named where the key itself is bound to none. */
   ofKey(principal: Principal, projectId: string): Promise<AccessKey>
+  /** Who signed the policy of a form, by version 2 where no scope is told. Scopes and addresses are the caller's to judge. */
+  ofForm(claim: FormClaim, nowMs: number): Promise<Principal>
+}
+
+export interface FormClaim {
+  readonly accessKeyId: string
+  /** As it came, in base64. */
+  readonly policy: string
+  readonly signature: string
+  /** `20260102/us-east-1/s3/aws4_request` */
+  readonly scope?: string
 }
 
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -170,6 +181,17 @@ export const createSignatures = ({
         principal: await inProject(keyCache.admitSigner(signer, nowMs), projectId),
         signed: { signingKey, time, credentialScope, signature, payloadHash },
       }
+    },
+
+    async ofForm({ accessKeyId, policy, signature, scope }, nowMs) {
+      const { signer, projectId } = await signerOf(accessKeyId)
+      const secret = secretOf(accessKeyId, signer.secretHash)
+      const right =
+        scope === undefined
+          ? createHmac("sha1", secret).update(policy).digest("base64")
+          : createHmac("sha256", signingKeyOf(secret, scope)).update(policy).digest("hex")
+      if (!isSameSignature(right, signature)) throw fault("signature_invalid")
+      return await inProject(keyCache.admitSigner(signer, nowMs), projectId)
     },
 
     async ofKey(principal, projectId) {

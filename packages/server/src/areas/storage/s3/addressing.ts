@@ -62,12 +62,15 @@ const isPreflight = (method: string, headers: IncomingMessage["headers"]): boole
   (headers.origin === undefined || headers["access-control-request-method"] !== undefined)
 
 /** Cookies do not count at S3's paths, so a request with neither header nor signature comes from nobody in particular. */
+const isForm = (method: string, headers: IncomingMessage["headers"]): boolean =>
+  method === "POST" && headers["content-type"]?.toLowerCase().startsWith("multipart/form-data") === true
+
 const forCaller = ({ method = "", url = "", headers }: IncomingMessage, target: string): string => {
   // A preflight never has credentials, whatever it asks for.
   const isAnonymous =
     method === "OPTIONS" || (headers.authorization === undefined && !isSigned(url, undefined))
   const methods = OF_OBJECT.test(target) ? OPEN_OBJECT_METHODS : OPEN_METHODS
-  const isOpen = isPreflight(method, headers) || methods.has(method)
+  const isOpen = isPreflight(method, headers) || isForm(method, headers) || methods.has(method)
   return isAnonymous && isOpen && OF_BUCKET.test(target) ? PUBLIC_ROOT + target.slice(ROOT.length) : target
 }
 

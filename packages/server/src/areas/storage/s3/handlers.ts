@@ -11,6 +11,7 @@ import type { Place } from "../object-store.ts"
 import * as buckets from "./buckets.ts"
 import { answerPreflight, replyHeaders } from "./cors.ts"
 import { s3Region } from "./facts.ts"
+import { createFormAnswer } from "./forms.ts"
 import * as objects from "./objects.ts"
 import { createOpenBuckets, createPublicAnswer, ownersMeter, type PublicNeeds } from "./public.ts"
 import { fieldOf, type Query, s3CallOf } from "./request.ts"
@@ -91,6 +92,7 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
       return finish(await answerAnybody({ table, closed, told }, call, { bucket, key, query }), call)
     }) as (input: object, call: AccountCall) => Promise<never>
 
+  const answerForm = createFormAnswer(needs, findOpen)
   const preflight = (async ({ bucket = "" }: Input, call: AccountCall): Promise<unknown> =>
     finish(await answerPreflight(database.db, bucket, call), call)) as (
     input: object,
@@ -127,6 +129,8 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
     headPublicObject: answerPublic(only(objects.headObject)),
     putPublicObject: answerPublic(putTable, ["uploadId"]),
     deletePublicObject: answerPublic(tables.deleteObject, ["uploadId"]),
+    postPublicBucket: (async ({ bucket = "" }: Input, call: AccountCall): Promise<unknown> =>
+      finish(await answerForm(bucket, call), call)) as (input: object, call: AccountCall) => Promise<never>,
     preflightBucket: preflight,
     preflightObject: preflight,
   }

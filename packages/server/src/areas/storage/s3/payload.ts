@@ -14,7 +14,7 @@ export type ChecksumName = (typeof CHECKSUM_NAMES)[number]
 export const checksumHeader = (name: ChecksumName): string => `x-amz-checksum-${name}`
 
 /** What the headers say that the content's digests are. */
-const expectedDigests = ({ header }: Pick<Call, "header">): Digests => {
+export const expectedDigests = ({ header }: Pick<Call, "header">): Digests => {
   const expected: Partial<Record<HashName, Buffer>> = {}
   const md5 = header("content-md5")
   if (md5 !== undefined) {

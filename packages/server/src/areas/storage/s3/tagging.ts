@@ -23,8 +23,12 @@ export const readTagHeader = ({ header }: Pick<S3Call, "header">): Tags | undefi
   return given === undefined ? undefined : checked([...new URLSearchParams(given)], OBJECT_TAGS_MAX)
 }
 
-const readTags = async (call: S3Call, countMax: number): Promise<Tags> => {
-  const root = await parseXml(await readBody(call), "Tagging")
+const readTags = async (call: S3Call, countMax: number): Promise<Tags> =>
+  await readTagsOf(await readBody(call), countMax)
+
+/** Of a document. */
+export const readTagsOf = async (document: string, countMax: number = OBJECT_TAGS_MAX): Promise<Tags> => {
+  const root = await parseXml(document, "Tagging")
   const [set] = childrenOf(root, "TagSet")
   if (!set) throw s3Fault("MalformedXML", "there is no TagSet")
   const pairs = childrenOf(set, "Tag").map(tag => {
