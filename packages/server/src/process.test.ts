@@ -42,12 +42,13 @@ test("the first start keeps credentials in a file and out of a log, the second m
 
   assert.equal(statSync(join(first.dataDir, "first-run.json")).mode & 0o777, 0o600)
   assert.deepEqual(Object.keys(made), [
-    ...["base_url", "console_url", "email", "password"],
+    ...["base_url", "console_url", "sign_in_url", "email", "password"],
     ...["organization_id", "project_id", "api_key", "publishable_key"],
   ])
   assert.equal(made.base_url, url)
   // Its output is no terminal here.
-  for (const secret of [made.password, made.api_key]) assert.ok(!first.stdout().includes(secret))
+  for (const secret of [made.password, made.api_key, made.sign_in_url])
+    assert.ok(!first.stdout().includes(secret))
   assert.ok(first.stdout().includes(join(first.dataDir, "first-run.json")))
   await createSvc({ apiKey: made.api_key, baseUrl: url }).kv.set({ key: "hello", value: "world" })
   assert.deepEqual(await first.stop(), { code: 0, signal: null })

@@ -24,7 +24,8 @@ const logged = (platform: Platform): string => `${urls(platform)}
 
 const welcome = (platform: Platform, first: FirstRun): string => `${urls(platform)}
 
-  Sign in with    ${first.email}  ${first.password}
+  Sign in         ${first.sign_in_url}
+                  (works once, for 15 minutes; or with ${first.email}  ${first.password})
   API key         ${first.api_key}
   Kept in         ${platform.config.dataDir}/first-run.json
 

@@ -1,5 +1,5 @@
 /** The frame around every page: bar, navigation, drawer, dialogs; and which page an address is. */
-import { useEffect, useRef, useState } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 import { titleOf } from "../derived/labels.ts"
 import { areaOf, operationOf } from "../derived/manifest.ts"
 import { OperationPage } from "../derived/page.tsx"
@@ -237,11 +237,20 @@ const Frame = ({ known }: { readonly known: Session }) => {
   )
 }
 
+const FirstPage = lazy(async () => ({ default: (await import("./first.tsx")).FirstPage }))
+
 export const App = () => {
   const known = session.use()
+  const isFirst = usePlace().path === "first"
   useEffect(() => {
-    if (known === null) document.title = "Sign in · Svc"
-  }, [known])
+    if (known === null || isFirst) document.title = "Sign in · Svc"
+  }, [known, isFirst])
+  if (isFirst)
+    return (
+      <Suspense fallback={<p className="starting">Loading …</p>}>
+        <FirstPage />
+      </Suspense>
+    )
   if (known === undefined) return <p className="starting">Loading …</p>
   return known === null ? <SignInPage /> : <Frame known={known} />
 }

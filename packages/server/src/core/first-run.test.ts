@@ -2,8 +2,9 @@ import assert from "node:assert/strict"
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { test } from "node:test"
-import { platform, type TestPlatform } from "../testing/platform.ts"
+import { PASSWORD, platform, type TestPlatform } from "../testing/platform.ts"
 import { createPasswords } from "./accounts/passwords.ts"
+import { refused, signedIn, stranger } from "./accounts/testing/people.ts"
 import { type FirstRun, firstRun } from "./first-run.ts"
 
 const filesOf = ({ config }: TestPlatform) => ({
@@ -53,4 +54,42 @@ test("credentials that were never committed do not become a file", async t => {
     assert.equal(existsSync(draft), false)
     assert.deepEqual(JSON.parse(readFileSync(file, "utf8")), p.firstRun)
   }
+})
+
+const linkOf = ({ firstRun: made }: TestPlatform) => {
+  const { origin, pathname, search, hash } = new URL(made?.sign_in_url ?? "")
+  const { token = "", email = "" } = Object.fromEntries(new URLSearchParams(hash.slice(1)))
+  return { origin, pathname, search, token, email, password: made?.password ?? "" }
+}
+
+const choose = (p: TestPlatform, token: string, password: string = PASSWORD) =>
+  stranger(p).account.confirmPasswordReset({ token, password })
+
+test("the link of the first start sets a password once, and no guess does", async t => {
+  const p = await platform(t)
+  const { origin, pathname, search, token, email, password } = linkOf(p)
+  // A browser sends what follows the `#` to nobody.
+  assert.deepEqual([origin, pathname, search], [p.config.baseUrl, "/console/first", ""])
+  assert.match(token, /^svc_reset_[\w-]{43}$/)
+  for (const guess of ["svc_reset_".padEnd(53, "A"), token.slice(0, -1), `${token}A`])
+    await refused(choose(p, guess), "token_invalid_or_expired")
+  await refused(choose(p, token, "short"), "weak_password")
+
+  await choose(p, token)
+  await refused(choose(p, token, `${PASSWORD} again`), "token_invalid_or_expired")
+  await refused(stranger(p).account.login({ email, password }), "invalid_credentials")
+  assert.equal((await stranger(p).account.login({ email, password: PASSWORD })).user.email, email)
+})
+
+test("the link sets no password after 15 minutes, and none once another was chosen", async t => {
+  const p = await platform(t)
+  const { token, email, password } = linkOf(p)
+  const { headers } = await stranger(p).request("account.login", { email, password })
+  const { svc } = signedIn(p, headers)
+  await svc.account.update({ password: PASSWORD, current_password: password })
+  await refused(choose(p, token, `${PASSWORD} again`), "token_invalid_or_expired")
+
+  const late = await platform(t)
+  await late.clock.advance(15 * 60_000)
+  await refused(choose(late, linkOf(late).token), "token_invalid_or_expired")
 })

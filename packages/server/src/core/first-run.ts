@@ -6,7 +6,10 @@ import { sql } from "kysely"
 import type { Database, Db } from "../kernel/db/database.ts"
 import { newId } from "../kernel/id.ts"
 import type { Passwords } from "./accounts/passwords.ts"
+import { resetStore } from "./accounts/reset-store.ts"
 import { accountStore } from "./accounts/store.ts"
+import { newToken, tokenHash } from "./accounts/token.ts"
+import { accountHash } from "./credentials/failure-store.ts"
 import { mintKey, unrestricted } from "./keys/mint.ts"
 import { foundOrganization } from "./organizations/service.ts"
 
@@ -14,6 +17,8 @@ import { foundOrganization } from "./organizations/service.ts"
 export interface FirstRun {
   readonly base_url: string
   readonly console_url: string
+  /** Sets the first password of one's own, once and for a while. */
+  readonly sign_in_url: string
   readonly email: string
   readonly password: string
   readonly organization_id: string
@@ -26,6 +31,28 @@ export interface FirstRun {
 const ADVISORY_LOCK = 5_763_002
 
 const EMAIL = "admin@localhost"
+
+/** The password in the file works after it. */
+const LINK_LIFETIME_MS = 15 * 60_000
+
+/**
+ * The link of the banner is a reset of the password, so it works once, and ends when a password is set another way. What
+ * follows `#` reaches no log.
+ */
+const makeLink = async (db: Db, baseUrl: string, now: Date): Promise<string> => {
+  const token = newToken("svc_reset_")
+  await resetStore(db).insert({
+    id: newId(now.getTime()),
+    account: accountHash(EMAIL),
+    source: "first run",
+    email: EMAIL,
+    token_hash: tokenHash(token),
+    is_open: true,
+    created_at: now,
+    expires_at: new Date(now.getTime() + LINK_LIFETIME_MS),
+  })
+  return `${baseUrl}/console/first#${new URLSearchParams({ email: EMAIL, token })}`
+}
 
 /**
  * On an empty platform: a user, an organization on the Enterprise plan, a project, a full access key and a publishable
@@ -71,6 +98,7 @@ export const firstRun = async (needs: {
     const made: FirstRun = {
       base_url: config.baseUrl,
       console_url: `${config.baseUrl}/console`,
+      sign_in_url: await makeLink(tx, config.baseUrl, now),
       email: EMAIL,
       password,
       organization_id: founded.organizationId,

@@ -3,11 +3,13 @@ import type { AccountCall, Call } from "../../kernel/call.ts"
 import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { accountHash } from "../credentials/failure-store.ts"
 import { createSessionCookie } from "./cookie.ts"
 import { factorStore } from "./factor-store.ts"
 import { mfaHandlers } from "./mfa-handlers.ts"
 import { clearFailures, proveIdentity } from "./proof.ts"
 import { resetHandlers } from "./reset-handlers.ts"
+import { resetStore } from "./reset-store.ts"
 import { checkPassword, isLive } from "./rules.ts"
 import { beginWaiting, createSecondFactor, endWaits, type FactorNeeds, isVerified } from "./second-factor.ts"
 import { createSignIn, toUser, userTarget } from "./sign-in.ts"
@@ -137,6 +139,8 @@ export const accountHandlers = implement(areas.account, (needs: Needs) => {
         if (change.password_hash !== undefined) {
           await clearFailures(tx, await settleProof(tx, user), ip, now)
           await endWaits(tx, user.id)
+          // A mail, or the link of the first start, that could still set another one.
+          await resetStore(tx).endAll(accountHash(user.email))
           await accountStore(tx).deleteOtherSessions(user.id, sessionIdOf(call))
           if (!user.mfa_enabled)
             await accountStore(tx).updateSession(sessionIdOf(call), { authenticated_at: now })
