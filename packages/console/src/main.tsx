@@ -4,6 +4,7 @@ import { loadIndex } from "./derived/manifest.ts"
 import { loadSession } from "./session.ts"
 import { App } from "./shell/app.tsx"
 import "./style.css"
+import "./screens/screens.css"
 
 const place = document.getElementById("app")
 if (!place) throw new Error("the page has no place for the console")

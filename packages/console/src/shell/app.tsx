@@ -5,6 +5,7 @@ import { areaOf, operationOf } from "../derived/manifest.ts"
 import { OperationPage } from "../derived/page.tsx"
 import type { AreaRow, OperationRow } from "../model.ts"
 import { followLink, href, type Place, usePlace } from "../router.ts"
+import { type Screen, screenOf } from "../screens/screens.ts"
 import {
   chooseOrganization,
   chooseProject,
@@ -25,12 +26,15 @@ import { ThemeButton } from "./theme-button.tsx"
 
 type Page =
   | { readonly kind: "overview" }
+  | { readonly kind: "screen"; readonly screen: Screen }
   | { readonly kind: "area"; readonly area: AreaRow }
   | { readonly kind: "operation"; readonly operation: OperationRow }
   | { readonly kind: "unknown" }
 
 const pageOf = ({ path }: Place): Page => {
   if (path === "") return { kind: "overview" }
+  const screen = screenOf(path)
+  if (screen) return { kind: "screen", screen }
   const [kind, name = "", ...more] = path.split("/")
   const area = kind === "areas" && more.length === 0 ? areaOf(name) : undefined
   if (area) return { kind: "area", area }
@@ -40,12 +44,13 @@ const pageOf = ({ path }: Place): Page => {
 
 const currentOf = (page: Page): Current => {
   if (page.kind === "overview") return "overview"
-  if (page.kind === "area") return page
+  if (page.kind === "area" || page.kind === "screen") return page
   return page.kind === "operation" ? { area: page.operation.area } : undefined
 }
 
 const titleOfPage = (page: Page): string => {
   if (page.kind === "overview") return "Overview"
+  if (page.kind === "screen") return page.screen.title
   if (page.kind === "area") return page.area.title
   return page.kind === "operation" ? titleOf(page.operation.summary) : "Not found"
 }
@@ -142,6 +147,19 @@ const PageView = ({
 }) => {
   if (page.kind === "overview")
     return <Overview key={known.organization.id} session={known} project={project} />
+  if (page.kind === "screen") {
+    const surroundings = { organization: known.organization.id, project: project?.id }
+    return (
+      <Suspense fallback={<p className="soft">Loading …</p>}>
+        <page.screen.Page
+          key={`${surroundings.organization} ${surroundings.project}`}
+          session={known}
+          surroundings={surroundings}
+          query={place.query}
+        />
+      </Suspense>
+    )
+  }
   if (page.kind === "area") return <AreaPage area={page.area} />
   if (page.kind === "operation")
     return (
@@ -226,7 +244,7 @@ const Frame = ({ known }: { readonly known: Session }) => {
       <div className="side">
         <Nav current={currentOf(page)} />
       </div>
-      <main id="main" tabIndex={-1} ref={main}>
+      <main id="main" tabIndex={-1} ref={main} className={page.kind === "screen" ? "full" : undefined}>
         <Crumbs page={page} />
         <PageView {...{ page, place, known, project }} />
       </main>

@@ -1,6 +1,7 @@
 import { allAreas } from "../derived/manifest.ts"
 import type { AreaRow } from "../model.ts"
 import { href } from "../router.ts"
+import { type Screen, screens } from "../screens/screens.ts"
 import { createStore, remember, remembered } from "../store.ts"
 
 /** The headings in their order; an area of none of them stands under the last. */
@@ -26,7 +27,7 @@ const fold = (group: string, isOpen: boolean): void => {
 }
 
 /** The area that this address is in. */
-export type Current = "overview" | { readonly area: AreaRow } | undefined
+export type Current = "overview" | { readonly area: AreaRow } | { readonly screen: Screen } | undefined
 
 const Item = ({
   path,
@@ -46,7 +47,8 @@ const Item = ({
 
 export const Nav = ({ current }: { readonly current: Current }) => {
   const closed = folded.use()
-  const isIn = (area: AreaRow) => typeof current === "object" && current.area === area
+  const isIn = (place: AreaRow | Screen) =>
+    typeof current === "object" && ("area" in current ? current.area : current.screen) === place
   return (
     <nav aria-label="Areas">
       <ul>
@@ -54,15 +56,19 @@ export const Nav = ({ current }: { readonly current: Current }) => {
       </ul>
       {GROUPS.map(group => {
         const areas = allAreas().filter(area => area.group === group)
-        if (areas.length === 0) return null
+        const own = screens.filter(screen => screen.group === group)
+        if (areas.length + own.length === 0) return null
         return (
           <details
             key={group}
-            open={!closed.has(group) || areas.some(isIn)}
+            open={!closed.has(group) || [...areas, ...own].some(isIn)}
             onToggle={event => fold(group, event.currentTarget.open)}
           >
             <summary>{group}</summary>
             <ul>
+              {own.map(screen => (
+                <Item key={screen.path} path={screen.path} text={screen.title} isCurrent={isIn(screen)} />
+              ))}
               {areas.map(area => (
                 <Item key={area.name} path={`areas/${area.name}`} text={area.title} isCurrent={isIn(area)} />
               ))}

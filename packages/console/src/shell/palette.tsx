@@ -3,6 +3,7 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react"
 import { titleOf } from "../derived/labels.ts"
 import { allAreas, allOperations } from "../derived/manifest.ts"
 import { go, href } from "../router.ts"
+import { screens } from "../screens/screens.ts"
 import { Modal } from "../ui/modal.tsx"
 
 interface Entry {
@@ -18,6 +19,13 @@ const SHOWN_MAX = 40
 
 const entries = (): readonly Entry[] => [
   { id: "page-overview", title: "Overview", note: "page", path: "", text: "overview home start" },
+  ...screens.map(({ path, title, words }) => ({
+    id: `page-screen-${path}`,
+    title,
+    note: "page",
+    path,
+    text: `${title} ${path} ${words}`.toLowerCase(),
+  })),
   ...allAreas().map(({ name, title, summary }) => ({
     id: `page-${name}`,
     title,

@@ -1,83 +1,8 @@
 /** The console in a real browser: every page, by hand and by keyboard, in both themes and narrow. */
 import assert from "node:assert/strict"
-import { accessSync, constants, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
-import { delimiter, join } from "node:path"
-import { after, before, type TestContext, test } from "node:test"
+import { test } from "node:test"
 import { allAreas, allOperations } from "@svc/contract"
-import { type Browser, chromium, type Page } from "playwright-core"
-import { platform } from "./platform.ts"
-
-const isProgram = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-const executablePath =
-  process.env.SVC_TEST_CHROMIUM ??
-  (process.env.PATH ?? "")
-    .split(delimiter)
-    .map(folder => join(folder, "chromium"))
-    .find(isProgram)
-
-const skip = executablePath === undefined ? "chromium is missing" : false
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-
-let browser: Browser | undefined
-
-before(async () => {
-  if (executablePath === undefined) return
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-dev-shm-usage"] })
-})
-
-after(() => browser?.close())
-
-/** A platform, and a page of its console on which nothing may go wrong unseen. */
-const open = async (t: TestContext) => {
-  const { url, firstRun, ...svc } = await platform(t)
-  if (!firstRun) throw new Error("the database is not new")
-  if (!browser) throw new Error("chromium is missing")
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
-  t.after(() => context.close())
-  const page = await context.newPage()
-  const problems: string[] = []
-  page.on("pageerror", error => problems.push(error.message))
-  page.on("console", message => {
-    // Refusals are replies, and the page shows them.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
-      problems.push(message.text())
-  })
-  return { ...svc, url, firstRun, page, problems }
-}
-
-const signIn = async (
-  page: Page,
-  { email, password }: { readonly email: string; readonly password: string },
-) => {
-  await page.getByLabel("E-mail").fill(email)
-  await page.getByLabel("Password").fill(password)
-  await page.keyboard.press("Enter")
-  await page.getByRole("heading", { name: "Overview" }).waitFor()
-}
-
-/** Findings of axe, a line each. */
-const findings = async (page: Page, name: string): Promise<string[]> => {
-  await page.evaluate(`${axe}; 0`)
-  return (await page.evaluate(`axe.run(document, {
-    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-  }).then(({ violations }) => violations.map(({ id, nodes }) => ${JSON.stringify(name)} + ": " + id + " " + nodes[0].html.slice(0, 200)))`)) as string[]
-}
-
-/** Goes there as a link of the page does. */
-const go = (page: Page, path: string): Promise<unknown> =>
-  page.evaluate(
-    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,
-  )
+import { findings, go, open, signIn, skip } from "./console-browser.ts"
 
 test("every operation's page opens with its title and its form, and nothing goes wrong on it", {
   skip,

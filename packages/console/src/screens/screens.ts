@@ -1,0 +1,49 @@
+/** The pages that were made by hand, each loaded when it is opened. */
+import { type ComponentType, type LazyExoticComponent, lazy } from "react"
+import type { Surroundings } from "../derived/request.ts"
+import type { Session } from "../session.ts"
+
+export interface ScreenProps {
+  readonly session: Session
+  readonly surroundings: Surroundings
+  readonly query: URLSearchParams
+}
+
+export interface Screen {
+  readonly path: string
+  readonly title: string
+  /** Heading of the navigation. */
+  readonly group: string
+  /** What else somebody may look for. */
+  readonly words: string
+  readonly Page: LazyExoticComponent<ComponentType<ScreenProps>>
+}
+
+type Loader = () => Promise<ComponentType<ScreenProps>>
+
+const screen = (path: string, title: string, group: string, words: string, load: Loader): Screen => ({
+  path,
+  title,
+  group,
+  words,
+  Page: lazy(async () => ({ default: await load() })),
+})
+
+export const screens: readonly Screen[] = [
+  screen(
+    "sql",
+    "SQL editor",
+    "Data",
+    "query run statement explain",
+    async () => (await import("./sql/page.tsx")).SqlPage,
+  ),
+  screen(
+    "files",
+    "Files",
+    "Data",
+    "storage buckets objects upload download signed link",
+    async () => (await import("./storage/page.tsx")).FilesPage,
+  ),
+]
+
+export const screenOf = (path: string): Screen | undefined => screens.find(screen => screen.path === path)

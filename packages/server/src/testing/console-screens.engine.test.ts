@@ -1,0 +1,104 @@
+/** The pages that were made by hand, in a real browser: what people do there, and that it happens at the platform. */
+import assert from "node:assert/strict"
+import { type TestContext, test } from "node:test"
+import { lookAt, open, signIn, skip } from "./console-browser.ts"
+import { fillConsole } from "./console-world.ts"
+
+/** The console of a platform with something of every kind, opened at that page. */
+const openAt = async (t: TestContext, path: string) => {
+  const opened = await open(t)
+  const svc = opened.as(opened.firstRun.api_key)
+  await fillConsole(svc)
+  await opened.page.goto(`${opened.url}/console`)
+  await signIn(opened.page, opened.firstRun)
+  await opened.page.goto(`${opened.url}/console/${path}`)
+  return { ...opened, svc }
+}
+
+test("SQL is written, run, explained and corrected where it is wrong; what destroys is asked about first", {
+  skip,
+}, async t => {
+  const { page, problems, svc } = await openAt(t, "sql")
+  const editor = page.locator(".sql-text .cm-content")
+  const write = async (sql: string) => {
+    await editor.click()
+    await page.keyboard.press("ControlOrMeta+a")
+    await page.keyboard.insertText(sql)
+  }
+  const run = () => page.keyboard.press("ControlOrMeta+Enter")
+  await page.locator(".tree summary", { hasText: "orders" }).waitFor()
+
+  await write("SELECT count(*) AS many, '<img src=x onerror=alert(1)>' AS html, NULL AS nothing FROM orders")
+  await run()
+  await page.getByRole("cell", { name: "200", exact: true }).waitFor()
+  await page.getByRole("cell", { name: "<img src=x onerror=alert(1)>" }).waitFor()
+  await lookAt(page, "sql")
+
+  await write("SELECT 1;\nSELECT frum FROM orders")
+  await run()
+  await page.getByRole("alert").getByText('column "frum" does not exist').waitFor()
+  await page.getByRole("button", { name: "Show where" }).click()
+  await page.keyboard.press("Shift+ArrowRight")
+  assert.equal(
+    await page.evaluate("String(document.querySelector('.sql-text').shadowRoot.getSelection())"),
+    "f",
+  )
+
+  await write("SELECT * FROM orders WHERE id = 7")
+  await page.getByRole("button", { name: "Explain" }).click()
+  await page.locator(".plan", { hasText: "Index Scan" }).waitFor()
+
+  const many = async () => (await svc.sql.execute({ sql: "SELECT count(*)::int AS n FROM orders" })).rows[0]
+  await write("DELETE FROM orders")
+  await run()
+  const dialog = page.getByRole("dialog", { name: "This destroys data" })
+  await dialog.getByText("Deletes every row of orders").waitFor()
+  await dialog.getByRole("button", { name: "Cancel" }).click()
+  assert.deepEqual(await many(), { n: 200 })
+  await editor.click()
+  await run()
+  await dialog.getByRole("button", { name: "Run it" }).click()
+  await page.locator(".status.good", { hasText: "DELETE" }).waitFor()
+  assert.deepEqual(await many(), { n: 0 })
+  assert.deepEqual(problems, [])
+})
+
+test("files are uploaded, shown, shared by a link that works, brought back and deleted by the dozen", {
+  skip,
+}, async t => {
+  const { page, problems, svc } = await openAt(t, "files?bucket=pictures")
+  await page.getByRole("link", { name: "<img src=x onerror=alert(1)>.txt" }).click()
+  // What a tenant stored is a text here, and no page.
+  await page.locator(".panel pre", { hasText: "<script>alert(1)</script>" }).waitFor()
+  await page.getByRole("link", { name: "lighthouse.svg" }).click()
+  await page.locator(".panel img").waitFor()
+  await lookAt(page, "files")
+
+  await page.getByRole("button", { name: "Make a link" }).click()
+  const link = (await page.locator(".panel pre").textContent()) ?? ""
+  assert.match(await (await fetch(link)).text(), /^<svg/)
+
+  const file = (name: string, text: string) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) })
+  await page.locator("input[type=file]").setInputFiles([file("one.txt", "first"), file("two.txt", "second")])
+  await page.getByText("2 files are through").waitFor()
+  assert.equal(await (await svc.storage.getObject({ bucket: "pictures", key: "two.txt" })).text(), "second")
+
+  await page.locator("input[type=file]").setInputFiles([file("one.txt", "changed")])
+  await page.getByText("3 files are through").waitFor()
+  await page.getByRole("link", { name: "one.txt" }).click()
+  await page.locator(".panel pre", { hasText: "changed" }).waitFor()
+  await page.getByRole("button", { name: "Restore" }).click()
+  await page.locator(".panel pre", { hasText: "first" }).waitFor()
+
+  await page.getByLabel("Choose one.txt").check()
+  await page.getByLabel("Choose two.txt").check()
+  await page.getByRole("button", { name: "Delete 2" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Delete 2" }).click()
+  await page.getByRole("link", { name: "one.txt" }).waitFor({ state: "detached" })
+  const { data } = await svc.storage.listObjects({ bucket: "pictures", delimiter: "/" })
+  assert.equal(
+    data.some(({ key }) => /^(one|two)/.test(key)),
+    false,
+  )
+  assert.deepEqual(problems, [])
+})
