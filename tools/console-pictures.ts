@@ -7,7 +7,6 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { createSvc } from "@svc/sdk"
 import { chromium, type Page } from "playwright-core"
 import { readConfig } from "../packages/server/src/config.ts"
 import type { FirstRun } from "../packages/server/src/core/first-run.ts"
@@ -56,6 +55,28 @@ const FILES: readonly Picture[] = [
   },
 ]
 
+const PEOPLE: readonly Picture[] = [
+  {
+    name: "keys",
+    path: "keys?new=1",
+    readme: "light",
+    does: async page => {
+      await page.getByRole("button", { name: /^An agent/ }).click()
+    },
+  },
+  { name: "approvals", path: "approvals", readme: "light" },
+]
+
+const MAIL: Picture = {
+  name: "mailbox",
+  path: "mailbox",
+  readme: "light",
+  does: async page => {
+    await page.locator(".mails a", { hasText: "Welcome" }).click()
+    await page.frameLocator(".mail-frame").getByRole("heading").waitFor()
+  },
+}
+
 const VARIANTS = [
   ["light", 1280, 800],
   ["dark", 1280, 800],
@@ -99,7 +120,14 @@ const { values, positionals } = parseArgs({
 })
 const folder = resolve(values.folder ?? join(ROOT, "docs/pictures"))
 mkdirSync(folder, { recursive: true })
-const chosen = [...PICTURES, ...FILES].filter(
+const chosen = [
+  ...PICTURES,
+  ...FILES,
+  ...PEOPLE,
+  MAIL,
+  { name: "usage", path: "usage" },
+  { name: "overview", path: "" },
+].filter(
   ({ name, readme }) =>
     (positionals.length === 0 || positionals.includes(name)) && (values.all || readme !== undefined),
 )
@@ -112,7 +140,7 @@ const dataDir = mkdtempSync(join(tmpdir(), "svc-pictures-"))
   )
   const { firstRun, url } = platform
   if (!firstRun) throw new Error("the folder is not new")
-  await fillConsole(createSvc({ apiKey: firstRun.api_key, baseUrl: url }))
+  await fillConsole(url, firstRun)
   const browser = await chromium.launch({
     executablePath: process.env.SVC_TEST_CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-dev-shm-usage"],

@@ -14,7 +14,10 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { type TestContext, test } from "node:test"
 import { allAreas, allOperations } from "@svc/contract"
+import { commandOf, operationsOf } from "../packages/cli/src/commands.ts"
+import { cliOf, mcpOf } from "../packages/console/src/derived/lines.ts"
 import { consoleFolder, isConsoleFresh } from "../packages/server/bin/bundle.js"
+import { operationTools } from "../packages/server/src/areas/mcp/tools.ts"
 import { makeConsole } from "./console.ts"
 import { renderAreas } from "./console-index.ts"
 
@@ -54,6 +57,23 @@ test("every operation of the contract has a row in the index and details in its 
   assert.equal(areas.length, allAreas.length)
 })
 
+test("the command and the tool on an operation's page are those of the command line and of the MCP server", () => {
+  for (const operation of allAreas.flatMap(area => [...operationsOf(area)])) {
+    const named = { ...operation, area: { name: operation.area } }
+    assert.equal(cliOf(named, {}), `svc ${commandOf(operation)}`)
+    const { params } = JSON.parse(mcpOf(named, {})) as { params: { name: string } }
+    assert.ok(!operationTools.has(params.name) || operationTools.get(params.name)?.id === operation.id)
+  }
+  const kvSet = { id: "kvSet", key: "set", area: { name: "kv" } }
+  assert.ok(operationTools.has("kv_set") && mcpOf(kvSet, {}).includes('"kv_set"'))
+  assert.equal(
+    cliOf(kvSet, { key: "it's", value: { a: [1] }, keep: false, if_absent: true, ttl: 5 }),
+    ["svc kv set", "--key 'it'\\''s'", `--value '{"a":[1]}'`, "--no-keep", "--if-absent", "--ttl '5'"].join(
+      " \\\n  ",
+    ),
+  )
+})
+
 test("the first load of the page is within its budget, and so is every area's file", async t => {
   const root = repository(t)
   await makeConsole(root, false)
@@ -62,6 +82,10 @@ test("the first load of the page is within its budget, and so is every area's fi
   const total = first.reduce((sum, bytes) => sum + bytes, 0)
   assert.ok(total <= 130_000, `the first load has ${total} bytes`)
   assert.ok(compressed(root, operations) <= 20_000, "the index of operations has grown")
+  // A page loads its own part when it is opened; the SQL editor is by far the largest.
+  const parts = names.filter(name => name.startsWith("part-")).map(name => compressed(root, name))
+  assert.ok(parts.filter(bytes => bytes > 25_000).length <= 1, `parts of ${parts} bytes`)
+  assert.ok(Math.max(...parts) <= 150_000, `a part has ${Math.max(...parts)} bytes`)
   for (const name of names.filter(name => name.endsWith(".json") && name !== operations))
     assert.ok(compressed(root, name) <= 12_000, `${name} has ${compressed(root, name)} bytes`)
 })

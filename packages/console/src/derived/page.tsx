@@ -181,7 +181,7 @@ const OperationForm = (props: PageProps) => {
         )}
       </form>
       <Outcome run={run} details={details} operation={operation} />
-      {sent && input && <Snippets {...{ sent, input, operation }} />}
+      {sent && input && <Snippets {...{ sent, input, operation, details }} />}
       {isAsking && sent && (
         <Confirm
           operation={operation}

@@ -2,6 +2,7 @@
 import { randomId, type Sent } from "../calls.ts"
 import type { Details, OperationRow, Schema } from "../model.ts"
 import { root } from "../root.ts"
+import { quote } from "./lines.ts"
 import { paramsOf } from "./manifest.ts"
 
 /** Values by field, as they travel; a field that is not there is not sent. */
@@ -105,8 +106,6 @@ export const requestOf = (
     body,
   }
 }
-
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 /** Headers that only this browser has to send. */
 const OWN = new Set(["x-svc-organization", "idempotency-key", "authorization", "apikey"])

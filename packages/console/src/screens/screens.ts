@@ -44,6 +44,34 @@ export const screens: readonly Screen[] = [
     "storage buckets objects upload download signed link",
     async () => (await import("./storage/page.tsx")).FilesPage,
   ),
+  screen(
+    "mailbox",
+    "Mailbox",
+    "Messages",
+    "email inbox captured mail html",
+    async () => (await import("./mail/page.tsx")).MailboxPage,
+  ),
+  screen(
+    "keys",
+    "Keys",
+    "Organization",
+    "api keys tokens secret scopes rotate revoke",
+    async () => (await import("./keys/page.tsx")).KeysPage,
+  ),
+  screen(
+    "usage",
+    "Usage and billing",
+    "Organization",
+    "meters plan cost credit invoices cap money",
+    async () => (await import("./usage/page.tsx")).UsagePage,
+  ),
+  screen(
+    "approvals",
+    "Approvals",
+    "Organization",
+    "inbox approve reject agents wait",
+    async () => (await import("./approvals/page.tsx")).ApprovalsPage,
+  ),
 ]
 
 export const screenOf = (path: string): Screen | undefined => screens.find(screen => screen.path === path)

@@ -3,12 +3,12 @@ import assert from "node:assert/strict"
 import { type TestContext, test } from "node:test"
 import { lookAt, open, signIn, skip } from "./console-browser.ts"
 import { fillConsole } from "./console-world.ts"
+import { eventually } from "./eventually.ts"
 
 /** The console of a platform with something of every kind, opened at that page. */
 const openAt = async (t: TestContext, path: string) => {
   const opened = await open(t)
-  const svc = opened.as(opened.firstRun.api_key)
-  await fillConsole(svc)
+  const svc = await fillConsole(opened.url, opened.firstRun)
   await opened.page.goto(`${opened.url}/console`)
   await signIn(opened.page, opened.firstRun)
   await opened.page.goto(`${opened.url}/console/${path}`)
@@ -101,4 +101,72 @@ test("files are uploaded, shown, shared by a link that works, brought back and d
     false,
   )
   assert.deepEqual(problems, [])
+})
+
+test("a key is made from a template and works; its high-risk call waits, is approved and done; then it is revoked", {
+  skip,
+}, async t => {
+  const { page, problems, as } = await openAt(t, "keys?new=1")
+  await page.getByRole("button", { name: "An agent" }).click()
+  await page.getByLabel("Name").fill("night watch")
+  await lookAt(page, "keys")
+  await page.getByRole("button", { name: "Make the key" }).click()
+  const secret = (await page.locator(".secret-text").textContent()) ?? ""
+  const agent = as(secret)
+  await agent.kv.set({ key: "seen", value: true })
+  await agent.storage.createBucket({ name: "ropes" })
+  await assert.rejects(agent.storage.deleteBucket({ name: "ropes" }), { code: "approval_required" })
+
+  await page.getByRole("link", { name: "Approvals", exact: true }).first().click()
+  const card = page.locator(".panel", { hasText: "/v1/storage/buckets/ropes" })
+  await card.getByLabel("Comment").fill("go on")
+  await lookAt(page, "approvals")
+  await card.getByRole("button", { name: "Approve" }).click()
+  await card.waitFor({ state: "detached" })
+  await eventually("the bucket is gone", async () => {
+    const { data } = await agent.storage.listBuckets()
+    return !data.some(({ name }) => name === "ropes")
+  })
+
+  await page.getByRole("link", { name: "Keys", exact: true }).first().click()
+  await page.getByRole("button", { name: "Revoke night watch" }).click()
+  const dialog = page.getByRole("dialog", { name: "Revoke night watch?" })
+  assert.ok(await dialog.getByRole("button", { name: "Revoke" }).isDisabled())
+  await dialog.getByLabel("Type").fill("night watch")
+  await dialog.getByRole("button", { name: "Revoke" }).click()
+  await page.getByRole("button", { name: "Revoke night watch" }).waitFor({ state: "detached" })
+  await assert.rejects(agent.kv.get({ key: "seen" }), { status: 401 })
+  assert.deepEqual(problems, [])
+})
+
+test("a mail of a stranger is shown as it looks, and neither runs a script nor asks another host for anything", {
+  skip,
+}, async t => {
+  const { page, svc, url } = await openAt(t, "mailbox?to=ada@example.com")
+  const asked: string[] = []
+  page.on("request", request => asked.push(request.url()))
+  page.on("requestfailed", request => {
+    if (request.failure()?.errorText === "csp") asked.splice(asked.indexOf(request.url()), 1)
+  })
+  await page.reload()
+  const mail = page.frameLocator(".mail-frame")
+  await mail.getByRole("heading", { name: "Welcome to the lighthouse, Ada" }).waitFor()
+  assert.equal(
+    await mail.locator("h1").evaluate(heading => getComputedStyle(heading).color),
+    "rgb(36, 82, 201)",
+  )
+  assert.match(await mail.locator("body").innerText(), /One click/)
+  await lookAt(page, "mailbox")
+  await mail.getByRole("link", { name: "Confirm" }).click()
+  await page.getByRole("tab", { name: "Text" }).click()
+  await page.locator(".mail-text", { hasText: "Confirm your address" }).waitFor()
+  await page.keyboard.press("ArrowRight")
+  await page.locator(".mail-text", { hasText: "MIME-Version" }).waitFor()
+  assert.deepEqual(
+    asked.filter(address => !address.startsWith(url)),
+    [],
+  )
+  await page.getByRole("button", { name: "Delete" }).click()
+  await page.getByText("No mail to ada@example.com was caught.").waitFor()
+  assert.equal((await svc.email.listInbox({})).total, 1)
 })

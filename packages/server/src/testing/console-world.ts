@@ -1,5 +1,6 @@
 /** Something of every kind that the console's pages show, for its tests and its pictures. */
-import type { Svc } from "@svc/sdk"
+import { createSvc, type Svc } from "@svc/sdk"
+import type { FirstRun } from "../core/first-run.ts"
 
 const ORDERS = `
 CREATE TABLE customers (
@@ -36,7 +37,48 @@ const fillStorage = async (svc: Svc): Promise<void> => {
     )
 }
 
-export const fillConsole = async (svc: Svc): Promise<void> => {
+/** A client of the first person, signed in. */
+const personOf = async (url: string, { email, password, project_id }: FirstRun): Promise<Svc> => {
+  const { headers } = await createSvc({ baseUrl: url }).request("account.login", { email, password })
+  const cookie = headers.get("set-cookie")?.split(";")[0] ?? ""
+  return createSvc({ baseUrl: url, project: project_id, headers: { cookie, origin: url } })
+}
+
+/** Keys of all sorts, and one that asks before it deletes the backups. */
+const fillKeys = async (url: string, first: FirstRun): Promise<void> => {
+  const person = await personOf(url, first)
+  const project_id = first.project_id
+  const make = (name: string, fields: object) =>
+    person.keys.create({ name, type: "secret", project_id, ...fields })
+  await make("reports", { scopes: ["database:read", "storage:read"], read_only: true })
+  await make("ci", { type: "service_account", scopes: ["functions:deploy", "build:write", "registry:push"] })
+  const agent = await make("agent", {
+    scopes: ["database:query", "database:manage", "storage:write", "storage:read"],
+    require_approval: true,
+  })
+  await createSvc({ apiKey: agent.secret ?? "", baseUrl: url })
+    .storage.deleteBucket({ name: "backups" })
+    .catch(waits => {
+      if ((waits as { code?: string }).code !== "approval_required") throw waits
+    })
+}
+
+const WELCOME = `<html><head><style>h1 { color: #2452c9; font-family: sans-serif } .go { background: #2452c9; color: #fff; padding: 10px 16px; border-radius: 6px; text-decoration: none }</style></head>
+<body style="font-family: sans-serif; padding: 24px"><h1>Welcome to the lighthouse, Ada</h1><p>One click, and the lamp is yours.</p>
+<p><a class="go" href="https://lamps.example/confirm?token=a1b2c3">Confirm your address</a></p><img src="https://tracker.example/pixel.gif" alt="">
+<script>document.body.textContent = "a script ran"</script><img src="x" onerror="document.body.textContent = 'a handler ran'"></body></html>`
+
+const fillMail = async (svc: Svc): Promise<void> => {
+  const text = "Confirm your address: https://lamps.example/confirm?token=a1b2c3"
+  await svc.email.sendRaw({ to: "grace@example.com", subject: "Your invoice of November", text: "12.80 EUR" })
+  await svc.email.sendRaw({ to: "ada@example.com", subject: "Welcome aboard", html: WELCOME, text })
+}
+
+export const fillConsole = async (url: string, first: FirstRun): Promise<Svc> => {
+  const svc = createSvc({ apiKey: first.api_key, baseUrl: url })
   await fillStorage(svc)
   for (const sql of ORDERS.split(";\n")) await svc.sql.execute({ sql })
+  await fillKeys(url, first)
+  await fillMail(svc)
+  return svc
 }

@@ -93,6 +93,20 @@ const handleOf = (view: EditorView): Editor => ({
   },
 })
 
+/**
+ * Where a selection is typed over, Chromium keeps its look by a style attribute, which the page's policy refuses. Brackets go
+ * around what is selected, so they are left to their own handler.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    if (event.inputType !== "insertText" || !event.data || view.state.selection.main.empty) return false
+    if (/^[([{'"]$/.test(event.data)) return false
+    event.preventDefault()
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true })
+    return true
+  },
+})
+
 const language = new Compartment()
 const languageOf = (known: Known) =>
   sql({ dialect: PostgreSQL, schema: known as Record<string, string[]>, upperCaseKeywords: true })
@@ -118,6 +132,7 @@ const openEditor = (
         closeBrackets(),
         autocompletion(),
         highlightActiveLine(),
+        typedOver,
         EditorView.lineWrapping,
         placeholder("SELECT …"),
         language.of(languageOf({})),

@@ -1,5 +1,6 @@
 /** How the console's page and files are served. */
 import assert from "node:assert/strict"
+import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { request } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -71,6 +72,18 @@ test("every address of the console is one page without inline script, held by it
   }
   const etag = page.headers.get("etag") ?? ""
   assert.equal((await fetch(`${url}/console`, { headers: { "if-none-match": etag } })).status, 304)
+})
+
+test("the frame for mails is a sandbox of this host's pages alone, in which nothing but its one script runs", async t => {
+  const url = await serve(t)
+  const frame = await fetch(`${url}/console/frame`)
+  const policy = frame.headers.get("content-security-policy") ?? ""
+  assert.match(policy, /^default-src 'none'; script-src 'sha256-[^ ]+'; /)
+  assert.match(policy, /frame-ancestors 'self'; sandbox allow-scripts$/)
+  assert.doesNotMatch(policy, /same-origin|https?:|\*/)
+  assert.equal(frame.headers.get("x-frame-options"), "SAMEORIGIN")
+  const script = /<script>(.*)<\/script>/.exec(await frame.text())?.[1] ?? ""
+  assert.ok(policy.includes(createHash("sha256").update(script).digest("base64")))
 })
 
 test("its files travel as the browser accepts them, never change, and are the only ones", async t => {

@@ -11,7 +11,10 @@ import { escapeHtml, head, renderPage } from "./layout.ts"
 const METHOD = ["GET", "HEAD"]
 const FOLDER = new URL("../../../../../console/dist/", import.meta.url)
 
-/** Scripts of our own files alone, styles set by them, requests to this host. The page posts no form and is in no frame. */
+/**
+ * Scripts of our own files alone, styles set by them, requests to this host. The page posts no form and is in no frame; in
+ * its own frames are pages of this host.
+ */
 export const CONSOLE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,10 +23,30 @@ export const CONSOLE_POLICY = [
   "media-src blob:",
   "font-src 'self'",
   "connect-src 'self'",
+  "frame-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
+].join("; ")
+
+/**
+ * Where a mail of strangers is shown: a page that says when it is there and becomes what it is told. In its sandbox it has no
+ * origin, no cookie and no form. Only its own script runs, nothing is fetched, so no sender learns that the mail was opened, and the
+ * console's policy lets it go nowhere else.
+ */
+const FRAME_SCRIPT =
+  'addEventListener("message",({source,data})=>{if(source===parent)document.documentElement.innerHTML=data});parent.postMessage("ready","*")'
+const FRAME = `<!doctype html><html lang="en"><head><title>Mail</title><script>${FRAME_SCRIPT}</script></head><body></body></html>`
+export const FRAME_POLICY = [
+  "default-src 'none'",
+  `script-src 'sha256-${createHash("sha256").update(FRAME_SCRIPT).digest("base64")}'`,
+  "style-src 'unsafe-inline'",
+  "img-src data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+  "sandbox allow-scripts",
 ].join("; ")
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -101,6 +124,19 @@ export const addConsole = (pages: FastifyInstance, root: string, folder = FOLDER
     return hasAlready(request, found.etag) ? reply.code(304).send() : reply.send(found.html)
   }
   pages.route({ method: METHOD, url: "/console", handler: sendPage })
+  pages.route({
+    method: METHOD,
+    url: "/console/frame",
+    handler: (_request, reply) =>
+      reply
+        .headers({
+          "content-security-policy": FRAME_POLICY,
+          "x-frame-options": "SAMEORIGIN",
+          "cache-control": "no-cache",
+        })
+        .type("text/html; charset=utf-8")
+        .send(FRAME),
+  })
   // What ends like a file is none of the page's addresses.
   pages.route<{ Params: { "*": string } }>({
     method: METHOD,
