@@ -26,6 +26,7 @@ interface Picture {
 }
 
 const PICTURES: readonly Picture[] = [
+  { name: "overview", path: "", readme: "light" },
   {
     name: "sql",
     path: "sql",
@@ -41,9 +42,17 @@ const PICTURES: readonly Picture[] = [
       await page.locator(".tree summary").first().click()
     },
   },
-]
-
-const FILES: readonly Picture[] = [
+  {
+    name: "tables",
+    path: "tables?table=public.orders",
+    readme: "dark",
+    does: async page => {
+      await page.getByRole("button", { name: "Open row 3", exact: true }).click()
+      await page.locator(".panel").getByLabel("product").fill("Storm lantern")
+      await page.getByRole("button", { name: "Stage", exact: true }).click()
+      await page.getByRole("button", { name: "Open row 2", exact: true }).click()
+    },
+  },
   { name: "buckets", path: "files" },
   {
     name: "files",
@@ -53,9 +62,15 @@ const FILES: readonly Picture[] = [
       await page.locator(".panel img").waitFor()
     },
   },
-]
-
-const PEOPLE: readonly Picture[] = [
+  {
+    name: "mailbox",
+    path: "mailbox",
+    readme: "light",
+    does: async page => {
+      await page.locator(".mails a", { hasText: "Welcome" }).click()
+      await page.frameLocator(".mail-frame").getByRole("heading").waitFor()
+    },
+  },
   {
     name: "keys",
     path: "keys?new=1",
@@ -64,18 +79,10 @@ const PEOPLE: readonly Picture[] = [
       await page.getByRole("button", { name: /^An agent/ }).click()
     },
   },
-  { name: "approvals", path: "approvals", readme: "light" },
+  { name: "approvals", path: "approvals" },
+  { name: "usage", path: "usage" },
+  { name: "playground", path: "playground" },
 ]
-
-const MAIL: Picture = {
-  name: "mailbox",
-  path: "mailbox",
-  readme: "light",
-  does: async page => {
-    await page.locator(".mails a", { hasText: "Welcome" }).click()
-    await page.frameLocator(".mail-frame").getByRole("heading").waitFor()
-  },
-}
 
 const VARIANTS = [
   ["light", 1280, 800],
@@ -120,14 +127,7 @@ const { values, positionals } = parseArgs({
 })
 const folder = resolve(values.folder ?? join(ROOT, "docs/pictures"))
 mkdirSync(folder, { recursive: true })
-const chosen = [
-  ...PICTURES,
-  ...FILES,
-  ...PEOPLE,
-  MAIL,
-  { name: "usage", path: "usage" },
-  { name: "overview", path: "" },
-].filter(
+const chosen = PICTURES.filter(
   ({ name, readme }) =>
     (positionals.length === 0 || positionals.includes(name)) && (values.all || readme !== undefined),
 )

@@ -2,6 +2,14 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { csvOf, dangersOf, quoteName, statementAt, statementsOf } from "./screens/sql/statements.ts"
+import {
+  parseFilters,
+  readable,
+  selectOf,
+  statementOf,
+  type Table,
+  writeFilters,
+} from "./screens/tables/sql.ts"
 
 const parts = (text: string) => statementsOf(text).map(({ sql }) => sql)
 
@@ -80,4 +88,66 @@ test("names are quoted where SQL needs it, and a file of rows runs no formula", 
     ),
     'a,b\r\n\'=cmd(),-1\r\n-1,\r\n"say ""hi"", you","{""x"":1}"',
   )
+})
+
+const column = (name: string, full_type: string) => ({
+  name,
+  full_type,
+  is_nullable: true,
+  is_updatable: true,
+})
+const table: Table = {
+  schema: "public",
+  name: 'or"ders',
+  type: "table",
+  columns: [column("id", "bigint"), column("note", "character varying(20)"), column("sum", "numeric(10,2)")],
+  primary_keys: [{ name: "id" }],
+  live_rows_estimate: 0,
+  relationships: [],
+}
+
+test("rows are read with values as parameters, names quoted, and pages that do not overlap", () => {
+  const { sql, params } = selectOf(table, {
+    filters: [
+      { column: "note", operator: "contains", value: "50%_'" },
+      { column: "id", operator: ">", value: "9007199254740993" },
+      { column: "sum", operator: "not null", value: "" },
+    ],
+    sort: { column: "note", isDown: true },
+    limit: 10,
+    offset: 20,
+  })
+  assert.equal(
+    sql,
+    'SELECT id, note, sum FROM public."or""ders" WHERE note::text ILIKE $1 AND id > CAST($2::text AS bigint) ' +
+      "AND sum IS NOT NULL ORDER BY note DESC, id LIMIT 10 OFFSET 20",
+  )
+  assert.deepEqual(params, ["%50\\%\\_'%", "9007199254740993"])
+})
+
+test("a staged edit becomes one statement, whose readable form has the values in their places", () => {
+  const key = { id: "7" }
+  const update = statementOf(table, { kind: "update", key, values: { note: "it's", sum: null } })
+  assert.match(
+    update.sql,
+    /^UPDATE public\."or""ders" SET note = CAST\(\$1::text AS character varying\(20\)\), /,
+  )
+  assert.deepEqual(update.params, ["it's", null, "7"])
+  assert.equal(readable(update), `UPDATE public."or""ders" SET note = 'it''s', sum = NULL WHERE id = '7'`)
+  assert.equal(
+    readable(statementOf(table, { kind: "insert", values: { note: "); DROP TABLE x; --" } })),
+    `INSERT INTO public."or""ders" (note) VALUES ('); DROP TABLE x; --')`,
+  )
+  assert.equal(
+    readable(statementOf(table, { kind: "delete", key })),
+    `DELETE FROM public."or""ders" WHERE id = '7'`,
+  )
+})
+
+test("filters survive an address, and an address that somebody else wrote names only columns that there are", () => {
+  const filters = [{ column: "note", operator: "=", value: "a,b" }] as const
+  assert.deepEqual(parseFilters(writeFilters(filters), table), filters)
+  const hostile = [["note) OR (1", "=", "1"], ["note", "; DROP", "1"], "x", 5]
+  assert.deepEqual(parseFilters(JSON.stringify(hostile), table), [])
+  assert.deepEqual(parseFilters("{", table), [])
 })

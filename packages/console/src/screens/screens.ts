@@ -38,6 +38,13 @@ export const screens: readonly Screen[] = [
     async () => (await import("./sql/page.tsx")).SqlPage,
   ),
   screen(
+    "tables",
+    "Tables",
+    "Data",
+    "rows browse edit insert filter database",
+    async () => (await import("./tables/page.tsx")).TablesPage,
+  ),
+  screen(
     "files",
     "Files",
     "Data",
@@ -50,6 +57,13 @@ export const screens: readonly Screen[] = [
     "Messages",
     "email inbox captured mail html",
     async () => (await import("./mail/page.tsx")).MailboxPage,
+  ),
+  screen(
+    "playground",
+    "AI playground",
+    "Intelligence",
+    "chat model ask compare",
+    async () => (await import("./ai/page.tsx")).PlaygroundPage,
   ),
   screen(
     "keys",

@@ -3,18 +3,7 @@ import type { AreaRow } from "../model.ts"
 import { href } from "../router.ts"
 import { type Screen, screens } from "../screens/screens.ts"
 import { createStore, remember, remembered } from "../store.ts"
-
-/** The headings in their order; an area of none of them stands under the last. */
-export const GROUPS = [
-  "Data",
-  "Run",
-  "Messages",
-  "Users",
-  "Intelligence",
-  "Edge",
-  "Organization",
-  "More",
-] as const
+import { GROUPS } from "./groups.ts"
 
 const folded = createStore<ReadonlySet<string>>(new Set((remembered("folded") ?? "").split(",")))
 

@@ -5,6 +5,7 @@ import type { Surroundings } from "../../derived/request.ts"
 import { href, setQuery } from "../../router.ts"
 import { useLoaded } from "../../ui/load.ts"
 import { Problem } from "../../ui/problem.tsx"
+import { Tile } from "../../ui/tile.tsx"
 import { Status, Time } from "../../ui/value.tsx"
 import type { ScreenProps } from "../screens.ts"
 
@@ -179,22 +180,6 @@ const Invoices = ({ invoices }: { readonly invoices: readonly Invoice[] }) =>
       ))}
     </ul>
   )
-
-const Tile = ({
-  title,
-  children,
-  note,
-}: {
-  readonly title: string
-  readonly children: string
-  readonly note?: string
-}) => (
-  <li className="tile">
-    <span className="soft small">{title}</span>
-    <strong className="number">{children}</strong>
-    {note && <span className="soft small">{note}</span>}
-  </li>
-)
 
 /** A member whose role sees no money still sees what was used. */
 const loadMoney = async (surroundings: Surroundings) => {
