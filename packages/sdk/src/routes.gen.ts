@@ -231,6 +231,13 @@ export const routes = {
   s3: {
     credentials: { method: "POST", path: "/v1/storage/s3-credentials", effect: "read", project: true },
   },
+  builds: {
+    list: { method: "GET", path: "/v1/build", query: ["limit","offset","status"], effect: "read", list: true, project: true },
+    upload: { method: "POST", path: "/v1/build/upload", query: ["image_tag","dockerfile_path","build_args","timeout_seconds","target","platform","no_cache"], body: "gzip", effect: "write", keyed: true, project: true },
+    get: { method: "GET", path: "/v1/build/{id}", params: ["id"], effect: "read", project: true },
+    logs: { method: "GET", path: "/v1/build/{id}/logs", params: ["id"], query: ["limit","cursor"], effect: "read", project: true },
+    cancel: { method: "POST", path: "/v1/build/{id}/cancel", params: ["id"], effect: "write", project: true },
+  },
   registry: {
     version: { method: "GET", path: "/v1/registry/v2/", effect: "read", envelope: "oci", project: true },
     catalog: { method: "GET", path: "/v1/registry/v2/_catalog", query: ["n","last"], effect: "read", envelope: "oci", project: true },
@@ -336,6 +343,18 @@ export const routes = {
     revisions: { method: "GET", path: "/v1/run/services/{id}/revisions", params: ["id"], query: ["limit","offset"], effect: "read", list: true, project: true },
     rollback: { method: "POST", path: "/v1/run/services/{id}/rollback", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
     requestMetrics: { method: "GET", path: "/v1/metering/services/run-service/{id}/metrics", params: ["id"], effect: "read", project: true },
+  },
+  deployments: {
+    list: { method: "GET", path: "/v1/compute/deployments", query: ["limit","offset"], effect: "read", list: true, project: true },
+    create: { method: "POST", path: "/v1/compute/deployments", body: "json", effect: "write", keyed: true, project: true },
+    get: { method: "GET", path: "/v1/compute/deployments/{id}", params: ["id"], effect: "read", project: true },
+    delete: { method: "DELETE", path: "/v1/compute/deployments/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
+    instances: { method: "GET", path: "/v1/compute/deployments/{id}/instances", params: ["id"], query: ["limit","offset"], effect: "read", list: true, project: true },
+    logs: { method: "GET", path: "/v1/compute/deployments/{id}/logs", params: ["id"], query: ["limit","after","instance_id","stream","search","since","until"], effect: "read", list: true, project: true },
+    restart: { method: "POST", path: "/v1/compute/deployments/{id}/restart", params: ["id"], effect: "write", keyed: true, project: true },
+    rollback: { method: "POST", path: "/v1/compute/deployments/{id}/rollback", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
+    scale: { method: "POST", path: "/v1/compute/deployments/{id}/scale", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
+    versions: { method: "GET", path: "/v1/compute/deployments/{id}/versions", params: ["id"], query: ["limit","offset"], effect: "read", list: true, project: true },
   },
   events: {
     createTopic: { method: "POST", path: "/v1/events/topics", body: "json", effect: "write", keyed: true, project: true },
@@ -504,6 +523,7 @@ export const routes = {
   },
   auth: {
     signup: { method: "POST", path: "/v1/auth/signup", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    anonymous: { method: "POST", path: "/v1/auth/anonymous", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     login: { method: "POST", path: "/v1/auth/login", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     refresh: { method: "POST", path: "/v1/auth/refresh", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     resetPassword: { method: "POST", path: "/v1/auth/password/reset", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
@@ -515,6 +535,7 @@ export const routes = {
     logout: { method: "POST", path: "/v1/auth/logout", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     getUser: { method: "GET", path: "/v1/auth/user", effect: "read", envelope: "bare", project: true },
     updateUser: { method: "PATCH", path: "/v1/auth/user", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    linkAddress: { method: "POST", path: "/v1/auth/user/link", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     listSessions: { method: "GET", path: "/v1/auth/sessions", effect: "read", envelope: "bare", project: true },
     revokeSession: { method: "DELETE", path: "/v1/auth/sessions/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
     enroll: { method: "POST", path: "/v1/auth/mfa/enroll", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
@@ -524,6 +545,14 @@ export const routes = {
     deleteFactor: { method: "DELETE", path: "/v1/auth/mfa/factors/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
     createRecoveryCodes: { method: "POST", path: "/v1/auth/mfa/recovery-codes", effect: "write", keyed: true, envelope: "bare", project: true },
     useRecoveryCode: { method: "POST", path: "/v1/auth/mfa/recovery-codes/verify", body: "json", effect: "write", keyed: true, envelope: "bare" },
+    listProviders: { method: "GET", path: "/v1/auth/providers", effect: "read", envelope: "bare", project: true },
+    putProvider: { method: "PUT", path: "/v1/auth/providers/{provider}", params: ["provider"], body: "json", effect: "write", envelope: "bare", project: true },
+    deleteProvider: { method: "DELETE", path: "/v1/auth/providers/{provider}", params: ["provider"], effect: "destroy", keyed: true, envelope: "bare", project: true },
+    startProvider: { method: "POST", path: "/v1/auth/providers/{provider}/start", params: ["provider"], body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    startLink: { method: "POST", path: "/v1/auth/user/identities/{provider}/start", params: ["provider"], body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    exchange: { method: "POST", path: "/v1/auth/exchange", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
+    listIdentities: { method: "GET", path: "/v1/auth/user/identities", effect: "read", envelope: "bare", project: true },
+    unlinkIdentity: { method: "DELETE", path: "/v1/auth/user/identities/{id}", params: ["id"], effect: "destroy", keyed: true, envelope: "bare", project: true },
     getSettings: { method: "GET", path: "/v1/auth/settings", effect: "read", envelope: "bare", project: true },
     putSettings: { method: "PUT", path: "/v1/auth/settings", body: "json", effect: "write", envelope: "bare", project: true },
     rotateKeys: { method: "POST", path: "/v1/auth/signing-keys/rotate", effect: "write", keyed: true, envelope: "bare", project: true },
@@ -548,6 +577,12 @@ export const routes = {
     update: { method: "PATCH", path: "/v1/account", body: "json", effect: "write", keyed: true },
     listSessions: { method: "GET", path: "/v1/account/sessions", effect: "read" },
     endSession: { method: "DELETE", path: "/v1/account/sessions/{id}", params: ["id"], effect: "destroy", keyed: true },
+    enrollFactor: { method: "POST", path: "/v1/account/mfa/enroll", body: "json", effect: "write", keyed: true },
+    verifyFactor: { method: "POST", path: "/v1/account/mfa/verify", body: "json", effect: "write", keyed: true },
+    challenge: { method: "POST", path: "/v1/account/mfa/challenge", body: "json", effect: "write", keyed: true },
+    listFactors: { method: "GET", path: "/v1/account/mfa/factors", effect: "read" },
+    deleteFactor: { method: "DELETE", path: "/v1/account/mfa/factors/{id}", params: ["id"], effect: "destroy", keyed: true },
+    createRecoveryCodes: { method: "POST", path: "/v1/account/mfa/recovery-codes", effect: "write", keyed: true },
   },
   organizations: {
     list: { method: "GET", path: "/v1/organizations", query: ["limit","offset"], effect: "read", list: true },
@@ -629,4 +664,4 @@ export const routes = {
 export const retryableCodes: readonly string[] = ["all_providers_exhausted","auth_rate_limited","function_throttled","host_unavailable","idempotency_key_in_use","no_host_capacity","rate_limited","request_timeout","service_unavailable","ssh_keys_not_delivered","upstream_error","upstream_timeout","vector_store_unavailable"]
 
 /** Codes of a status that usually passes which do not pass. */
-export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","image_unavailable","mfa_attempts_exceeded","path_outside_guest_roots","too_many_pending_approvals","too_many_terminals"]
+export const finalCodes: readonly string[] = ["account_locked","ai_daily_limit_exceeded","email_domain_not_enabled","function_failed","function_timed_out","image_unavailable","mfa_attempts_exceeded","path_outside_guest_roots","provider_unavailable","too_many_pending_approvals","too_many_terminals"]

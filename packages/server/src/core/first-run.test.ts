@@ -78,7 +78,8 @@ test("the link of the first start sets a password once, and no guess does", asyn
   await choose(p, token)
   await refused(choose(p, token, `${PASSWORD} again`), "token_invalid_or_expired")
   await refused(stranger(p).account.login({ email, password }), "invalid_credentials")
-  assert.equal((await stranger(p).account.login({ email, password: PASSWORD })).user.email, email)
+  const { headers } = await stranger(p).request("account.login", { email, password: PASSWORD })
+  assert.equal((await signedIn(p, headers).svc.account.get()).email, email)
 })
 
 test("the link sets no password after 15 minutes, and none once another was chosen", async t => {
