@@ -3,8 +3,10 @@ import { FIELD_FAULT, Id, Name, Nullable, OneOf, Page, PageQuery, Time } from ".
 
 export const WAF_RULES_MAX = 100
 export const WAF_PATTERN_LENGTH_MAX = 1_024
-/** Of an expression, as compiled: the longest that one request can cost is this times its length. */
+/** Of an expression, as compiled, in instructions: the longest that it can take is their number times the length of the text. */
 export const WAF_PROGRAM_SIZE_MAX = 500
+/** Of one that is looked for in bodies, which are longer than all else. */
+export const WAF_BODY_PROGRAM_SIZE_MAX = 150
 export const WAF_EVENTS_PAGE_MAX = 100
 export const WAF_EVENTS_KEPT = 100_000
 export const WAF_EVENT_DAYS = 30

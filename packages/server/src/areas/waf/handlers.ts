@@ -3,7 +3,9 @@ import {
   type Input,
   page,
   pageOf,
+  WAF_BODY_PROGRAM_SIZE_MAX,
   WAF_EVENTS_PAGE_MAX,
+  WAF_PROGRAM_SIZE_MAX,
   WAF_RULES_MAX,
   WAF_STATS_SECONDS,
   type WafTarget,
@@ -42,13 +44,15 @@ const checked = async ({ match = "regex", targets, pattern }: RuleInput): Promis
   const isRange = match === "cidr"
   if (isRange && targets?.some(one => one !== "ip"))
     throw fault("unsupported_waf_rule", { reason: "a range is looked for in `ip` alone" })
+  const wanted = targets ?? (isRange ? ["ip"] : TEXT_TARGETS)
   try {
-    await compilePattern(match, pattern)
+    const sizeMax = wanted.includes("body") ? WAF_BODY_PROGRAM_SIZE_MAX : WAF_PROGRAM_SIZE_MAX
+    await compilePattern(match, pattern, sizeMax)
   } catch (error) {
     if (!(error instanceof PatternError)) throw error
     throw fault("unsupported_waf_rule", { reason: error.message })
   }
-  return targets ?? (isRange ? ["ip"] : TEXT_TARGETS)
+  return wanted
 }
 
 export const wafHandlers = implement(areas.waf, (needs: WafHandlerNeeds) => {

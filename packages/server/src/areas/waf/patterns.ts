@@ -38,7 +38,7 @@ const regexPattern = (expression: RE2JS, source: string): Pattern => ({
   },
 })
 
-const compileRegex = async (pattern: string): Promise<Pattern> => {
+const compileRegex = async (pattern: string, sizeMax: number): Promise<Pattern> => {
   const { RE2JS } = await import("re2js")
   let expression: RE2JS
   try {
@@ -46,8 +46,11 @@ const compileRegex = async (pattern: string): Promise<Pattern> => {
   } catch (error) {
     throw new PatternError(error instanceof Error ? error.message : String(error))
   }
-  if (expression.programSize() > WAF_PROGRAM_SIZE_MAX)
-    throw new PatternError("the expression is too large: its repetitions multiply it")
+  const size = expression.programSize()
+  if (size > sizeMax)
+    throw new PatternError(
+      `the expression has ${size} instructions, and ${sizeMax} are allowed for its targets`,
+    )
   return regexPattern(expression, pattern)
 }
 
@@ -82,7 +85,11 @@ const cidrPattern = (pattern: string): Pattern => {
 }
 
 /** Rejects with a PatternError. */
-export const compilePattern = async (match: WafMatch, pattern: string): Promise<Pattern> => {
+export const compilePattern = async (
+  match: WafMatch,
+  pattern: string,
+  sizeMax = WAF_PROGRAM_SIZE_MAX,
+): Promise<Pattern> => {
   if (match === "cidr") return cidrPattern(pattern)
-  return match === "regex" ? compileRegex(pattern) : textPattern(pattern, match === "prefix")
+  return match === "regex" ? compileRegex(pattern, sizeMax) : textPattern(pattern, match === "prefix")
 }
