@@ -2,36 +2,15 @@
 import assert from "node:assert/strict"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
-import { type TestContext, test } from "node:test"
+import { test } from "node:test"
 import { sql } from "kysely"
 import { WebSocket } from "ws"
 import { newId } from "../../kernel/id.ts"
-import type { PlatformOptions } from "../../testing/platform.ts"
-import { type Received, startReceiver } from "../../testing/receiver.ts"
 import { LB_SCOPES, worldOf } from "../lb/testing/world.ts"
 import { wafStore } from "./store.ts"
+import { guarded, HOST, post, WAF_SCOPES } from "./testing/world.ts"
 
-const HOST = "127.0.0.1"
 const REQUEST_ID = "0f8fad5b-d9cb-469f-a165-70867728950e"
-const WAF_SCOPES = ["waf:read", "waf:write"] as const
-
-const guarded = async (t: TestContext, { env, ...options }: PlatformOptions = {}) => {
-  const { p, ask } = await worldOf(t, { env: { SVC_WAF_RATE: "off", ...env }, ...options })
-  const svc = await p.client("acme", ...LB_SCOPES, ...WAF_SCOPES)
-  const receiver = await startReceiver(t)
-  receiver.script((reply, { body }: Received) => void reply.end(String(body.length)))
-  const backends = [{ address: HOST, port: receiver.port }]
-  const made = await svc.lb.create({ name: "shop", backends, waf_enabled: true })
-  const statusOf = async (path: string, request: Parameters<typeof ask>[1] = {}) =>
-    (await ask(`${made.url}/`, { path, ...request })).status
-  return { p, svc, ask, receiver, backends, id: made.id, url: made.url ?? "", statusOf }
-}
-
-const post = (type: string, body: string | Buffer) => ({
-  method: "POST",
-  body,
-  headers: { "content-type": type, "content-length": Buffer.byteLength(body) },
-})
 
 test("a request that a rule blocks gets 403 with its id, reaches no backend, and is recorded", async t => {
   const { svc, ask, receiver, id, url } = await guarded(t)
