@@ -26,6 +26,7 @@ const HIGH = `
   databases.pitr
   databases.resetBranch
   databases.restoreBranch
+  deployments.delete
   email.deleteDomain
   email.updateSettings
   encryption.rotateKey

@@ -68,7 +68,7 @@ const agent = new Agent({ keepAlive: false, maxSockets: 1_000 })
 
 /** One request to the URL of a service, over a connection of its own. */
 export const ask = async (
-  { platform: p }: Pick<RunWorld, "platform">,
+  { platform: p }: { readonly platform: { readonly config: { readonly port: number } } },
   url: string | null,
   path = "/",
   { headers, ...options }: RequestOptions = {},
