@@ -38,7 +38,7 @@ export interface HandlerNeeds extends DeploymentNeeds {
   readonly jobs: Pick<Jobs, "enqueue">
   readonly hosts: Pick<Hosts, "id" | "orElsewhere">
   readonly runtime: RuntimePort
-  readonly serving: Pick<Serving, "instances" | "waiting">
+  readonly serving: Pick<Serving, "instances" | "waiting" | "logs">
   readonly installation: Installation
   /** Writes figures that are not written yet. */
   readonly flush: () => Promise<void>
@@ -211,6 +211,7 @@ const changeHandlers = (needs: HandlerNeeds) => {
     async delete({ id: ref }: One, call: Call) {
       const row = await require(call, ref, "findForUpdate")
       await serviceStore(call.db).delete(row)
+      await needs.serving.logs.remove(call.db, row)
       await announce(call, row.id)
       call.describe({ targets: [auditTarget(row)] })
       return { id: row.id, deleted: true }

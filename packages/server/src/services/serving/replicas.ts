@@ -115,8 +115,10 @@ export const createReplicas = (first: RevisionSpec, rule: RestartRule, needs: Re
     const { id, restarts, leaving } = slot
     needs
       .start(spec, { isSpare: false, place: { id, restarts }, signal: leaving.signal })
-      .then(instance => rise(slot, instance))
-      .catch(error => miss(slot, error))
+      .then(
+        instance => rise(slot, instance),
+        error => miss(slot, error),
+      )
   }
 
   const rise = (slot: Slot, instance: Started) => {
