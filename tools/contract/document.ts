@@ -68,6 +68,7 @@ const PYTHON_SETTINGS = {
     "application/offset+octet-stream": "application/octet-stream",
     "image/gif": "application/octet-stream",
     "application/zip": "application/octet-stream",
+    "application/gzip": "application/octet-stream",
     ...Object.fromEntries(
       ["mpeg", "wav", "ogg", "aac", "flac", "pcm"].map(name => [`audio/${name}`, "application/octet-stream"]),
     ),

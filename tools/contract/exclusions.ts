@@ -57,6 +57,7 @@ export const unreached: Readonly<Record<string, string>> = {
   generateImage: MODEL,
   transcribeAudio: MODEL,
   putRegistryManifest: "its body has to be a manifest, and schemathesis makes up bytes",
+  uploadBuild: "its body has to be a gzipped tar, and schemathesis makes up bytes",
   uploadRagDocument:
     "its form needs a file whose bytes are of a known kind, which schemathesis does not make",
 }

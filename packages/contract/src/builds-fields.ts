@@ -9,8 +9,6 @@ export const buildLogStreams = ["stdout", "stderr", "system"] as const
 
 /** Largest archive of an upload, compressed. */
 export const BUILD_UPLOAD_BYTES_MAX = 512 * 1024 ** 2
-/** Largest context, unpacked. */
-export const BUILD_CONTEXT_BYTES_MAX = 4 * 1024 ** 3
 export const BUILD_TIMEOUT_SECONDS_DEFAULT = 600
 export const BUILD_TIMEOUT_SECONDS_MAX = 3_600
 export const BUILD_ARGS_MAX = 64

@@ -37,7 +37,10 @@ export const start = async (needs: Needs) => {
       },
     },
     cache: await openStepCache(join(directory, "cache"), settings.buildCacheMb * MIB),
-    bases: createBases({ images, registry, host, directory: join(directory, "bases"), now: clock.now }),
+    bases: createBases({
+      ...{ images, registry, host, directory: join(directory, "bases"), now: clock.now },
+      bytesMax: settings.buildCacheMb * MIB,
+    }),
   })
   changes.subscribe(CANCEL_TOPIC, id => {
     if (id !== undefined) runner.stop(id)

@@ -1,7 +1,11 @@
 /** Steps of builds that run: in workloads of bubblewrap, over images, with what they change as layers. */
 import assert from "node:assert/strict"
-import { readFile } from "node:fs/promises"
+import { execFile, spawnSync } from "node:child_process"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { test } from "node:test"
+import { promisify } from "node:util"
 import { BUSYBOX, withoutBusybox } from "../../ports/runtime/testing/busybox.ts"
 import { eventually } from "../../testing/eventually.ts"
 import { build, buildWorld, built, folderOf, logOf, over, pull, upload } from "./testing/world.ts"
@@ -63,6 +67,32 @@ test("steps that run", { skip }, async t => {
       assert.equal(again.cached_steps, 4)
       const { layers } = await pull(world, again)
       assert.deepEqual(layers, [["taken 644 0:0 made"]])
+    },
+  )
+
+  const withoutSkopeo = spawnSync("skopeo", ["--version"]).error ? "skopeo is not installed" : false
+
+  await t.test(
+    "skopeo takes such an image apart, and finds the layers that its configuration names",
+    { skip: withoutSkopeo },
+    async t => {
+      const { image_digest: digest } = await built(world, folder("RUN echo made >/made"), {
+        image_tag: "taken:1",
+      })
+      const at = await mkdtemp(join(tmpdir(), "svc-builds-"))
+      t.after(() => rm(at, { recursive: true, force: true }))
+      const policy = join(at, "policy.json")
+      await writeFile(policy, JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] }))
+      const from = `docker://${new URL(world.p.url).host}/${world.projectId}/taken@${digest}`
+      const options = [
+        "--policy",
+        policy,
+        "copy",
+        "--src-tls-verify=false",
+        "--src-creds",
+        `me:${world.secret}`,
+      ]
+      await promisify(execFile)("skopeo", [...options, from, `docker-archive:${join(at, "image.tar")}`])
     },
   )
 

@@ -160,6 +160,8 @@ export const pruneBuilds = async (db: Db, before: Date): Promise<void> => {
     DELETE FROM builds.builds WHERE (project_id, id) IN (
       SELECT project_id, id FROM builds.builds AS build
       WHERE created_at < ${before}
-        OR NOT EXISTS (SELECT FROM core.projects AS project WHERE project.id = build.project_id)
+        OR NOT EXISTS (
+          SELECT FROM core.projects AS project
+          WHERE project.id = build.project_id AND project.deleted_at IS NULL)
       LIMIT ${PRUNED_AT_ONCE})`.execute(db)
 }

@@ -1,7 +1,7 @@
 /** What FROM and `--from` name beside stages: images of the project, of this installation, and of public registries. */
 
 import { createWriteStream } from "node:fs"
-import { link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { isJsonObject } from "../../../kernel/json-object.ts"
@@ -31,8 +31,9 @@ export interface BasesNeeds {
   readonly registry: Offer<ProjectImages>
   /** Of registries of this installation, as references begin: `example.com:8080`. */
   readonly host: string
-  /** Where base images are kept between builds. */
+  /** Where base images are kept between builds, and how much of them. */
   readonly directory: string
+  readonly bytesMax: number
   readonly now: () => number
 }
 
@@ -122,7 +123,7 @@ type Kept = Omit<Base, "layers"> & {
 }
 
 /** Those that are the same for everybody, kept as they were found. */
-const createShared = ({ images, directory, now }: BasesNeeds) => {
+const createShared = ({ images, directory, bytesMax, now }: BasesNeeds) => {
   const known = new Map<string, { readonly digest: string; readonly atMs: number }>()
   const folderOf = (digest: string) => join(directory, digest.replace(":", "-"))
 
@@ -136,6 +137,8 @@ const createShared = ({ images, directory, now }: BasesNeeds) => {
         await link(join(from, name), file)
         layers.push({ ...layer, file })
       }
+      const at = new Date()
+      await utimes(from, at, at)
       return { ...kept, layers }
     } catch {
       return undefined
@@ -157,6 +160,24 @@ const createShared = ({ images, directory, now }: BasesNeeds) => {
     await rename(beside, folderOf(digest))
   }
 
+  /** Builds under way have links of their own to what is removed. */
+  const collect = async () => {
+    const kept: { path: string; bytes: number; usedMs: number }[] = []
+    for (const name of await readdir(directory)) {
+      const path = join(directory, name)
+      const text = await readFile(join(path, "base.json"), "utf8").catch(() => undefined)
+      const layers = text === undefined ? [] : (JSON.parse(text) as Kept).layers
+      const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0)
+      kept.push({ path, bytes, usedMs: (await stat(path)).mtimeMs })
+    }
+    let bytes = kept.reduce((sum, each) => sum + each.bytes, 0)
+    for (const each of kept.sort((one, other) => one.usedMs - other.usedMs)) {
+      if (bytes <= bytesMax) return
+      bytes -= each.bytes
+      await rm(each.path, { recursive: true, force: true })
+    }
+  }
+
   const fetch = async (name: string, folder: string, signal: AbortSignal): Promise<Base> => {
     const made = await findMadeBase(name)
     if (made) return (await load(made.digest, folder)) ?? (await makeBase(made, folder, signal))
@@ -174,6 +195,7 @@ const createShared = ({ images, directory, now }: BasesNeeds) => {
     await mkdir(folder, { mode: 0o700 })
     const base = await fetch(name, folder, signal)
     await keep(base)
+    await collect()
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(name, { digest: base.digest, atMs: now() })
     return base

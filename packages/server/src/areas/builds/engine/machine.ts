@@ -138,6 +138,8 @@ export const startMachine = async (needs: MachineNeeds, root: string): Promise<M
       signal.throwIfAborted()
       const watcher = await exec([...perl, "-e", readFileSync(changes, "utf8"), ...command.leftOut])
       watcher.stderr.resume()
+      // Where the workload ends under it, what it should have said is missing, and that is told.
+      watcher.exited.catch(() => undefined)
       try {
         await firstLine(watcher.stdout)
         await step(command, print, signal)
