@@ -18,6 +18,7 @@ import { connectedApps } from "./connected-apps.ts"
 import { cron } from "./cron.ts"
 import { databases } from "./databases.ts"
 import { deployments } from "./deployments.ts"
+import { domains } from "./domains.ts"
 import type { Area, Operation } from "./dsl.ts"
 import { email } from "./email.ts"
 import { encryption } from "./encryption.ts"
@@ -162,6 +163,7 @@ export {
   SUSPEND_TIMEOUT_SECONDS_DEFAULT,
 } from "./databases-fields.ts"
 export * from "./deployments-fields.ts"
+export { DOMAIN_TARGETS } from "./domains-fields.ts"
 export * from "./dsl.ts"
 export {
   type DnsRecordName,
@@ -399,6 +401,7 @@ export const areas = {
   usage,
   compliance,
   lb,
+  domains,
 } as const
 
 /** Version of the interface (specification 9). */

@@ -20,6 +20,7 @@ import { acquireDataDirLock } from "./kernel/db/embedded/lock.ts"
 import { createHttpEdge } from "./kernel/edges/http.ts"
 import { createInProcessCaller, type InProcessCaller } from "./kernel/edges/in-process.ts"
 import { renderOpenApi } from "./kernel/edges/openapi.ts"
+import { createOwnServer } from "./kernel/edges/own-server.ts"
 import { addPages, type Readiness } from "./kernel/edges/pages.ts"
 import { createRelay } from "./kernel/edges/relay.ts"
 import { openJobs } from "./kernel/jobs/open.ts"
@@ -90,6 +91,7 @@ const assemble = async (start: Start, engines: Engines) => {
   const { box, atRest, tenantKeys, meters, platformEvents } = core
   const metrics = opened.use(createMetrics())
   const outbound = opened.use(createOutbound(config, metrics))
+  const ownServer = createOwnServer()
   const stopping = new AbortController()
   const relay = opened.use(createRelay({ masterKey, clock, log, stopping: stopping.signal }))
   const work = opened.use(openJobs({ database, fanout, clock, log, metrics }))
@@ -104,6 +106,7 @@ const assemble = async (start: Start, engines: Engines) => {
     supply(kernelTokens.jobs, jobs),
     supply(kernelTokens.outbound, outbound),
     supply(kernelTokens.relay, relay),
+    supply(kernelTokens.ownServer, ownServer),
     supply(kernelTokens.inProcess, request => (inProcess ?? unavailable())(request)),
     supply(kernelTokens.isOwnOrigin, isOwnOrigin),
     supply(kernelTokens.stopping, stopping.signal),
@@ -160,6 +163,7 @@ const assemble = async (start: Start, engines: Engines) => {
     stopping,
     services,
     relay,
+    ownServer,
   }
 }
 
@@ -168,7 +172,18 @@ type Assembled = Awaited<ReturnType<typeof assemble>>
 const serve = async (
   { config, clock, log, opened }: Start,
   { database, changes }: Engines,
-  { pipeline, countUnrouted, operations, metrics, work, stopping, services, areas, relay }: Assembled,
+  {
+    pipeline,
+    countUnrouted,
+    operations,
+    metrics,
+    work,
+    stopping,
+    services,
+    areas,
+    relay,
+    ownServer,
+  }: Assembled,
   listener: Listener,
 ): Promise<void> => {
   const { baseUrl, trustedProxies, metricsToken } = config
@@ -187,6 +202,7 @@ const serve = async (
     metricsToken,
   })
   await app.ready()
+  ownServer.attach(app.server)
   await listener.handOver(app.server)
   opened.defer(async () => {
     stopping.abort()

@@ -175,7 +175,10 @@ const createGate = (
   edges: readonly { readonly holder: Holder; readonly edge: EdgeAddition }[],
   log: Logger,
 ): HostGate => {
-  const ownerOf = (request: IncomingMessage) => edges.find(({ edge }) => edge.claims?.(request))?.holder
+  const asking = edges.filter(({ edge }) => edge.asksGate).map(({ holder }) => holder)
+  const ownerOf = (request: IncomingMessage) =>
+    edges.find(({ edge }) => edge.claims?.(request))?.holder ??
+    asking.find(holder => holder.running()?.gate?.claims(request))
   const withGate = (request: IncomingMessage, act: (gate: HostGate) => void, giveUp: () => void) => {
     const owner = ownerOf(request)
     if (!owner) return giveUp()

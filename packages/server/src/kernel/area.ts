@@ -70,6 +70,8 @@ export interface PortListener<AtStart> {
 export interface EdgeAddition {
   /** Whether a request is for a host name that the area answers for. */
   claims?(request: IncomingMessage): boolean
+  /** Only the loaded area knows its host names: its gate is asked, once no module claims the request. */
+  readonly asksGate?: true
   readonly reroute?: Reroute
   /** Its `reroute` looks at the host, so it is asked before those that know a request by its path alone. */
   readonly routesByHost?: true

@@ -3,6 +3,7 @@ import type { Clock } from "./clock.ts"
 import type { Changes } from "./db/changes.ts"
 import type { Database } from "./db/database.ts"
 import type { InProcessCaller } from "./edges/in-process.ts"
+import type { OwnServer } from "./edges/own-server.ts"
 import type { Relay } from "./edges/relay.ts"
 import type { Fanout } from "./fanout.ts"
 import type { Jobs } from "./jobs/jobs.ts"
@@ -52,6 +53,8 @@ export const inProcess = token<InProcessCaller>("inProcess")
 export const isOwnOrigin = token<(origin: string) => boolean>("isOwnOrigin")
 /** How requests go on to other processes of the platform. */
 export const relay = token<Relay>("relay")
+/** The platform's own server of HTTP. */
+export const ownServer = token<OwnServer>("ownServer")
 /** Aborts when the platform begins to stop: what would otherwise last must end. */
 export const stopping = token<AbortSignal>("stopping")
 /** Factor of all delays between attempts. */

@@ -4,9 +4,11 @@ import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
 import { openCodeFolders } from "../../services/serving/code-folders.ts"
+import { functionTarget } from "../domains/offers.ts"
 import { createAsyncInvocations } from "./async-invocations.ts"
 import { createFunctionCaller } from "./caller.ts"
 import { createDirectory, FUNCTION_TOPIC } from "./directory.ts"
+import { createDomainTarget } from "./domain-target.ts"
 import { createFleet } from "./fleet.ts"
 import { type FunctionHandlerNeeds, functionHandlers } from "./handlers.ts"
 import { type InvocationHandlerNeeds, invocationHandlers } from "./invocation-handlers.ts"
@@ -108,7 +110,10 @@ export const start = async (services: Needs) => {
     ]
   })
   return {
-    provides: [provide(functionCaller, createFunctionCaller(directory, invoker))],
+    provides: [
+      provide(functionCaller, createFunctionCaller(directory, invoker)),
+      provide(functionTarget, createDomainTarget(database.db)),
+    ],
     operations: handlers({
       ...{ ...services, ...opened, asynchronous, baseUrl, deployed: keepOrLog },
       installation: {

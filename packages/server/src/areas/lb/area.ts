@@ -1,6 +1,8 @@
 import { createClientAddress } from "../../kernel/edges/client-address.ts"
 import { every } from "../../kernel/every.ts"
 import { provide } from "../../kernel/token.ts"
+import { loadBalancerTarget } from "../domains/offers.ts"
+import { createDomainTarget } from "./domain-target.ts"
 import { createDataPlane } from "./gate.ts"
 import { lbHandlers } from "./handlers.ts"
 import type { Needs } from "./needs.ts"
@@ -51,6 +53,7 @@ export const start = async (services: Needs) => {
     operations: lbHandlers({ changes, outbound, table, live, ports: settings.lbPorts }),
     gate: plane.gate,
     provides: [
+      provide(loadBalancerTarget, createDomainTarget(database.db, plane)),
       provide(loadBalancers, {
         exists: async (db, projectId, id) => (await lbStore(db).find(projectId, id)) !== undefined,
       }),

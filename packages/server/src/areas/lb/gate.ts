@@ -36,6 +36,8 @@ export interface DataPlane {
   readonly gate: HostGate | undefined
   /** A request to the port of a load balancer. */
   serve(balancerId: string, asked: Asked): void
+  /** A request for a domain that was pointed at a load balancer. */
+  serveDomain(balancerId: string, asked: Asked): void
 }
 
 const refused = (response: ServerResponse, refusal: Refusal): Forwarded => {
@@ -162,6 +164,7 @@ export const createDataPlane = (needs: {
         })
       },
     },
+    serveDomain: (id, asked) => handle(() => table.byId(id) ?? UNKNOWN, asked),
     serve: (id, asked) => handle(() => byPort(id, asked.request.headers.host), asked),
   }
 }

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
+import { loadBalancerTarget } from "../domains/offers.ts"
 import { needs } from "./needs.ts"
 import { loadBalancers } from "./offers.ts"
 import { lbUrlsOf, settings } from "./settings.ts"
@@ -12,7 +13,7 @@ export const lb = defineModule({
   settings,
   needs,
   migrations: { schema: "lb", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  provides: [loadBalancers],
+  provides: [loadBalancers, loadBalancerTarget],
   // Backends are checked, and ports listened on, before the first request.
   wakes: { rowsIn: ["lb.load_balancers"] },
   edge({ settings, baseUrl }) {

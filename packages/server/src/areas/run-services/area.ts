@@ -1,12 +1,17 @@
+import type { IncomingMessage } from "node:http"
 import { areas } from "@svc/contract"
 import { createForwarding } from "../../kernel/edges/forwarding.ts"
 import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
 import type { Instance } from "../../services/serving/instance.ts"
 import { createRoute } from "../../services/serving/routing.ts"
 import type { RevisionSpec } from "../../services/serving/spec.ts"
+import type { ServiceHost } from "../../services/serving/urls.ts"
+import { runServiceTarget } from "../domains/offers.ts"
 import { createDeploying, DEPLOY_MS_MAX, DEPLOY_QUEUE, type DeployJob } from "./deploying.ts"
 import { createDirectory, readKnown, SERVICE_TOPIC } from "./directory.ts"
+import { createDomainTarget } from "./domain-target.ts"
 import { createFigures } from "./figures.ts"
 import { createFind } from "./finding.ts"
 import { type HandlerNeeds, runHandlers, STOPPED_SHOWN_MS } from "./handlers.ts"
@@ -155,27 +160,25 @@ export const start = async (services: Needs) => {
       serving.waiting(),
     ),
   ])
-  const route =
-    urls &&
-    createRoute({
+  const asked = new WeakMap<IncomingMessage, ServiceHost>()
+  const hostOf = (request: IncomingMessage) => asked.get(request) ?? urls?.read(request.headers.host ?? "")
+  const gate = createForwarding({
+    claims: ({ headers }) => urls?.claims(headers.host) === true,
+    scheme: urls?.scheme ?? (new URL(services.baseUrl).protocol === "https:" ? "https" : "http"),
+    relay,
+    route: createRoute({
       ...{ serving, hosts, stopping: services.stopping, note: figures.note },
-      find: createFind({ urls, directory, keys: services.keys, nowMs: clock.now }),
-    })
+      find: createFind({ hostOf, directory, keys: services.keys, nowMs: clock.now }),
+    }),
+  })
   return {
+    provides: [provide(runServiceTarget, createDomainTarget(database.db, gate, asked))],
     operations: handlers({
       ...{ ...services, urls, serving, flush },
       installation: { isolation: runtime.capabilities.isolation, urls },
     } satisfies HandlerNeeds),
     state: () => stateOf(runtime, urls),
-    gate:
-      urls &&
-      route &&
-      createForwarding({
-        claims: ({ headers }) => urls.claims(headers.host),
-        scheme: urls.scheme,
-        relay,
-        route,
-      }),
+    gate,
     async [Symbol.asyncDispose]() {
       await stopAll(works)
       await serving[Symbol.asyncDispose]()

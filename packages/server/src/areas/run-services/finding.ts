@@ -3,21 +3,22 @@ import type { IncomingMessage } from "node:http"
 import type { Refusal } from "../../kernel/edges/forwarding.ts"
 import { type AccessNeeds, createAccess } from "../../services/serving/access.ts"
 import { type Target, UNKNOWN } from "../../services/serving/routing.ts"
-import type { ServiceUrls } from "../../services/serving/urls.ts"
+import type { ServiceHost } from "../../services/serving/urls.ts"
 import type { Directory } from "./directory.ts"
 import { pickRevision } from "./traffic.ts"
 
 export interface FindingNeeds extends Omit<AccessNeeds, "scope"> {
-  readonly urls: ServiceUrls
+  /** The name that a request is for; undefined where it is none of a service. */
+  readonly hostOf: (request: IncomingMessage) => ServiceHost | undefined
   readonly directory: Directory
 }
 
 export const createFind = (needs: FindingNeeds) => {
-  const { urls, directory } = needs
+  const { hostOf, directory } = needs
   const admit = createAccess({ ...needs, scope: "services:read" })
 
   return async (request: IncomingMessage, address: string): Promise<Target | Refusal> => {
-    const host = urls.read(request.headers.host ?? "")
+    const host = hostOf(request)
     const known = host && (await directory.find(host.label))
     if (!host || !known) return UNKNOWN
     const { service, revisions } = known

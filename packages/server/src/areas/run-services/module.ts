@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
+import { runServiceTarget } from "../domains/offers.ts"
 import { needs } from "./needs.ts"
 import { serviceUrlsOf, settings } from "./settings.ts"
 import { stateOf } from "./state.ts"
@@ -13,6 +14,7 @@ export const run = defineModule({
   needs,
   migrations: { schema: "run_services", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   wakes: { rowsIn: ["run_services.services"], queues: ["run.deploy", "run.prune"] },
+  provides: [runServiceTarget],
   edge({ settings, baseUrl }) {
     const urls = serviceUrlsOf(settings, baseUrl)
     return { claims: ({ headers }) => urls?.claims(headers.host) === true }

@@ -5,8 +5,10 @@ import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
 import { createAccesses } from "./access/access.ts"
 import { createStores } from "./access/callers.ts"
+import { bucketTarget } from "../domains/offers.ts"
 import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
+import { createDomainTarget } from "./domain-target.ts"
 import { linkHandlers } from "./link-handlers.ts"
 import type { Needs } from "./needs.ts"
 import { createObjectEvents } from "./object-events.ts"
@@ -67,7 +69,10 @@ export const start = (services: Needs) => {
   ])
   return {
     operations: [...handlers(needs), ...s3Handlers(needs)],
-    provides: [provide(objectReader, createObjectReader(needs))],
+    provides: [
+      provide(objectReader, createObjectReader(needs)),
+      provide(bucketTarget, createDomainTarget({ ...needs, db: needs.database.db })),
+    ],
     state(): AreaState | Promise<AreaState> {
       const damaged = sweeper.damaged()
       if (damaged > 0) return { status: "degraded", reason: `${damaged} pieces of objects are damaged` }

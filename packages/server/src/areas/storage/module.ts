@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { areas } from "@svc/contract"
 import { defineModule } from "../../kernel/area.ts"
+import { bucketTarget } from "../domains/offers.ts"
 import { needs } from "./needs.ts"
 import { objectReader } from "./offers.ts"
 import { createS3Reroute } from "./s3/addressing.ts"
@@ -17,7 +18,7 @@ export const storage = defineModule({
   migrations: { schema: "storage", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   keepsBlobs: [{ table: "storage.blobs", owner: "project_id", address: "address" }],
   wakes: { rowsIn: ["storage.buckets", "storage.blobs"] },
-  provides: [objectReader],
+  provides: [objectReader, bucketTarget],
   edge: ({ settings, baseUrl }) => ({
     routesByHost: true,
     reroute: createS3Reroute({ domain: s3DomainOf(settings, baseUrl), baseUrl }),

@@ -2,6 +2,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import type { TLSSocket } from "node:tls"
 import { requestHeaders, responseHeaders } from "./forwarded-headers.ts"
 import type { HostGate } from "./host-gate.ts"
 import type { Relay, Upgrade } from "./relay.ts"
@@ -29,6 +30,7 @@ export interface Route {
 
 export interface ForwardingNeeds {
   readonly claims: HostGate["claims"]
+  /** Of requests that came without TLS. */
   readonly scheme: "http" | "https"
   readonly relay: Relay
   /** Finds who serves a request. `signal` aborts when the caller leaves. */
@@ -76,7 +78,9 @@ export const createForwarding = ({ claims, scheme, relay, route }: ForwardingNee
     more: readonly string[],
   ): ClientRequest => {
     const { host = "" } = request.headers
-    const headers = requestHeaders(without(request.rawHeaders, withheld), { address, scheme, host })
+    const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true
+    const client = { address, scheme: isSecure ? "https" : scheme, host }
+    const headers = requestHeaders(without(request.rawHeaders, withheld), client)
     return httpRequest({
       ...{ method: request.method, path: request.url, setHost: false },
       createConnection: () => connection,

@@ -1,0 +1,22 @@
+import type { AreaGiven } from "../../kernel/area.ts"
+import { baseUrl, changes, clock, database, jobs, log, ownServer } from "../../kernel/tokens.ts"
+import { dns } from "../../ports/dns/port.ts"
+import { bucketTarget, functionTarget, loadBalancerTarget, runServiceTarget } from "./offers.ts"
+import type { settings } from "./settings.ts"
+
+/** What the platform hands to this area, and nothing else. */
+export const needs = {
+  database,
+  changes,
+  clock,
+  log,
+  jobs,
+  dns,
+  baseUrl,
+  ownServer,
+  run_service: runServiceTarget,
+  function: functionTarget,
+  load_balancer: loadBalancerTarget,
+  bucket: bucketTarget,
+}
+export type Needs = AreaGiven<typeof needs, typeof settings>

@@ -1,0 +1,19 @@
+/** Valid inputs of the operations of domains, for the tests that hold for every operation. */
+import { randomUUID } from "node:crypto"
+import { type Sample, type SampleWorld, shared } from "../../../testing/sample-world.ts"
+
+const newName = () => `${randomUUID()}.example.com`
+
+const newDomain = async ({ key }: SampleWorld) => ({
+  id: (await key.domains.create({ domain: newName() })).id,
+})
+const sharedDomain = shared(newDomain)
+
+export const samples = {
+  "domains.create": async () => ({ domain: newName() }),
+  "domains.get": sharedDomain,
+  "domains.update": async world => ({ ...(await newDomain(world)), hsts: true }),
+  "domains.delete": newDomain,
+  "domains.verify": newDomain,
+  "domains.setTarget": async world => ({ ...(await newDomain(world)), target: null }),
+} satisfies Readonly<Record<string, Sample>>
