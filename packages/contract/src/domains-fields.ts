@@ -59,6 +59,41 @@ const DnsRecord = T.Object({
   found: T.Boolean({ description: "Whether it was there at the last check" }),
 })
 
+export const CERTIFICATE_SOURCES = ["acme", "upload"] as const
+
+const Certificate = T.Object(
+  {
+    source: OneOf(CERTIFICATE_SOURCES, {
+      description: "`acme`: issued and renewed by the authority of the installation; `upload`: your own",
+    }),
+    status: OneOf(["pending", "issued", "failed"], {
+      description: "`failed`: there is none, and it is tried again; a renewal that failed leaves it `issued`",
+    }),
+    not_after: Nullable(Time, { description: "When it ends" }),
+    next_attempt_at: Nullable(Time, { description: "When it is issued or renewed next; null for your own" }),
+    last_error: Nullable(T.String(), { description: "Why the last attempt failed" }),
+  },
+  { description: "What HTTPS is answered with" },
+)
+
+export const certificateInput = {
+  source: OneOf(CERTIFICATE_SOURCES, {
+    description: "`acme`: have one issued, once the domain is active; `upload`: take your own",
+  }),
+  certificate: T.Optional(
+    T.String({
+      maxLength: 65_536,
+      description: "The certificate, and after it those that signed it, PEM; for `upload`",
+    }),
+  ),
+  private_key: T.Optional(
+    T.String({
+      maxLength: 16_384,
+      description: "Its private key without a passphrase, PEM; kept encrypted and never shown; for `upload`",
+    }),
+  ),
+}
+
 export const Domain = T.Object({
   id: Id,
   project_id: Id,
@@ -72,6 +107,7 @@ export const Domain = T.Object({
   target: Nullable(Target, { description: "Where requests go; null where nothing was chosen" }),
   force_https: T.Boolean({ description: "Requests over plain HTTP are redirected" }),
   hsts: T.Boolean({ description: "Browsers are told to use HTTPS alone for a year" }),
+  certificate: Nullable(Certificate, { description: "Null where HTTPS is not answered for the domain" }),
   last_error: Nullable(T.String(), { description: "Why the last check failed" }),
   last_checked_at: Nullable(Time, { description: "Time of the last check" }),
   verified_at: Nullable(Time, { description: "Since when it is served" }),

@@ -1,4 +1,4 @@
-import { Domain, domainSwitches, TargetInput } from "./domains-fields.ts"
+import { certificateInput, Domain, domainSwitches, TargetInput } from "./domains-fields.ts"
 import { area, T } from "./dsl.ts"
 import { Id, Nullable, Page, PageQuery } from "./types.ts"
 
@@ -118,6 +118,22 @@ export const domains = area(
       replies: { 200: Domain },
       faults: ["domain_not_found", "invalid_parameter"],
       example: { target: { type: "bucket", id: "site", site: { spa: true } } },
+    },
+    setCertificate: {
+      extension: true,
+      id: "setDomainCertificate",
+      http: "POST /v1/domains/{id}/certificate",
+      summary: "Have a certificate issued, or upload one",
+      description:
+        "It takes the place of the one before without a connection lost. Where the installation names an authority, an active " +
+        "domain gets a certificate by itself.",
+      scope: "domains:write",
+      effect: "write",
+      params: Named,
+      body: T.Object(certificateInput),
+      replies: { 200: Domain },
+      faults: ["domain_not_found", "invalid_parameter", "not_implemented"],
+      example: { source: "acme" },
     },
   },
 )

@@ -4,6 +4,7 @@ import type { Changes } from "../../kernel/db/changes.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
 import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { DnsPort } from "../../ports/dns/port.ts"
+import type { Issuing } from "./certificates/issuing.ts"
 import { isProven, type Proof, prove } from "./records.ts"
 import { type DomainRow, domainStore } from "./store.ts"
 import { DOMAIN_TOPIC } from "./table.ts"
@@ -69,9 +70,10 @@ export const createChecker = (needs: {
   readonly clock: Clock
   readonly jobs: Jobs
   readonly dns: DnsPort
+  readonly issuing: Issuing
   readonly cnameHost: string | undefined
 }): Checker => {
-  const { database, changes, clock, jobs, dns, cnameHost } = needs
+  const { database, changes, clock, jobs, dns, issuing, cnameHost } = needs
 
   /** Whether a name that is somebody's may be given to another. */
   const mayLose = async (holder: DomainRow & { isLive: boolean }, signal: AbortSignal): Promise<boolean> => {
@@ -111,8 +113,11 @@ export const createChecker = (needs: {
       if (holder && !isTaken) await take(tx, holder, now)
       const change = progressOf(row, proof, isTaken, now)
       await store.update(projectId, id, change)
-      const checked = { ...row, ...change }
-      if (change.status === "active") await changes.invalidate(tx, DOMAIN_TOPIC, id)
+      const isNew = change.status === "active"
+      if (isNew) await changes.invalidate(tx, DOMAIN_TOPIC, id)
+      const mayIssue = isNew && issuing.isPossible && row.certificate_id === null
+      const certificate = mayIssue ? await issuing.begin(tx, row, now) : {}
+      const checked = { ...row, ...change, ...certificate }
       await enqueue(tx, checked)
       return { row: checked, isTaken }
     })

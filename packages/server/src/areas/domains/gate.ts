@@ -17,7 +17,11 @@ const NO_TARGET: Refusal = { status: 404, text: "This domain does not lead anywh
 const NO_SOCKETS: Refusal = { status: 404, text: "Nothing here speaks WebSocket." }
 const HSTS = "max-age=31536000"
 
+const CHALLENGE = /^\/\.well-known\/acme-challenge\/([\w-]{16,128})$/
+
 export interface GateNeeds {
+  /** What an authority is answered that asks for a token; undefined where none was published. */
+  readonly challengeAnswer: (domainId: string, token: string) => Promise<string | undefined>
   readonly table: Pick<Table, "find">
   readonly targets: Targets
   readonly ownServer: OwnServer
@@ -33,7 +37,7 @@ export const schemeOf = ({ socket }: IncomingMessage, plain: "http" | "https"): 
   (socket as Partial<TLSSocket>).encrypted === true ? "https" : plain
 
 export const createDomainGate = (needs: GateNeeds): HostGate => {
-  const { table, targets, ownServer, plainScheme } = needs
+  const { table, targets, ownServer, plainScheme, challengeAnswer } = needs
   /** Requests that go on as those for a path of the platform: they are not this gate's any more. */
   const passed = new WeakSet<IncomingMessage>()
 
@@ -53,13 +57,19 @@ export const createDomainGate = (needs: GateNeeds): HostGate => {
     goOn(kind.path?.(pointed) ?? "", target, asked)
   }
 
-  const handle = (asked: AskedOfDomain) => {
-    const { request, response, scheme } = asked
-    response.on("error", () => undefined)
-    const row = table.find(hostOf(request.headers.host))
-    const target = guardRequest(request)
-    if (typeof target !== "string") return refuse(response, target)
-    if (!row) return refuse(response, NO_TARGET)
+  /** Whether it was an authority that asked, and is answered. */
+  const answerChallenge = async (row: DomainRow, { response }: AskedOfDomain, target: string) => {
+    const token = CHALLENGE.exec(target)?.[1]
+    if (token === undefined || row.certificate_source !== "acme") return false
+    const text = await challengeAnswer(row.id, token)
+    if (text === undefined) return false
+    response.writeHead(200, { "content-type": "text/plain", "content-length": text.length }).end(text)
+    return true
+  }
+
+  const respond = async (row: DomainRow, asked: AskedOfDomain, target: string) => {
+    const { response, scheme } = asked
+    if (await answerChallenge(row, asked, target)) return
     if (scheme === "http" && row.force_https) {
       const location = `https://${row.domain}${target}`
       return refuse(response, {
@@ -69,7 +79,17 @@ export const createDomainGate = (needs: GateNeeds): HostGate => {
       })
     }
     if (scheme === "https" && row.hsts) response.setHeader("strict-transport-security", HSTS)
-    answer(row, asked, target).catch(() => void response.destroy())
+    await answer(row, asked, target)
+  }
+
+  const handle = (asked: AskedOfDomain) => {
+    const { request, response } = asked
+    response.on("error", () => undefined)
+    const row = table.find(hostOf(request.headers.host))
+    const target = guardRequest(request)
+    if (typeof target !== "string") return refuse(response, target)
+    if (!row) return refuse(response, NO_TARGET)
+    respond(row, asked, target).catch(() => void response.destroy())
   }
 
   return {

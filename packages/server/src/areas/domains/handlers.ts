@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { areas, type Input, page, pageOf, plans } from "@svc/contract"
+import type { SecretBox } from "../../core/secrets/secret-box.ts"
 import type { Call } from "../../kernel/call.ts"
 import type { Changes } from "../../kernel/db/changes.ts"
 import { isUniqueViolation } from "../../kernel/db/database.ts"
@@ -8,6 +9,9 @@ import { newId } from "../../kernel/id.ts"
 import { implement } from "../../kernel/implement.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import { requireScope } from "../../kernel/scopes.ts"
+import { readChain } from "./certificates/chain.ts"
+import type { Issuing } from "./certificates/issuing.ts"
+import { certificateStore } from "./certificates/store.ts"
 import { type Checker, nextCheckMs } from "./checker.ts"
 import { isReserved, readDomain } from "./names.ts"
 import { toDomain } from "./payloads.ts"
@@ -22,6 +26,8 @@ export interface DomainHandlerNeeds {
   readonly checker: Checker
   readonly table: Pick<Table, "settled">
   readonly targets: Targets
+  readonly issuing: Issuing
+  readonly box: SecretBox
   readonly cnameHost: string | undefined
   /** Names of the installation: neither these nor those below are anybody else's. */
   readonly ownNames: readonly string[]
@@ -67,6 +73,31 @@ const change = async (needs: DomainHandlerNeeds, call: Call, row: DomainRow, to:
   return toDomain({ ...row, ...changed }, needs.cnameHost)
 }
 
+/** The columns of a certificate of the caller's own. */
+const upload = async (
+  { box }: DomainHandlerNeeds,
+  call: Call,
+  row: DomainRow,
+  { certificate, private_key }: Omit<Input<Specs["setCertificate"]>, "id">,
+): Promise<Partial<DomainRow>> => {
+  if (certificate === undefined || private_key === undefined)
+    throw fault("invalid_parameter", { reason: "certificate and private_key are required" })
+  const read = readChain({ chain: certificate, privateKey: private_key }, row.domain, call.now.getTime())
+  if (typeof read === "string") throw fault("invalid_parameter", { reason: `certificate: ${read}` })
+  const change = await certificateStore(call.db).put(box, row, read, call.now)
+  return { ...change, certificate_source: "upload", certificate_next_at: null }
+}
+
+const issue = async ({ issuing }: DomainHandlerNeeds, call: Call, row: DomainRow) => {
+  if (!issuing.isPossible)
+    throw fault("not_implemented", {
+      reason: "no authority issues certificates here; the operator sets SVC_ACME_DIRECTORY",
+    })
+  if (row.status !== "active")
+    throw fault("invalid_parameter", { reason: "source: a certificate is issued once the domain is active" })
+  return issuing.begin(call.db, row, call.now)
+}
+
 const newRow = (
   input: Input<Specs["create"]>,
   domain: string,
@@ -77,6 +108,8 @@ const newRow = (
   project_id: call.projectTenant.projectId,
   ...{ txt_found: false, cname_found: false, last_error: null, last_checked_at: null, verified_at: null },
   ...{ force_https: input.force_https ?? false, hsts: input.hsts ?? false },
+  ...{ certificate_source: null, certificate_id: null, certificate_not_after: null },
+  ...{ certificate_error: null, certificate_failures: 0, certificate_next_at: null },
   checking_since: call.now,
   next_check_at: new Date(nextCheckMs(call.now.getTime(), call.now.getTime())),
   ...{ created_at: call.now, updated_at: call.now },
@@ -135,5 +168,12 @@ export const domainsHandlers = implement(areas.domains, (needs: DomainHandlerNee
   async setTarget({ id, target }, call) {
     const row = await find(call, id, "findForUpdate")
     return change(needs, call, row, await targetColumns(needs, call, target))
+  },
+
+  async setCertificate({ id, ...input }, call) {
+    const row = await find(call, id, "findForUpdate")
+    const columns =
+      input.source === "acme" ? await issue(needs, call, row) : await upload(needs, call, row, input)
+    return change(needs, call, row, columns)
   },
 }))

@@ -12,7 +12,15 @@ export const domains = defineModule({
   needs,
   migrations: { schema: "domains", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   // Requests for them come without a call.
-  wakes: { rowsIn: ["domains.domains"], queues: ["domains.verify"] },
+  wakes: { rowsIn: ["domains.domains"], queues: ["domains.verify", "domains.certificate"] },
+  listeners: {
+    tls: {
+      speaks: "HTTPS",
+      setting: "SVC_TLS_PORT",
+      address: ({ settings: { tlsPort }, installation: { host } }) =>
+        tlsPort === undefined || tlsPort === "off" ? undefined : { host, port: tlsPort },
+    },
+  },
   edge: () => ({ asksGate: true }),
   load: () => import("./area.ts"),
 })

@@ -1,5 +1,16 @@
+import { box, deriveSecret } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
-import { baseUrl, changes, clock, database, jobs, log, ownServer } from "../../kernel/tokens.ts"
+import {
+  baseUrl,
+  changes,
+  clock,
+  database,
+  installation,
+  jobs,
+  log,
+  outbound,
+  ownServer,
+} from "../../kernel/tokens.ts"
 import { dns } from "../../ports/dns/port.ts"
 import { bucketTarget, functionTarget, loadBalancerTarget, runServiceTarget } from "./offers.ts"
 import type { settings } from "./settings.ts"
@@ -14,9 +25,13 @@ export const needs = {
   dns,
   baseUrl,
   ownServer,
+  outbound,
+  installation,
+  box,
+  deriveSecret,
   run_service: runServiceTarget,
   function: functionTarget,
   load_balancer: loadBalancerTarget,
   bucket: bucketTarget,
 }
-export type Needs = AreaGiven<typeof needs, typeof settings>
+export type Needs = AreaGiven<typeof needs, typeof settings, "tls">

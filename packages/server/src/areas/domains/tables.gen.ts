@@ -3,6 +3,20 @@ import type { ColumnType, Generated } from "kysely"
 
 declare module "../../kernel/db/tables.gen.ts" {
   interface Tables {
+    "domains.certificates": {
+      domain_id: string
+      organization_id: string
+      id: string
+      chain: string
+      private_key: string
+      created_at: Date
+    }
+    "domains.challenges": {
+      domain_id: string
+      token: string
+      answer: string
+      created_at: Date
+    }
     "domains.domains": {
       id: string
       organization_id: string
@@ -25,6 +39,12 @@ declare module "../../kernel/db/tables.gen.ts" {
       verified_at: Date | null
       created_at: Date
       updated_at: Date
+      certificate_source: string | null
+      certificate_id: string | null
+      certificate_not_after: Date | null
+      certificate_error: string | null
+      certificate_failures: Generated<number>
+      certificate_next_at: Date | null
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Valid inputs of the operations of domains, for the tests that hold for every operation. */
 import { randomUUID } from "node:crypto"
 import { type Sample, type SampleWorld, shared } from "../../../testing/sample-world.ts"
+import { certificateFor } from "./certificates.ts"
 
 const newName = () => `${randomUUID()}.example.com`
 
@@ -16,4 +17,12 @@ export const samples = {
   "domains.delete": newDomain,
   "domains.verify": newDomain,
   "domains.setTarget": async world => ({ ...(await newDomain(world)), target: null }),
+  "domains.setCertificate": async ({ key: svc }) => {
+    const domain = newName()
+    const [{ id }, { cert, key }] = await Promise.all([
+      svc.domains.create({ domain }),
+      certificateFor(domain),
+    ])
+    return { id, source: "upload", certificate: cert, private_key: key }
+  },
 } satisfies Readonly<Record<string, Sample>>
