@@ -116,10 +116,12 @@ export const createIssuing = (needs: {
       }
       await domainStore(tx).update(row.project_id, row.id, change)
       await changes.invalidate(tx, DOMAIN_TOPIC, row.id)
-      await jobs.enqueue(tx, {
+      const job = {
         ...{ queue: CERTIFICATE_QUEUE, tenantId: row.organization_id, runAt: now, dedupeKey: row.id },
         payload: { projectId: row.project_id, domainId: row.id } satisfies Payload,
-      })
+      }
+      // In place of a renewal that is due some day.
+      await jobs.enqueue(tx, job, { duplicates: "replace" })
       return change
     },
   }
