@@ -3,6 +3,7 @@ import { type FaultCode, faultSpec, type Operation } from "@svc/contract"
 
 /** Operations that it does not call. */
 export const leftOut: Readonly<Record<string, string>> = {
+  accountDelete: "is refused to those who belong to an organization, as the person of the run does",
   accountLogout: "ends the session of the run",
   authLogout: "ends the session of the run's user of an application",
   connectNeonSocket: "a WebSocket, whose success is no reply that can be checked",

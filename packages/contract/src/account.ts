@@ -1,3 +1,4 @@
+import { accountDataOperations } from "./account-data.ts"
 import {
   Password,
   SecondCode,
@@ -237,5 +238,6 @@ export const account = area(
       faults: ["resource_not_found"],
     },
     ...accountMfaOperations,
+    ...accountDataOperations,
   },
 )

@@ -50,6 +50,7 @@ import { vpc } from "./vpc.ts"
 import { waf } from "./waf.ts"
 import { webhooks } from "./webhooks.ts"
 
+export { EXPORTED_EVENTS_MAX } from "./account-data.ts"
 export {
   FACTORS_MAX,
   MFA_WAIT_SECONDS,

@@ -105,6 +105,7 @@ export const createCore = (needs: CoreNeeds) => {
       signup: config.signup,
       mailJobs: mail.capabilities.by === "mailbox" ? undefined : needs.jobs,
       box,
+      tenantKeys,
       recoveryCodes: createRecoveryCodes(createDeriveSecret(masterKey)("svc:recovery-codes", "accounts")),
     }),
     ...organizationsHandlers({ ...news, tenantKeys }),

@@ -4,7 +4,9 @@ import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { accountHash } from "../credentials/failure-store.ts"
+import type { TenantKeys } from "../secrets/tenant-keys.ts"
 import { createSessionCookie } from "./cookie.ts"
+import { dataHandlers } from "./data-handlers.ts"
 import { factorStore } from "./factor-store.ts"
 import { mfaHandlers } from "./mfa-handlers.ts"
 import { clearFailures, proveIdentity } from "./proof.ts"
@@ -12,24 +14,14 @@ import { resetHandlers } from "./reset-handlers.ts"
 import { resetStore } from "./reset-store.ts"
 import { checkPassword, isLive } from "./rules.ts"
 import { beginWaiting, createSecondFactor, endWaits, type FactorNeeds, isVerified } from "./second-factor.ts"
+import { toSession } from "./session-payload.ts"
 import { createSignIn, toUser, userTarget } from "./sign-in.ts"
 import { getUser, sessionIdOf } from "./signed-in-user.ts"
 import { type SignupNeeds, signupHandlers } from "./signup-handlers.ts"
 import { checkStepUp } from "./step-up.ts"
-import { accountStore, type SessionRow, type UserRow } from "./store.ts"
+import { accountStore, type UserRow } from "./store.ts"
 
 type Specs = typeof areas.account.specs
-type SessionPayload = Output<Specs["listSessions"]>["sessions"][number]
-
-const toSession = (row: SessionRow, currentId: string | undefined): SessionPayload => ({
-  id: row.id,
-  current: row.id === currentId,
-  ip: row.ip,
-  user_agent: row.user_agent,
-  created_at: row.created_at.toISOString(),
-  last_used_at: row.last_used_at.toISOString(),
-  expires_at: row.expires_at.toISOString(),
-})
 
 /** The password was changed while this attempt was on its way: what it proved is no longer the password. */
 const settleProof = async (tx: Db, user: UserRow): Promise<UserRow> => {
@@ -49,6 +41,7 @@ const attemptOf = (user: UserRow, { db, ip, now }: Call) => ({
 
 interface Needs extends Omit<SignupNeeds, "signIn">, FactorNeeds {
   readonly baseUrl: string
+  readonly tenantKeys: Pick<TenantKeys, "erase">
 }
 
 // Hashing takes a while and may have to queue. Whatever hashes runs outside the pipeline's transaction, so that a wave of
@@ -81,6 +74,7 @@ export const accountHandlers = implement(areas.account, (needs: Needs) => {
   return {
     ...signupHandlers({ passwords, signup, signIn, mailJobs }),
     ...resetHandlers({ passwords, mailJobs }),
+    ...dataHandlers({ tenantKeys: needs.tenantKeys, clearedCookie: cookie.cleared }),
     ...mfaHandlers({ box, recoveryCodes, baseUrl, signIn, secondFactor }),
 
     login: async ({ email, password }, call) => {

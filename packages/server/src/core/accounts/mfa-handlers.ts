@@ -1,6 +1,5 @@
 import { type areas, FACTORS_MAX, type Output } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
-import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
@@ -17,14 +16,14 @@ import {
   type SecondFactor,
 } from "./second-factor.ts"
 import { type SignIn, userTarget } from "./sign-in.ts"
-import { getUser, sessionIdOf } from "./signed-in-user.ts"
+import { getUser, lockUser, sessionIdOf } from "./signed-in-user.ts"
 import { checkStepUp } from "./step-up.ts"
-import { accountStore, type UserRow } from "./store.ts"
+import { accountStore } from "./store.ts"
 
 type Specs = typeof areas.account.specs
 type FactorPayload = Output<Specs["listFactors"]>["factors"][number]
 
-const toFactor = ({ id, friendly_name, status, created_at }: FactorRow): FactorPayload => ({
+export const toFactor = ({ id, friendly_name, status, created_at }: FactorRow): FactorPayload => ({
   id,
   type: "totp",
   friendly_name,
@@ -38,13 +37,6 @@ interface Needs extends FactorNeeds {
   readonly secondFactor: SecondFactor
 }
 
-/** The row, locked: sign-ins and changes of factors of one person take turns. */
-const lockUser = async (tx: Db, id: string): Promise<UserRow> => {
-  const user = await accountStore(tx).findUserForUpdate(id)
-  if (!user) throw fault("session_expired")
-  return user
-}
-
 export const mfaHandlers = (
   needs: Needs,
 ): Pick<
@@ -56,7 +48,7 @@ export const mfaHandlers = (
 
   const addFactor = (call: Call, row: Omit<FactorRow, "user_id">) =>
     call.db.transaction().execute(async tx => {
-      const { id: userId } = await lockUser(tx, call.principal.id)
+      const { id: userId } = await lockUser(call, tx)
       const store = factorStore(tx, userId)
       const factors = await store.list()
       const named = factors.find(factor => factor.friendly_name === row.friendly_name)
@@ -97,7 +89,7 @@ export const mfaHandlers = (
       const accept = await secondFactor.ofFactor({ db, userId, code, now }, factor)
       const made = recoveryCodes.make(userId)
       const isFirst = await db.transaction().execute(async tx => {
-        const { mfa_enabled } = await lockUser(tx, userId)
+        const { mfa_enabled } = await lockUser(call, tx)
         await accept(tx)
         await factorStore(tx, userId).verify(factor_id)
         if (!mfa_enabled) {
@@ -143,7 +135,7 @@ export const mfaHandlers = (
     async deleteFactor({ id }, call): Promise<undefined> {
       checkStepUp(call)
       await call.db.transaction().execute(async tx => {
-        const { id: userId } = await lockUser(tx, call.principal.id)
+        const { id: userId } = await lockUser(call, tx)
         const store = factorStore(tx, userId)
         if (!(await store.delete(id))) throw fault("factor_not_found", { id })
         if ((await store.list()).some(isVerified)) return
@@ -157,7 +149,7 @@ export const mfaHandlers = (
       checkStepUp(call)
       const made = recoveryCodes.make(call.principal.id)
       await call.db.transaction().execute(async tx => {
-        const { id, mfa_enabled } = await lockUser(tx, call.principal.id)
+        const { id, mfa_enabled } = await lockUser(call, tx)
         if (!mfa_enabled) throw challengeFailed()
         await factorStore(tx, id).setRecoveryCodes(made.hashes)
       })

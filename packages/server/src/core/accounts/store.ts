@@ -31,10 +31,6 @@ export const accountStore = (db: Db) => ({
   findUserForUpdate: (id: string): Promise<UserRow | undefined> =>
     db.selectFrom("core.users").select(USER).where("id", "=", id).forNoKeyUpdate().executeTakeFirst(),
 
-  /** The row, locked until the transaction ends: what one person may have only so many of is counted in turn. */
-  lockUser: (id: string): Promise<unknown> =>
-    db.selectFrom("core.users").select("id").where("id", "=", id).forNoKeyUpdate().execute(),
-
   updateUser: (id: string, change: Partial<UserRow>): Promise<unknown> =>
     db.updateTable("core.users").set(change).where("id", "=", id).execute(),
 

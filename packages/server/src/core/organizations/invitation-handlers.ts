@@ -4,6 +4,7 @@ import type { Db } from "../../kernel/db/database.ts"
 import { fault } from "../../kernel/fault.ts"
 import { newId } from "../../kernel/id.ts"
 import type { Handlers } from "../../kernel/implement.ts"
+import { lockUser } from "../accounts/signed-in-user.ts"
 import { newToken, tokenHash } from "../accounts/token.ts"
 import { type InvitationRow, invitationStore } from "./invitation-store.ts"
 import {
@@ -107,6 +108,7 @@ const acceptInvitation: Handlers<Specs>["acceptInvitation"] = async ({ token }, 
     throw fault("invitation_not_found")
   if (await organizationStore(db).membership(principal.id, organization_id)) throw fault("member_exists")
 
+  await lockUser(call, db)
   const member = { organization_id, user_id: principal.id, role, project_ids, joined_at: now }
   await organizationStore(db).insertMember(member)
   const joined = await getMembership(call, organization_id)

@@ -2,8 +2,8 @@ import { areas, page, pageOf } from "@svc/contract"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
 import { requireRow } from "../../kernel/require-row.ts"
+import { lockUser } from "../accounts/signed-in-user.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
-import { accountStore } from "../accounts/store.ts"
 import type { KeyNews } from "../keys/events.ts"
 import type { TenantKeys } from "../secrets/tenant-keys.ts"
 import { findInstallationOrganization } from "./installation.ts"
@@ -32,7 +32,7 @@ export const organizationsHandlers = implement(
 
       async create({ name }, call) {
         const { db, principal, now } = call
-        await accountStore(db).lockUser(principal.id)
+        await lockUser(call, db)
         checkRoom(
           FREE_ORGANIZATIONS_MAX,
           await organizationStore(db).countOwned(principal.id, "free"),

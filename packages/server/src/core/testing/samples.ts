@@ -78,6 +78,8 @@ export const unsampled = {
   "account.verifyFactor": "needs the code of an authenticator; core/accounts/mfa.test.ts has it",
   "account.challenge": "takes a sign-in that waits for a second factor; core/accounts/mfa.test.ts has it",
   "account.createRecoveryCodes": "needs a second factor; core/accounts/mfa.test.ts has it",
+  "account.delete":
+    "is refused while the person belongs to an organization; core/accounts/data.test.ts has it",
   "account.logout": "ends the session that the loop goes on with",
   "organizations.delete": "ends the tenant that the loop goes on with",
   "organizations.acceptInvitation": "needs a second person; organizations.test.ts has it",
