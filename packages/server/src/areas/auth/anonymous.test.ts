@@ -23,6 +23,10 @@ test("nobody signs in without an address unless the project allows it and is ope
 test("an anonymous user who links an address stays the same user, and signs in with it", async t => {
   const p = await platform(t)
   const { browser, admin } = await allowing(p)
+  assert.equal(
+    await refusal(browser.auth.anonymous({ data: { cart: "x".repeat(20_000) } })),
+    "validation_failed",
+  )
   const reply = await browser.auth.anonymous({ data: { cart: "7K2MQ" } })
   const { sub, is_anonymous, email: claimed, amr } = decodeJwt(reply.access_token)
   assert.deepEqual([sub, is_anonymous, claimed, amr], [reply.user.id, true, undefined, ["anonymous"]])

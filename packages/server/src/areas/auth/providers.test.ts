@@ -1,10 +1,11 @@
 import assert from "node:assert/strict"
-import { createHash, generateKeyPairSync, randomBytes } from "node:crypto"
+import { createHash, generateKeyPairSync, randomBytes, randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { test } from "node:test"
-import { decodeJwt, jwtVerify } from "jose"
+import type { Svc } from "@svc/sdk"
+import { decodeJwt, exportJWK, generateKeyPair, jwtVerify, SignJWT } from "jose"
 import { PASSWORD, platform, type TestPlatform } from "../../testing/platform.ts"
 import {
   answerOf,
@@ -219,17 +220,17 @@ test("providers are the owner's to set, their secrets are never told, and go to 
     await refusal(admin.auth.putProvider({ ...toApple, team_id: "T", key_id: "K" })),
     "invalid_parameter",
   )
-  const start = (more: object) =>
-    refusal(
-      browser.auth.startProvider({
-        ...{ provider: "okta", redirect_to: PAGE, code_challenge: challengeOf("x") },
-        ...more,
-      }),
-    )
-  assert.equal(await start({ redirect_to: "https://evil.example/" }), "redirect_not_allowed")
-  assert.equal(await start({ provider: "google" }), "resource_not_found")
+  const { own } = await signUp(p, "acme")
+  const start = (more: object, linking?: Svc) => {
+    const input = { provider: "okta", redirect_to: PAGE, code_challenge: challengeOf("x"), ...more }
+    return refusal(linking ? linking.auth.startLink(input) : browser.auth.startProvider(input))
+  }
+  const all = async (more: object) => [await start(more), await start(more, own)]
+  const twice = (code: string) => [code, code]
+  assert.deepEqual(await all({ redirect_to: "https://evil.example/" }), twice("redirect_not_allowed"))
+  assert.deepEqual(await all({ provider: "google" }), twice("resource_not_found"))
   await admin.auth.putProvider({ ...set, issuer: `${provider.issuer}/nowhere` })
-  assert.equal(await start({}), "provider_unavailable")
+  assert.deepEqual(await all({}), twice("provider_unavailable"))
   await admin.auth.putProvider({ ...set, issuer: provider.issuer, enabled: false })
   assert.equal(await start({}), "resource_not_found")
   await admin.auth.deleteProvider({ provider: "okta" })
@@ -245,6 +246,8 @@ test("Apple's answer comes as a form, and the client signs its secret", async t 
   known(provider, newAddress())
   provider.person = { ...provider.person, email_verified: "true" }
   assert.equal(tokensOf(await signIn(p, "apple")).user.email, provider.person.email)
+  const form = new URLSearchParams({ state: "svc_ups_guess", code: "c0de" })
+  assert.equal((await bring(p, { url: new URL(callbackOf(p, "apple")), form })).status, 400)
   const { payload, protectedHeader } = await jwtVerify(secrets[0] ?? "", apple.publicKey, {
     audience: provider.issuer,
     issuer: "TEAM",
@@ -262,6 +265,63 @@ test("an address at Microsoft counts as verified only where its domain is the te
   assert.equal(await refusal(signIn(p, "microsoft")), "provider_email_unverified")
   provider.person = { ...provider.person, xms_edov: true }
   assert.equal(tokensOf(await signIn(p, "microsoft")).user.id, id)
+})
+
+test("a token of Microsoft is of the tenant that it names, and signed by the provider", async t => {
+  const p = await platform(t, OPEN)
+  const admin = await p.client("acme", ...ADMIN)
+  await admin.auth.putSettings({ redirect_urls: [PAGE] })
+  const [keys, others] = await Promise.all([generateKeyPair("ES256"), generateKeyPair("ES256")])
+  const tid = randomUUID()
+  const email = newAddress()
+  let token: { nonce?: string; of?: string; key?: typeof keys.privateKey } = {}
+  const answers: Record<string, () => unknown> = {
+    "/common/v2.0/.well-known/openid-configuration": () => ({
+      issuer: `${root}/{tenantid}/v2.0`,
+      authorization_endpoint: `${root}/authorize`,
+      token_endpoint: `${root}/token`,
+      jwks_uri: `${root}/keys`,
+      token_endpoint_auth_methods_supported: ["client_secret_post"],
+      id_token_signing_alg_values_supported: ["ES256"],
+    }),
+    "/keys": async () => ({ keys: [{ ...(await exportJWK(keys.publicKey)), kid: "1", alg: "ES256" }] }),
+    "/token": async () => ({
+      access_token: "a",
+      token_type: "bearer",
+      id_token: await new SignJWT({ tid, email, xms_edov: "1", nonce: token.nonce ?? "" })
+        .setProtectedHeader({ alg: "ES256", kid: "1" })
+        .setIssuer(`${root}/${token.of ?? tid}/v2.0`)
+        .setSubject("ada")
+        .setAudience("shop")
+        .setIssuedAt()
+        .setExpirationTime("5m")
+        .sign(token.key ?? keys.privateKey),
+    }),
+  }
+  const server = createServer(async (request, response) => {
+    response.setHeader("content-type", "application/json")
+    response.end(JSON.stringify(await answers[request.url ?? ""]?.()))
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  t.after(() => void server.close())
+  const root = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `${root}/common/v2.0`
+  await admin.auth.putProvider({ provider: "microsoft", client_id: "shop", client_secret: "s", issuer })
+  const outcome = async (more: typeof token) => {
+    const { url } = await begin(p, "microsoft")
+    const { searchParams } = new URL(url)
+    token = { nonce: searchParams.get("nonce") ?? "", ...more }
+    const back = new URL(callbackOf(p, "microsoft"))
+    back.searchParams.set("code", "c0de")
+    back.searchParams.set("state", searchParams.get("state") ?? "")
+    const { page } = await bring(p, { url: back })
+    return page?.searchParams.get("error") ?? "signed in"
+  }
+  assert.equal(await outcome({}), "signed in")
+  assert.equal(await outcome({ of: randomUUID() }), "provider_failed")
+  assert.equal(await outcome({ key: others.privateKey }), "provider_failed")
+  assert.equal(await outcome({ nonce: "another sign-in's" }), "provider_failed")
 })
 
 test("a person of GitHub signs in by the primary address that GitHub has verified", async t => {
