@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto"
 import { allOperations } from "@svc/contract"
 import type { OperationName, Svc } from "@svc/sdk"
+import { startAtGithub } from "../../packages/server/src/areas/auth/testing/samples.ts"
 import { newPayment } from "../../packages/server/src/areas/billing/testing/samples.ts"
 import {
   newAuthorization,
@@ -229,6 +230,7 @@ const named: { readonly [Name in OperationName]?: ReachSample } = {
     const { sessions } = await endUser.auth.listSessions()
     return { id: sessions.find(({ current }) => !current)?.id ?? "" }
   },
+  "auth.startLink": startAtGithub,
   "auth.enroll": async () => ({ friendly_name: uniqueName() }),
   "auth.jwks": ofProject,
   "auth.discovery": ofProject,

@@ -20,10 +20,25 @@ const newSession = async ({ key }: SampleWorld) => {
 const toAddress = async () => ({ email: newAddress() })
 const ofUser = async (world: SampleWorld) => ({ id: (await newUser(world)).id })
 
+const PAGE = "https://app.example.com/welcome"
+/** What several samples need of the settings, which each of them sets whole. */
+const OPEN = { anonymous: true, redirect_urls: [PAGE] }
+
+/** GitHub is not asked for anything before a person comes back. */
+export const startAtGithub = async ({ key }: SampleWorld) => {
+  await key.auth.putSettings(OPEN)
+  await key.auth.putProvider({ provider: "github", client_id: "shop" })
+  return {
+    provider: "github",
+    redirect_to: PAGE,
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+  }
+}
+
 export const samples = {
   "auth.signup": async () => ({ email: newAddress(), password: PASSWORD }),
   "auth.anonymous": async ({ key }) => {
-    await key.auth.putSettings({ anonymous: true })
+    await key.auth.putSettings(OPEN)
     return { data: { cart: "7K2MQ" } }
   },
   "auth.login": async world => ({ email: (await newUser(world)).email, password: PASSWORD }),
@@ -34,18 +49,10 @@ export const samples = {
   "auth.resend": async () => ({ type: "signup", email: newAddress() }),
   "auth.putProvider": async () => ({ provider: "google", client_id: "shop", client_secret: "secret" }),
   "auth.deleteProvider": async ({ key }) => {
-    await key.auth.putProvider({ provider: "github", client_id: "shop" })
-    return { provider: "github" }
+    await key.auth.putProvider({ provider: "microsoft", client_id: "shop" })
+    return { provider: "microsoft" }
   },
-  "auth.startProvider": async ({ key }) => {
-    await key.auth.putSettings({ redirect_urls: ["https://app.example.com/welcome"] })
-    await key.auth.putProvider({ provider: "github", client_id: "shop" })
-    return {
-      provider: "github",
-      redirect_to: "https://app.example.com/welcome",
-      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-    }
-  },
+  "auth.startProvider": startAtGithub,
   "auth.putSettings": async () => ({ name: "Shop" }),
   "auth.createUser": async () => ({ email: newAddress(), password: PASSWORD }),
   "auth.showUser": ofUser,
