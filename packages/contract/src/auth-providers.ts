@@ -18,7 +18,7 @@ const asking = {
 } as const
 
 const ProviderName = T.String({
-  pattern: "^[a-z][a-z0-9-]{0,31}$",
+  pattern: "^[a-z0-9][a-z0-9-]{0,63}$",
   description:
     "`google`, `github`, `apple`, `microsoft`, or a name of one's own for any other OpenID provider",
 })
