@@ -30,7 +30,7 @@ const REASONS: readonly Reason[] = [
   {
     reason: "missing: grants to single users in access control lists",
     names:
-      /acl_grant|header_acl_grants|put_obj_grant|acl_revoke|object_acl_(?:full_control|write|read)|object_acl$/,
+      /acl_grant|header_acl_grants|put_obj_grant|acl_revoke|object_acl_(?:full_control|write|read)|object_acl$|acl_canned_bucketowner/,
     calls: ["PutBucketAcl", "PutObjectAcl"],
   },
   { reason: "missing: torrents", names: /torrent/ },
@@ -42,7 +42,11 @@ const REASONS: readonly Reason[] = [
   },
   {
     reason: "decided otherwise: a bucket that is there is 409, as in all of AWS's regions but one",
-    names: /bucket_create_exists$|recreate_not_overriding/,
+    names: /bucket_create_exists$|recreate_not_overriding|recreate_\w+_acl$/,
+  },
+  {
+    reason: "decided otherwise: strangers are not told whether a bucket is there",
+    names: /raw_get_bucket_gone/,
   },
   {
     reason: "decided otherwise: nothing is listed to anybody without credentials",
@@ -51,7 +55,7 @@ const REASONS: readonly Reason[] = [
   {
     reason: "the suite differs from AWS: a wrong digest, range, token or time is another code there",
     names:
-      /checksum_sha256$|checksum_crc64nvme$|copy_invalid_range|continuationtoken_empty|put_authenticated_expired|resend_first_finishes_last/,
+      /checksum_sha256$|checksum_crc64nvme$|copy_invalid_range|continuationtoken_empty|put_authenticated_expired|x_amz_expires_out|resend_first_finishes_last/,
   },
   {
     reason:

@@ -37,6 +37,8 @@ export interface Question {
   readonly key?: string | undefined
   /** Once it is known: conditions may be about its tags, and it may have a list of its own. */
   readonly object?: ObjectRecord | undefined
+  /** Of an object that is being put: whoever may put it by the bucket's list may say who reads it. */
+  readonly isNew?: boolean
 }
 
 const OPEN: PublicAccessBlock = {
@@ -80,7 +82,8 @@ const isMending = ({ isPerson }: Caller, action: string) => isPerson && action.e
 
 const allowsOthers = (access: BucketAccess, caller: Caller, question: Question): boolean => {
   const { settings, isPublic } = access
-  const { action, object } = question
+  const { object, isNew = false } = question
+  const action = isNew ? "s3:PutObject" : question.action
   const block = blockOf(settings)
   if (isPublic && !block.restrict_public_buckets && OF_PUBLIC.has(action)) return true
   if (block.ignore_public_acls || settings.ownership === "BucketOwnerEnforced") return false

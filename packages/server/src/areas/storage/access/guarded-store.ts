@@ -75,7 +75,7 @@ type NewList = { readonly key: string; readonly acl?: CannedAcl | undefined }
 const checkNewList = async (guard: Guard, place: Place, bucket: string, { key, acl }: NewList) => {
   if (acl === undefined) return
   const access = await guard.of(place, bucket)
-  if (acl !== "private") guard.check(access, { action: "s3:PutObjectAcl", key })
+  if (acl !== "private") guard.check(access, { action: "s3:PutObjectAcl", key, isNew: true })
   checkAcl(acl, access?.settings ?? {})
 }
 

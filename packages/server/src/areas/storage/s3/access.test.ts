@@ -250,6 +250,16 @@ test("access control lists by name open buckets and single objects, and a block 
   assert.equal((await anybody(world, `/s3/${Bucket}/new`, { method: "PUT", body: "x" })).status, 403)
   await s3.send(new PutBucketAclCommand({ Bucket, ACL: "public-read-write" }))
   assert.equal((await anybody(world, `/s3/${Bucket}/new`, { method: "PUT", body: "x" })).status, 200)
+  // Whoever may put objects says who reads them, and opens no other.
+  assert.equal(
+    (
+      await anybody(world, `/s3/${Bucket}/private?acl`, {
+        method: "PUT",
+        headers: { "x-amz-acl": "public-read" },
+      })
+    ).status,
+    403,
+  )
   assert.equal((await anybody(world, `/s3/${Bucket}/new`, { method: "DELETE" })).status, 204)
 
   const block = (fields: object) =>

@@ -68,7 +68,7 @@ const findSigner = async (needs: FormNeeds, fields: Fields, policy: string, call
 const findSender = async (
   needs: FormNeeds,
   findOpen: (bucket: string) => Promise<Place | undefined>,
-  { bucket, fields, call }: { bucket: string; fields: Fields; call: AccountCall },
+  { bucket, key, fields, call }: { bucket: string; key: string; fields: Fields; call: AccountCall },
 ): Promise<Sender> => {
   const policy = fields.get("policy")
   if (policy === undefined) {
@@ -85,7 +85,7 @@ const findSender = async (
   const read = readFormPolicy(policy)
   if (!read) throw s3Fault("InvalidPolicyDocument")
   if (read.expiresMs <= call.now.getTime()) throw s3Fault("AccessDenied", "the policy has expired")
-  const problem = formProblem(read, new Map([...fields, ["bucket", bucket]]))
+  const problem = formProblem(read, new Map([...fields, ["bucket", bucket], ["key", key]]))
   if (problem !== undefined) throw s3Fault("AccessDenied", problem)
   return { kind: "owner", ...signer, bytes: read.bytes }
 }
@@ -146,7 +146,7 @@ export const createFormAnswer =
     const key = need(fields, "key").replaceAll(/\$\{filename\}/g, () => file.name)
     if (key === "") throw s3Fault("InvalidArgument", "the key is empty")
     checkKey(key)
-    const sender = await findSender(needs, findOpen, { bucket, fields, call })
+    const sender = await findSender(needs, findOpen, { bucket, key, fields, call })
     const { place } = sender
     call.describe({ tenantId: place.organization.id })
     // Fields stand for the headers of a PUT, those of the request for nothing.
