@@ -77,8 +77,8 @@ test("a terminal shows the first person's key and password", async t => {
   const command = ["script", "-qec", `exec ${process.execPath} ${MAIN}`, "/dev/null"] as const
   const svc = spawnSvc(t, { command })
   await svc.ready
-  const { api_key, password } = readFirstRun(svc.dataDir)
-  for (const secret of [api_key, password]) assert.ok(svc.stdout().includes(secret))
+  const { api_key, password, sign_in_url } = readFirstRun(svc.dataDir)
+  for (const secret of [api_key, password, sign_in_url]) assert.ok(svc.stdout().includes(secret))
   await svc.stop()
 })
 
