@@ -583,6 +583,8 @@ export const routes = {
     listFactors: { method: "GET", path: "/v1/account/mfa/factors", effect: "read" },
     deleteFactor: { method: "DELETE", path: "/v1/account/mfa/factors/{id}", params: ["id"], effect: "destroy", keyed: true },
     createRecoveryCodes: { method: "POST", path: "/v1/account/mfa/recovery-codes", effect: "write", keyed: true },
+    exportData: { method: "GET", path: "/v1/account/export", effect: "read" },
+    delete: { method: "DELETE", path: "/v1/account", effect: "destroy", keyed: true },
   },
   organizations: {
     list: { method: "GET", path: "/v1/organizations", query: ["limit","offset"], effect: "read", list: true },
@@ -657,6 +659,16 @@ export const routes = {
     updateBackend: { method: "PATCH", path: "/v1/lb/{id}/backends/{backend_id}", params: ["id","backend_id"], body: "json", effect: "write", keyed: true, project: true },
     removeBackend: { method: "DELETE", path: "/v1/lb/{id}/backends/{backend_id}", params: ["id","backend_id"], effect: "destroy", keyed: true, project: true },
     logs: { method: "GET", path: "/v1/lb/{id}/logs", params: ["id"], query: ["after","limit"], effect: "read", project: true },
+  },
+  domains: {
+    list: { method: "GET", path: "/v1/domains", query: ["limit","offset"], effect: "read", list: true, project: true },
+    create: { method: "POST", path: "/v1/domains", body: "json", effect: "write", keyed: true, project: true },
+    get: { method: "GET", path: "/v1/domains/{id}", params: ["id"], effect: "read", project: true },
+    update: { method: "PATCH", path: "/v1/domains/{id}", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
+    delete: { method: "DELETE", path: "/v1/domains/{id}", params: ["id"], effect: "destroy", keyed: true, project: true },
+    verify: { method: "POST", path: "/v1/domains/{id}/verify", params: ["id"], effect: "write", project: true },
+    setTarget: { method: "PUT", path: "/v1/domains/{id}/target", params: ["id"], body: "json", effect: "write", project: true },
+    setCertificate: { method: "POST", path: "/v1/domains/{id}/certificate", params: ["id"], body: "json", effect: "write", keyed: true, project: true },
   },
 } as const satisfies Routes
 
