@@ -36,7 +36,7 @@ const places: readonly Place[] = [
     name: "console",
     files: /^packages\/console\//,
     may: [],
-    packages: [/^@svc\/sdk$/, /^react(-dom)?$/],
+    packages: [/^@svc\/sdk$/, /^react(-dom)?$/, /^@codemirror\//, /^@lezer\/highlight$/],
     browser: true,
   },
   { name: "cli", files: /^packages\/cli\//, may: [], packages: [contract, /^@svc\/sdk$/, /^fflate$/] },

@@ -200,7 +200,7 @@ const insert = (file: string, edits: readonly (readonly [find: RegExp, replaceme
   )
   writeFileSync(file, text)
 }
-insert("packages/contract/src/index.ts", [
+insert("packages/contract/src/areas.ts", [
   [/(import \{ area|import \{ account)/, `import { ${camel} } from "./${name}.ts"\n$1`],
   [/(\n\} as const\n)/, `\n  ${camel},$1`],
 ])

@@ -1,13 +1,6 @@
 /** The pages that were made by hand, each loaded when it is opened. */
 import { type ComponentType, type LazyExoticComponent, lazy } from "react"
-import type { Surroundings } from "../derived/request.ts"
-import type { Session } from "../session.ts"
-
-export interface ScreenProps {
-  readonly session: Session
-  readonly surroundings: Surroundings
-  readonly query: URLSearchParams
-}
+import type { ScreenProps } from "./props.ts"
 
 export interface Screen {
   readonly path: string

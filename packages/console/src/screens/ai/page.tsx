@@ -6,7 +6,7 @@ import { href } from "../../router.ts"
 import { Copy } from "../../ui/copy.tsx"
 import { useLoaded } from "../../ui/load.ts"
 import { Problem } from "../../ui/problem.tsx"
-import type { ScreenProps } from "../screens.ts"
+import type { ScreenProps } from "../props.ts"
 
 interface Model {
   readonly id: string

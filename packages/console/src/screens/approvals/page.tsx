@@ -7,7 +7,7 @@ import { href, setQuery } from "../../router.ts"
 import { useAgain } from "../../ui/again.ts"
 import { Problem } from "../../ui/problem.tsx"
 import { Status, Time } from "../../ui/value.tsx"
-import type { ScreenProps } from "../screens.ts"
+import type { ScreenProps } from "../props.ts"
 
 interface Approval {
   readonly id: string

@@ -7,7 +7,7 @@ import { Ask } from "../../ui/ask.tsx"
 import { useLoaded } from "../../ui/load.ts"
 import { Problem } from "../../ui/problem.tsx"
 import { Status, Time } from "../../ui/value.tsx"
-import type { ScreenProps } from "../screens.ts"
+import type { ScreenProps } from "../props.ts"
 import { type Made, MakeKey, Secret } from "./make.tsx"
 import type { Scope } from "./templates.ts"
 

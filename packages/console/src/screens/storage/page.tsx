@@ -7,7 +7,7 @@ import { go, href } from "../../router.ts"
 import { useLoaded } from "../../ui/load.ts"
 import { Problem } from "../../ui/problem.tsx"
 import { Time } from "../../ui/value.tsx"
-import type { ScreenProps } from "../screens.ts"
+import type { ScreenProps } from "../props.ts"
 import { Objects } from "./objects.tsx"
 
 interface Bucket {

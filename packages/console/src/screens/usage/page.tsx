@@ -7,7 +7,7 @@ import { useLoaded } from "../../ui/load.ts"
 import { Problem } from "../../ui/problem.tsx"
 import { Tile } from "../../ui/tile.tsx"
 import { Status, Time } from "../../ui/value.tsx"
-import type { ScreenProps } from "../screens.ts"
+import type { ScreenProps } from "../props.ts"
 
 interface Meter {
   readonly service: string

@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http"
 import type { Db } from "../../kernel/db/database.ts"
 import type { HostGate } from "../../kernel/edges/host-gate.ts"
 import { isUuid } from "../../kernel/id.ts"
+import type { ServiceHost } from "../../services/serving/urls.ts"
 import type { DomainTarget } from "../domains/offers.ts"
 import { serviceStore } from "./store.ts"
-import type { ServiceHost } from "../../services/serving/urls.ts"
 
 /** Services that custom domains are pointed at. What is found in `asked` was sent to a domain, not to a URL of ours. */
 export const createDomainTarget = (

@@ -1,20 +1,10 @@
 /** The rules for one load balancer, and what they say of a request. */
-import type { WafAction, WafTarget } from "@svc/contract"
+import type { WafTarget } from "@svc/contract"
 import type { Seen } from "../../services/proxy/inspector.ts"
-import type { Pattern } from "./patterns.ts"
 import { type Part, type Reading, readParts } from "./readings.ts"
 import { redact } from "./redaction.ts"
+import type { Rule } from "./rule.ts"
 import type { Screens } from "./screens.ts"
-
-export interface Rule {
-  readonly id: string
-  readonly name: string
-  readonly action: WafAction
-  readonly targets: readonly WafTarget[]
-  readonly pattern: Pattern
-  /** Undefined: every load balancer of the project. */
-  readonly loadBalancerId: string | undefined
-}
 
 export interface Match {
   readonly rule: Rule

@@ -1,7 +1,7 @@
 /** Expressions of many rules joined into few: a short text that none of them matches is found out in one pass. */
 import { type WafTarget, wafTargets } from "@svc/contract"
 import type { Part } from "./readings.ts"
-import type { Rule } from "./rule-set.ts"
+import type { Rule } from "./rule.ts"
 
 /** Instructions of one joined expression, and length of the texts it is asked of: their product is its longest time. */
 const SIZE_MAX = 2_000

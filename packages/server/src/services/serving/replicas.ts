@@ -113,12 +113,10 @@ export const createReplicas = (first: RevisionSpec, rule: RestartRule, needs: Re
     slot.state = "starting"
     slot.sinceMs = nowMs()
     const { id, restarts, leaving } = slot
-    needs
-      .start(spec, { isSpare: false, place: { id, restarts }, signal: leaving.signal })
-      .then(
-        instance => rise(slot, instance),
-        error => miss(slot, error),
-      )
+    needs.start(spec, { isSpare: false, place: { id, restarts }, signal: leaving.signal }).then(
+      instance => rise(slot, instance),
+      error => miss(slot, error),
+    )
   }
 
   const rise = (slot: Slot, instance: Started) => {
