@@ -12,7 +12,7 @@ export const builds = defineModule({
   settings,
   needs,
   migrations: { schema: "builds", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
-  keepsBlobs: [{ table: "builds.uploads", owner: "build_id", address: "address" }],
+  keepsBlobs: [{ table: "builds.uploads", owner: "build_id", address: "blob" }],
   wakes: { queues: ["builds.run", "builds.prune"] },
   state: ({ runtime }) => stateOf(runtime),
   load: () => import("./area.ts"),

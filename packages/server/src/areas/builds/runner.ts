@@ -22,11 +22,11 @@ import type { Images } from "../../services/images/images.ts"
 import type { ProjectImages } from "../registry/offers.ts"
 import { BuildError } from "./build-error.ts"
 import { prepareContext, unpackUpload } from "./context.ts"
-import type { Bases } from "./engine/bases.ts"
 import { buildImage } from "./engine/build.ts"
 import type { StepCache } from "./engine/cache.ts"
 import type { MachineNeeds } from "./engine/machine.ts"
 import { type Pushed, pushImage } from "./engine/push.ts"
+import type { Bases } from "./engine/types.ts"
 import { createFetcher } from "./fetcher.ts"
 import { type BuildLog, createBuildLog } from "./log-writer.ts"
 import { createMask } from "./masking.ts"
@@ -96,7 +96,7 @@ export const createRunner = (needs: RunnerNeeds) => {
     if (!upload) throw new BuildError("the uploaded folder is not there any more")
     return await unpackUpload(
       { blob, unpack: needs.images.unpack },
-      { owner: row.id, ...upload },
+      { owner: row.id, address: upload.blob },
       folder,
       signal,
     )
@@ -189,7 +189,7 @@ export const createRunner = (needs: RunnerNeeds) => {
     const upload = await store.findUpload(project_id, id)
     if (!upload) return
     await store.removeUpload(project_id, id)
-    await blob.remove(id, [upload.address])
+    await blob.remove(id, [upload.blob])
   }
 
   const run = async (

@@ -15,7 +15,7 @@ export const whyNoSteps = ({ capabilities }: RuntimePort): string | undefined =>
 /** Dockerfiles without RUN are built wherever the platform runs. */
 export const stateOf = (runtime: RuntimePort): AreaState => {
   const reason = whyNoSteps(runtime)
-  if (reason !== undefined) return { status: "degraded", reason, setting: "SVC_RUNTIME" }
+  if (reason !== undefined) return { status: "available", capabilities: { run: false, reason } }
   const { isolation, network } = runtime.capabilities
-  return { status: "available", capabilities: { isolation, network } }
+  return { status: "available", capabilities: { run: true, isolation, network } }
 }

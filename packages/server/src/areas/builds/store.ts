@@ -100,17 +100,17 @@ export const buildStore = (db: Db) => {
       return numUpdatedRows > 0
     },
 
-    async addUpload(projectId: string, buildId: string, address: string): Promise<void> {
+    async addUpload(projectId: string, buildId: string, blob: string): Promise<void> {
       await db
         .insertInto("builds.uploads")
-        .values({ project_id: projectId, build_id: buildId, address })
+        .values({ project_id: projectId, build_id: buildId, blob })
         .execute()
     },
 
-    findUpload: (projectId: string, buildId: string): Promise<{ address: string } | undefined> =>
+    findUpload: (projectId: string, buildId: string): Promise<{ blob: string } | undefined> =>
       db
         .selectFrom("builds.uploads")
-        .select("address")
+        .select("blob")
         .where("project_id", "=", projectId)
         .where("build_id", "=", buildId)
         .executeTakeFirst(),

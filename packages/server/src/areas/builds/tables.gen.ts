@@ -39,7 +39,7 @@ declare module "../../kernel/db/tables.gen.ts" {
     "builds.uploads": {
       project_id: string
       build_id: string
-      address: string
+      blob: string
     }
   }
 }

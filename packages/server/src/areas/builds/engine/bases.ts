@@ -12,19 +12,9 @@ import type { ProjectImages } from "../../registry/offers.ts"
 import { BuildError } from "../build-error.ts"
 import { type Layer, layerOf } from "./layers.ts"
 import { findMadeBase, makeBase } from "./made-bases.ts"
+import type { Base, Bases, Tenant } from "./types.ts"
 
 type Json = Readonly<Record<string, unknown>>
-
-export interface Base {
-  readonly digest: string
-  readonly document: Json
-  readonly layers: readonly Layer[]
-}
-
-export interface Tenant {
-  readonly organizationId: string
-  readonly projectId: string
-}
 
 export interface BasesNeeds {
   readonly images: Images
@@ -35,11 +25,6 @@ export interface BasesNeeds {
   readonly directory: string
   readonly bytesMax: number
   readonly now: () => number
-}
-
-export interface Bases {
-  /** Files of its layers are in `folder`, which is there. Throws a BuildError. */
-  find(tenant: Tenant, name: string, folder: string, signal: AbortSignal): Promise<Base>
 }
 
 const FRESH_MS = 5 * 60_000

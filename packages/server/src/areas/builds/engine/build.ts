@@ -3,53 +3,16 @@ import { mkdir } from "node:fs/promises"
 import { join } from "node:path"
 import { architecture } from "../../../services/images/manifest.ts"
 import { BuildError } from "../build-error.ts"
-import { type Dockerfile, type Instruction, parseDockerfile, stagesFor } from "../dockerfile/parse.ts"
+import { type Dockerfile, parseDockerfile, stagesFor } from "../dockerfile/parse.ts"
 import { expand, words } from "../dockerfile/words.ts"
-import { type Base, type Bases, scratch, type Tenant } from "./bases.ts"
-import type { StepCache } from "./cache.ts"
+import { scratch } from "./bases.ts"
 import { documentOf } from "./config.ts"
-import type { Fetcher, Tree } from "./copy-sources.ts"
+import type { Tree } from "./copy-sources.ts"
 import type { Layer } from "./layers.ts"
-import type { MachineNeeds, Print } from "./machine.ts"
 import { PLATFORM } from "./platform.ts"
-import { createStageRoot, type StageRoot, type Unpack } from "./roots.ts"
-import { type Built, runStage } from "./stage.ts"
-
-/** What a stage has of the build that it belongs to. */
-export interface BuildContext {
-  readonly tenant: Tenant
-  readonly tree: Tree
-  readonly args: ReadonlyMap<string, string>
-  /** ARG instructions before the first FROM, and what the platform says of itself. */
-  readonly globals: ReadonlyMap<string, string>
-  readonly noCache: boolean
-  readonly signal: AbortSignal
-  readonly now: () => number
-  readonly cache: StepCache
-  readonly unpack: Unpack
-  readonly fetcher: Fetcher
-  readonly machine: MachineNeeds
-  /** Where layers are until the build is over. */
-  readonly layersAt: string
-  readonly print: Print
-  mask(text: string): string
-  /** A step begins. */
-  step(text: string): void
-  /** The step was there already. */
-  cached(): void
-  /** The files of another stage or image. */
-  treeOf(name: string): Promise<Tree>
-  /** Instructions that a base image leaves to those who begin with it. */
-  triggers(texts: readonly string[]): readonly Instruction[]
-}
-
-export interface StageBase {
-  readonly digest: string
-  readonly document: Readonly<Record<string, unknown>>
-  readonly layers: readonly Layer[]
-  /** Another stage that it goes on from. */
-  readonly like: Built | undefined
-}
+import { createStageRoot, type StageRoot } from "./roots.ts"
+import { runStage } from "./stage.ts"
+import type { Base, Bases, BuildContext, Built, StageBase } from "./types.ts"
 
 export interface BuildInput
   extends Pick<

@@ -9,12 +9,12 @@ import { access } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { BuildError } from "../build-error.ts"
-import type { Base } from "./bases.ts"
 import { PATH_DEFAULT } from "./config.ts"
 import { saveLayer } from "./layers.ts"
 import { STATIC_SERVER } from "./static-server.ts"
 import { type Entry, tarOf } from "./tar-entries.ts"
 import { walk } from "./trees.ts"
+import type { Base } from "./types.ts"
 
 export interface MadeBase {
   readonly digest: string

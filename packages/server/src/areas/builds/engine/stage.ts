@@ -5,24 +5,16 @@ import { BuildError } from "../build-error.ts"
 import { readIgnore } from "../dockerfile/ignore.ts"
 import type { Dockerfile, Instruction, Stage } from "../dockerfile/parse.ts"
 import { expand, type Variables, words } from "../dockerfile/words.ts"
-import type { BuildContext, StageBase } from "./build.ts"
 import { keyOf } from "./cache.ts"
 import { emptyState, type ImageState, PATH_DEFAULT, SHELL_DEFAULT, stateOf } from "./config.ts"
 import { copyEntries, ownerOf, workdirEntries } from "./copy.ts"
 import { findSources, type Tree } from "./copy-sources.ts"
 import { type Layer, saveLayer } from "./layers.ts"
 import { type Command, type Machine, startMachine } from "./machine.ts"
-import { createStageRoot, type StageRoot } from "./roots.ts"
+import { createStageRoot } from "./roots.ts"
 import { changes, workdirOf } from "./settings-steps.ts"
 import { tarOf } from "./tar-entries.ts"
-
-export interface Built {
-  readonly state: ImageState
-  readonly layers: readonly Layer[]
-  readonly root: StageRoot
-  /** Names all that led to it. */
-  readonly chain: string
-}
+import type { BuildContext, Built, StageBase } from "./types.ts"
 
 /** An empty layer is none: two blocks of zeros. */
 const EMPTY_DIFF = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"

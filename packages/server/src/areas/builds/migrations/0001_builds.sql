@@ -44,7 +44,8 @@ CREATE TABLE builds.lines (
 CREATE TABLE builds.uploads (
   project_id uuid NOT NULL,
   build_id uuid NOT NULL,
-  address text NOT NULL,
+  -- Where the archive is in the blob store.
+  blob text NOT NULL,
   PRIMARY KEY (project_id, build_id),
   FOREIGN KEY (project_id, build_id) REFERENCES builds.builds ON DELETE CASCADE
 );
