@@ -63,6 +63,7 @@ export const unreached: Readonly<Record<string, string>> = {
 /** Operations that may refuse fields that fit their schema as not valid, because no schema can say it. */
 const beyondSchemas: Readonly<Record<string, string>> = {
   computerGetOrCreateByName: "a name in the body has to be the one in the path",
+  createBuild: "a repository has to be a URL that may be requested",
   searchVectors: "a filter has a grammar of its own",
   countVectors: "a filter has a grammar of its own",
   deleteVectors: "a filter has a grammar of its own",

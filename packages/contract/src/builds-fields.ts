@@ -4,7 +4,7 @@ import { Dictionary, described, Id, Nullable, OneOf, Time } from "./types.ts"
 
 export const buildStatuses = ["QUEUED", "WORKING", "SUCCESS", "FAILURE", "TIMEOUT", "CANCELLED"] as const
 export type BuildStatus = (typeof buildStatuses)[number]
-export const buildSources = ["upload"] as const
+export const buildSources = ["git", "upload"] as const
 export const buildLogStreams = ["stdout", "stderr", "system"] as const
 
 /** Largest archive of an upload, compressed. */
@@ -65,6 +65,47 @@ export const uploadBuildQuery = {
   no_cache: T.Optional(T.Boolean({ description: "Runs every step, whatever was built before" })),
 }
 
+const Ref = (description: string) =>
+  T.String({ minLength: 1, maxLength: 255, pattern: "^[^\\x00-\\x20~^:?*\\[\\\\]+$", description })
+
+export const createBuildFields = {
+  repository: T.String({
+    minLength: 1,
+    maxLength: 2_048,
+    description: "HTTPS URL of a repository at any git server, or `owner/name` at GitHub",
+  }),
+  branch: T.Optional(Ref("Branch, tag or whole ref; the repository's default branch when left out")),
+  commit_sha: T.Optional(
+    T.String({
+      pattern: "^[0-9a-f]{40}$",
+      description: "Commit to build, in full; the newest when left out",
+    }),
+  ),
+  context_path: T.Optional(relative("Folder of the repository that is the context; all of it when left out")),
+  auth_token: T.Optional(
+    T.String({
+      minLength: 1,
+      maxLength: 4_096,
+      pattern: "^[!-~]+$",
+      description:
+        "Opens a private repository: a token, or `user:token` where the server wants a certain user. Kept encrypted until the build is over, and never shown",
+    }),
+  ),
+  image_tag: T.Optional(ImageTag),
+  dockerfile_path: T.Optional(DockerfilePath),
+  build_args: T.Optional(
+    Dictionary(T.String(), T.String({ maxLength: BUILD_ARGS_BYTES_MAX }), {
+      description: `Values of \`ARG\` instructions, at most ${BUILD_ARGS_MAX}`,
+    }),
+  ),
+  timeout_seconds: T.Optional(TimeoutSeconds),
+  target: T.Optional(Target),
+  platform: T.Optional(Platform),
+  no_cache: T.Optional(T.Boolean({ description: "Runs every step, whatever was built before" })),
+}
+
+export const buildAliases = { repo_url: "repository", ref: "branch" } as const
+
 export const BuildId = T.Object({ id: Id })
 
 export const Build = T.Object({
@@ -74,6 +115,12 @@ export const Build = T.Object({
   }),
   status_reason: Nullable(T.String(), { description: "Why the build did not succeed; null otherwise" }),
   source: OneOf(buildSources, { description: "Where the context comes from" }),
+  repository: Nullable(T.String(), { description: "URL of the repository; null for an upload" }),
+  branch: Nullable(T.String(), {
+    description: "As asked for, or the default branch once it is known; null for an upload",
+  }),
+  commit_sha: Nullable(T.String(), { description: "Commit that is built, once it is known" }),
+  context_path: Nullable(T.String(), { description: "Folder of the repository; null for all of it" }),
   image_tag: T.String({ description: "Repository of the project and tag that the image gets" }),
   image_ref: Nullable(T.String(), {
     description: "What to pull and to deploy, with the digest; null until the build has succeeded",

@@ -1,4 +1,4 @@
-/** Builds of images from uploaded folders (specification 4.12). */
+/** Builds of images from repositories and uploaded folders (specification 4.12). */
 import {
   BUILD_LOG_LINES_MAX,
   BUILD_UPLOAD_BYTES_MAX,
@@ -6,7 +6,9 @@ import {
   Build,
   BuildId,
   BuildLogLine,
+  buildAliases,
   buildStatuses,
+  createBuildFields,
   uploadBuildQuery,
 } from "./builds-fields.ts"
 import { area, MIB, T } from "./dsl.ts"
@@ -18,7 +20,7 @@ export const builds = area(
   "builds",
   {
     title: "Builds",
-    summary: "Images built from a folder, by a Dockerfile or without one",
+    summary: "Images built from a repository or a folder, by a Dockerfile or without one",
     project: "required",
     belongs: "project",
   },
@@ -31,6 +33,26 @@ export const builds = area(
       effect: "read",
       query: T.Object({ ...pageQuery, status: T.Optional(AnyCase(buildStatuses)) }),
       replies: { 200: Page(Build) },
+    },
+    create: {
+      id: "createBuild",
+      http: "POST /v1/build",
+      summary: "Build an image from a git repository",
+      description:
+        "Takes the newest commit of a branch, or the one that is named, without its history. Submodules stay empty, and files of " +
+        "Git LFS are pointers. The reply is the queued build; a repository that cannot be fetched makes it fail.",
+      scope: "build:write",
+      effect: "write",
+      meters: ["build_minutes"],
+      body: T.Object(createBuildFields),
+      aliases: buildAliases,
+      replies: { 200: Build },
+      faults: [...REFUSED, "invalid_build_args"],
+      example: {
+        repository: "https://github.com/octocat/Hello-World",
+        branch: "master",
+        image_tag: "hello:1",
+      },
     },
     upload: {
       id: "uploadBuild",

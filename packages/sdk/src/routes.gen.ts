@@ -233,6 +233,7 @@ export const routes = {
   },
   builds: {
     list: { method: "GET", path: "/v1/build", query: ["limit","offset","status"], effect: "read", list: true, project: true },
+    create: { method: "POST", path: "/v1/build", body: "json", effect: "write", keyed: true, project: true },
     upload: { method: "POST", path: "/v1/build/upload", query: ["image_tag","dockerfile_path","build_args","timeout_seconds","target","platform","no_cache"], body: "gzip", effect: "write", keyed: true, project: true },
     get: { method: "GET", path: "/v1/build/{id}", params: ["id"], effect: "read", project: true },
     logs: { method: "GET", path: "/v1/build/{id}/logs", params: ["id"], query: ["limit","cursor"], effect: "read", project: true },

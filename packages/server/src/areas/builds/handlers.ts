@@ -2,16 +2,27 @@ import { areas, page, pageOf } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import type { Database } from "../../kernel/db/database.ts"
 import { implement } from "../../kernel/implement.ts"
+import type { Outbound } from "../../kernel/outbound/outbound.ts"
 import { requireRow } from "../../kernel/require-row.ts"
 import type { BlobPort } from "../../ports/blob/port.ts"
-import { imageNameOf, lineOf, payloadOf, type UploadInput } from "./payloads.ts"
-import { checkAsked, newBuild, newBuildId, parseArgs, type QueueNeeds, queueBuild } from "./requests.ts"
+import { type CreateInput, imageNameOf, lineOf, payloadOf, type UploadInput } from "./payloads.ts"
+import {
+  checkArgs,
+  checkAsked,
+  checkRepository,
+  newBuild,
+  newBuildId,
+  parseArgs,
+  type QueueNeeds,
+  queueBuild,
+} from "./requests.ts"
 import { buildStore } from "./store.ts"
 import { receiveUpload } from "./upload.ts"
 
 export interface HandlerNeeds extends QueueNeeds {
   readonly database: Database
   readonly blob: BlobPort
+  readonly outbound: Pick<Outbound, "urlProblem">
   /** Of references to images in this installation's registry. */
   readonly host: string
   /** A build was cancelled: whoever runs it stops. */
@@ -37,7 +48,19 @@ const uploadHandler = (needs: HandlerNeeds) => async (given: UploadInput, call: 
   return payloadOf(row, needs.host)
 }
 
+const createHandler = (needs: HandlerNeeds) => async (given: CreateInput, call: Call) => {
+  checkAsked(given)
+  const args = checkArgs(given.build_args ?? {})
+  const repository = checkRepository(given, url => needs.outbound.urlProblem(url))
+  const id = newBuildId(call)
+  const row = await newBuild(call, needs.box, id, { ...given, args, from: { ...given, repository } })
+  await queueBuild(call.db, needs, row)
+  call.describe({ targets: [{ type: "build", id, name: imageNameOf(row) }] })
+  return payloadOf(row, needs.host)
+}
+
 export const buildHandlers = implement(areas.builds, (needs: HandlerNeeds) => ({
+  create: createHandler(needs),
   upload: uploadHandler(needs),
 
   async list(input, call) {
@@ -69,7 +92,7 @@ export const buildHandlers = implement(areas.builds, (needs: HandlerNeeds) => ({
   async cancel({ id }, call) {
     const { projectId, organizationId } = call.projectTenant
     const store = buildStore(call.db)
-    const change = { status: "CANCELLED", status_reason: "it was cancelled" } as const
+    const change = { status: "CANCELLED", status_reason: "it was cancelled", auth_token: null } as const
     const isCancelled = await store.advance(projectId, id, { ...change, finished_at: call.now }, call.now)
     const row = await requireRow(store.find(projectId, id), "build_not_found", { id })
     if (isCancelled) {

@@ -11,10 +11,14 @@ export const shownArgs = (args: Readonly<Record<string, string>>): Record<string
   Object.fromEntries(Object.entries(args).map(([name, value]) => [name, isSecretName(name) ? MASK : value]))
 
 /** Takes secrets out of a text. Short values would take half of every text with them. */
-export const createMask = (args: Readonly<Record<string, string>>): ((text: string) => string) => {
+export const createMask = (
+  args: Readonly<Record<string, string>>,
+  more: readonly string[] = [],
+): ((text: string) => string) => {
   const secrets = Object.entries(args)
     .filter(([name]) => isSecretName(name))
     .flatMap(([, value]) => [value, ...value.split("\n")])
+    .concat(more)
     .filter(value => value.length >= LENGTH_MIN)
     .sort((one, other) => other.length - one.length)
   return text => secrets.reduce((masked, secret) => masked.replaceAll(secret, MASK), text)

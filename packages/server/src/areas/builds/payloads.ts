@@ -2,7 +2,9 @@ import type { areas, Input } from "@svc/contract"
 import { PLATFORM } from "./engine/platform.ts"
 import type { BuildRow, LineRow } from "./store.ts"
 
-export type UploadInput = Input<(typeof areas.builds)["specs"]["upload"]>
+type Specs = (typeof areas.builds)["specs"]
+export type UploadInput = Input<Specs["upload"]>
+export type CreateInput = Input<Specs["create"]>
 
 /** What deployments name: with the digest, so that it stays what it is. */
 export const imageRefOf = (host: string, { project_id, image_repository, image_digest }: BuildRow) =>
@@ -19,6 +21,8 @@ export const payloadOf = (row: BuildRow, host: string) => {
   const { started_at, finished_at } = row
   return {
     ...{ id: row.id, status: row.status, status_reason: row.status_reason, source: row.source },
+    ...{ repository: row.repository, branch: row.branch, commit_sha: row.commit_sha },
+    context_path: row.context_path,
     ...{ image_tag: imageNameOf(row), image_ref: imageRefOf(host, row) },
     ...{ image_digest: row.image_digest, image_size_bytes: row.image_size_bytes },
     ...{ dockerfile_path: row.dockerfile_path, build_args: { ...row.build_args_shown }, target: row.target },

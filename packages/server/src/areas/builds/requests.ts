@@ -42,10 +42,12 @@ export type Args = Readonly<Record<string, string>>
 
 /** What sealed build arguments belong to. */
 export const argsContext = (id: string): string => `build ${id} args`
+/** What a sealed token of a repository belongs to. */
+export const tokenContext = (id: string): string => `build ${id} token`
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 
-const checkArgs = (value: unknown): Args => {
+export const checkArgs = (value: unknown): Args => {
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
   const entries = isObject ? Object.entries(value) : []
   const isFine =
@@ -71,6 +73,30 @@ export const parseArgs = (text: string | undefined): Args => {
 
 const refuse = (reason: string) => fault("invalid_parameter", { reason })
 
+export interface AskedRepository {
+  readonly repository: string
+  readonly branch?: string | undefined
+  readonly commit_sha?: string | undefined
+  readonly context_path?: string | undefined
+  readonly auth_token?: string | undefined
+}
+
+const GITHUB = "https://github.com/"
+const SHORT_NAME = /^[A-Za-z0-9][A-Za-z0-9-]*\/[A-Za-z0-9._-]+$/
+
+/** The URL of a repository; refused where it cannot be one that is fetched. */
+export const checkRepository = (
+  { repository, context_path: path }: AskedRepository,
+  urlProblem: (url: string) => string | undefined,
+): string => {
+  const url = SHORT_NAME.test(repository) ? GITHUB + repository : repository
+  const problem = urlProblem(url)
+  if (problem !== undefined) throw refuse(`\`repository\`: ${problem}`)
+  if (/[?#]/.test(url)) throw refuse("`repository` must end with its path")
+  if (path?.split("/").includes("..")) throw refuse("`context_path` leads out of the repository")
+  return url
+}
+
 export const checkAsked = ({ platform, dockerfile_path: path }: Asked) => {
   if (platform !== undefined && platform !== PLATFORM)
     throw refuse(`\`platform\` is ${PLATFORM} here: images are built for the server's own`)
@@ -86,12 +112,22 @@ export const newBuild = async (
   call: Call,
   box: SecretBox,
   id: string,
-  asked: Asked & { readonly args: Args },
+  asked: Asked & { readonly args: Args; readonly from?: AskedRepository },
 ): Promise<BuildRow> => {
   const { organizationId, projectId } = call.projectTenant
+  const { from } = asked
   return {
     ...{ organization_id: organizationId, project_id: projectId, id, status: "QUEUED", status_reason: null },
-    source: "upload",
+    ...{
+      source: from ? "git" : "upload",
+      repository: from?.repository ?? null,
+      branch: from?.branch ?? null,
+    },
+    ...{ commit_sha: from?.commit_sha ?? null, context_path: from?.context_path ?? null },
+    auth_token:
+      from?.auth_token === undefined
+        ? null
+        : await box.seal(organizationId, tokenContext(id), from.auth_token),
     ...imageOf(asked.image_tag, id),
     ...{ image_digest: null, image_size_bytes: null, dockerfile_path: asked.dockerfile_path ?? null },
     build_args: await box.seal(organizationId, argsContext(id), JSON.stringify(asked.args)),

@@ -28,10 +28,11 @@ import type { MachineNeeds } from "./engine/machine.ts"
 import { type Pushed, pushImage } from "./engine/push.ts"
 import type { Bases } from "./engine/types.ts"
 import { createFetcher } from "./fetcher.ts"
+import { checkOut } from "./git/checkout.ts"
 import { type BuildLog, createBuildLog } from "./log-writer.ts"
 import { createMask } from "./masking.ts"
 import { imageNameOf, imageRefOf } from "./payloads.ts"
-import { type Args, argsContext, type RunPayload } from "./requests.ts"
+import { type Args, argsContext, type RunPayload, tokenContext } from "./requests.ts"
 import { type BuildChange, type BuildRow, buildStore, UNFINISHED } from "./store.ts"
 
 export interface RunnerNeeds {
@@ -56,6 +57,15 @@ export interface RunnerNeeds {
 const TICK_MS = 1_000
 const MINUTE_MS = 60_000
 const STEP_LENGTH_MAX = 300
+
+interface Given {
+  readonly log: BuildLog
+  readonly mask: (text: string) => string
+  /** Opens its repository. */
+  readonly token: string | undefined
+  readonly folder: string
+  readonly signal: AbortSignal
+}
 
 /** Why a build stops before it is done. */
 class Stopped extends Error {
@@ -85,10 +95,34 @@ export const createRunner = (needs: RunnerNeeds) => {
     const type = change.status === "SUCCESS" ? "build.succeeded" : "build.failed"
     const image = imageRefOf(needs.host, { ...row, ...change })
     await database.transaction(async tx => {
-      const ended = { ...change, finished_at: now() }
+      const ended = { ...change, auth_token: null, finished_at: now() }
       if (!(await buildStore(tx).advance(projectId, id, ended, now()))) return
       await platformEvents.emit(tx, { organizationId, projectId, type, data: { build_id: id, image } })
     })
+  }
+
+  const tokenOf = async ({ organization_id, id, auth_token }: BuildRow): Promise<string | undefined> =>
+    auth_token === null ? undefined : await box.open(organization_id, tokenContext(id), auth_token)
+
+  const repositoryOf = async (
+    row: BuildRow & { readonly repository: string },
+    { token, say, folder, signal }: Given & { readonly say: (text: string) => void },
+  ): Promise<string> => {
+    const { repository, branch, commit_sha: commit } = row
+    say(`fetching ${repository}${branch === null ? "" : ` at ${branch}`}`)
+    const root = join(folder, "context")
+    const found = await checkOut(
+      {
+        ...{ outbound: needs.outbound, wanted: { repository, branch, commit, token }, say },
+        ...{ contextPath: row.context_path, packFile: join(folder, "pack"), root },
+      },
+      signal,
+    )
+    await rm(join(folder, "pack"))
+    // A build that begins again is one of the same commit.
+    const change = { commit_sha: found.commit, branch: found.branch }
+    await store.advance(row.project_id, row.id, change, now())
+    return root
   }
 
   const contextOf = async (row: BuildRow, folder: string, signal: AbortSignal): Promise<string> => {
@@ -102,16 +136,16 @@ export const createRunner = (needs: RunnerNeeds) => {
     )
   }
 
-  const build = async (
-    row: BuildRow,
-    args: Args,
-    given: { log: BuildLog; mask: (text: string) => string; folder: string; signal: AbortSignal },
-  ): Promise<Pushed> => {
+  const build = async (row: BuildRow, args: Args, given: Given): Promise<Pushed> => {
     const { log, mask, folder, signal } = given
     const { organization_id: organizationId, project_id: projectId } = row
     const counted = { steps: 0, cached: 0 }
     const say = (text: string) => log.line(counted.steps, "system", text)
-    const root = await contextOf(row, folder, signal)
+    const { repository } = row
+    const root =
+      repository === null
+        ? await contextOf(row, folder, signal)
+        : await repositoryOf({ ...row, repository }, { ...given, say })
     const { tree, dockerfile, detected } = await prepareContext(root, row.dockerfile_path)
     if (detected !== undefined) {
       say(`no Dockerfile: this is a folder of the kind ${detected}, and is built as if it had this one:`)
@@ -155,7 +189,8 @@ export const createRunner = (needs: RunnerNeeds) => {
     await rm(folder, { recursive: true, force: true })
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const args = await argsOf(row)
-    const mask = createMask(args)
+    const token = await tokenOf(row)
+    const mask = createMask(args, token === undefined ? [] : [token, ...token.split(":")])
     const log = await createBuildLog({ db, clock, mask }, row.project_id, row.id)
     if (isAgain)
       log.line(
@@ -164,7 +199,7 @@ export const createRunner = (needs: RunnerNeeds) => {
         "the server stopped during this build; it begins again, with the steps that were done",
       )
     try {
-      const { digest, bytes } = await build(row, args, { log, mask, folder, signal })
+      const { digest, bytes } = await build(row, args, { log, mask, token, folder, signal })
       await log.flush()
       await finish(row, { status: "SUCCESS", image_digest: digest, image_size_bytes: bytes })
     } catch (error) {

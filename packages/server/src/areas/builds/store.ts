@@ -10,7 +10,12 @@ export interface BuildRow {
   readonly id: string
   readonly status: BuildStatus
   readonly status_reason: string | null
-  readonly source: "upload"
+  readonly source: "git" | "upload"
+  readonly repository: string | null
+  readonly branch: string | null
+  readonly commit_sha: string | null
+  readonly context_path: string | null
+  readonly auth_token: string | null
   readonly image_repository: string
   readonly image_tag: string
   readonly image_digest: string | null
@@ -42,6 +47,9 @@ export type BuildChange = Partial<
     BuildRow,
     | "status"
     | "status_reason"
+    | "branch"
+    | "commit_sha"
+    | "auth_token"
     | "image_digest"
     | "image_size_bytes"
     | "cached_steps"

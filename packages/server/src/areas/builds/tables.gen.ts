@@ -10,6 +10,11 @@ declare module "../../kernel/db/tables.gen.ts" {
       status: string
       status_reason: string | null
       source: string
+      repository: string | null
+      branch: string | null
+      commit_sha: string | null
+      context_path: string | null
+      auth_token: string | null
       image_repository: string
       image_tag: string
       image_digest: string | null

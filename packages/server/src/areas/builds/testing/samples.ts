@@ -8,6 +8,7 @@ const newBuild = async ({ key }: SampleWorld) => {
 }
 
 export const samples: { readonly [Name in OperationName]?: Sample } = {
+  "builds.create": async () => ({ repository: "https://git.example.com/team/web" }),
   "builds.get": newBuild,
   "builds.logs": newBuild,
   "builds.cancel": newBuild,
