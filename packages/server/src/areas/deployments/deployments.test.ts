@@ -1,13 +1,11 @@
 /** Deployments: instances that run all the time, are replaced one after the other, rolled back, given up and ended. */
 import assert from "node:assert/strict"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { test } from "node:test"
+import { createSvc } from "@svc/sdk"
 import { sql } from "kysely"
-import { cloneDatabase } from "../../testing/database.ts"
 import { eventually } from "../../testing/eventually.ts"
 import { everyScope } from "../../testing/platform.ts"
+import { readFirstRun, spawnSvc } from "../../testing/process.ts"
 import { ask, refusedAs, SERVER } from "../run-services/testing/world.ts"
 import { deploymentWorld, load, program, running, versioned, whenever } from "./testing/world.ts"
 
@@ -251,30 +249,28 @@ test("logs are found by text, stream, instance, time and cursor, and an instance
   assert.ok(rest.data.length < 1000, "what is too much at once is dropped")
 })
 
-test("after the platform has died, deployments run again", async t => {
-  await using database = await cloneDatabase()
-  const dataDir = await mkdtemp(join(tmpdir(), "svc-deployments-"))
-  t.after(() => rm(dataDir, { recursive: true, force: true }))
-  const options = { databaseUrl: database.url, env: { SVC_DATA_DIR: dataDir } }
-  const before = await deploymentWorld(t, options)
-  const { id, url } = await before.svc.deployments.create({
-    name: "again",
-    ...versioned("here"),
-    public: true,
-  })
+test("after kill -9 of the platform, deployments run again, and what ran counts as ended", async t => {
+  const env = { SVC_RUNTIME: "process" }
+  const first = spawnSvc(t, { env })
+  const connect = async (baseUrl: string) => {
+    const svc = createSvc({ baseUrl, retries: 0, apiKey: readFirstRun(first.dataDir).api_key })
+    return { svc, platform: { config: { port: Number(new URL(baseUrl).port) } } }
+  }
+  const before = await connect(await first.ready)
+  const { id } = await before.svc.deployments.create({ name: "again", ...versioned("here"), public: true })
   await running(before, id)
-  await before.platform[Symbol.asyncDispose]()
-  // What a process that is killed leaves: all that ran is running on record.
-  const left = await deploymentWorld(t, options)
-  const svc = left.platform.as(before.secret)
-  const world = { ...left, svc }
-  await running(world, id)
-  assert.equal((await ask(world, url?.replace(/:\d+$/, `:${left.platform.config.port}`) ?? "")).text, "here")
-  const { data } = await svc.deployments.instances({ id })
+  first.signal("SIGKILL")
+  await first.exited
+  const second = spawnSvc(t, { env, dataDir: first.dataDir })
+  const after = await connect(await second.ready)
+  const { url } = await after.svc.deployments.get({ id })
+  assert.equal((await ask(after, url)).text, "here")
+  const ids = (await after.svc.deployments.instances({ id })).data
   assert.deepEqual(
-    data.map(({ status }) => status),
+    ids.map(({ status }) => status),
     ["RUNNING", "STOPPED"],
   )
+  assert.equal(ids[1]?.status_reason, "the platform was restarted")
 })
 
 test("a deleted deployment answers what it was asked, and no more", async t => {
