@@ -2,7 +2,7 @@
 import { T } from "./dsl.ts"
 import { Dictionary, Id, Nullable, OneOf, Time } from "./types.ts"
 
-export const DOMAIN_TARGETS = ["run_service", "function", "load_balancer", "bucket"] as const
+export const DOMAIN_TARGETS = ["run_service", "deployment", "function", "load_balancer", "bucket"] as const
 const SITE_HEADERS_MAX = 20
 
 const Key = (description: string) =>

@@ -8,7 +8,8 @@ export const domains = area(
   "domains",
   {
     title: "Domains",
-    summary: "Host names of your own for run services, functions, load balancers and sites in buckets",
+    summary:
+      "Host names of your own for run services, deployments, functions, load balancers and sites in buckets",
     project: "required",
     belongs: "project",
   },

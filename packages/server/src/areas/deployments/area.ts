@@ -1,10 +1,15 @@
+import type { IncomingMessage } from "node:http"
 import { areas } from "@svc/contract"
 import { createForwarding } from "../../kernel/edges/forwarding.ts"
 import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
+import { provide } from "../../kernel/token.ts"
+import { createOtherNames } from "../../services/serving/other-names.ts"
 import { createRoute } from "../../services/serving/routing.ts"
 import type { Serving } from "../../services/serving/serving.ts"
+import { deploymentTarget } from "../domains/offers.ts"
 import { createDirectory, DEPLOYMENT_TOPIC } from "./directory.ts"
+import { createDomainTarget } from "./domain-target.ts"
 import { createFind } from "./finding.ts"
 import { deploymentHandlers, STOPPED_SHOWN_MS } from "./handlers.ts"
 import { instanceStore } from "./instance-store.ts"
@@ -64,21 +69,24 @@ const tendingOf = (needs: Needs, keeper: Keeper, meter: () => void) => {
 }
 
 const routeOf = (needs: Needs, { serving, specOf }: Awaited<ReturnType<typeof open>>) => {
-  const { database, changes, keys, clock, hosts, relay, stopping } = needs
-  const urls = deploymentUrlsOf(needs.settings, needs.baseUrl)
-  if (!urls) return { urls, gate: undefined }
+  const { database, changes, keys, clock, hosts, relay, stopping, baseUrl } = needs
+  const urls = deploymentUrlsOf(needs.settings, baseUrl)
+  const names = createOtherNames(urls)
   const directory = createDirectory(database.db, changes, specOf)
-  const find = createFind({ urls, directory, serving, hosts, keys, nowMs: clock.now })
+  const find = createFind({ hostOf: names.hostOf, directory, serving, hosts, keys, nowMs: clock.now })
   const route = createRoute({ find, serving, hosts, stopping, note: () => undefined })
-  const claims = ({ headers }: { headers: { host?: string | undefined } }) => urls.claims(headers.host)
-  return { urls, gate: createForwarding({ claims, scheme: urls.scheme, relay, route }) }
+  const claims = ({ headers }: IncomingMessage) => urls?.claims(headers.host) === true
+  const scheme = new URL(baseUrl).protocol === "https:" ? "https" : "http"
+  const gate = createForwarding({ claims, scheme, relay, route })
+  const target = createDomainTarget(database.db, ({ key }, asked) => names.answer(gate, key, asked))
+  return { urls, gate, target }
 }
 
 export const start = async (services: Needs) => {
   const { database, changes, clock, jobs, log, metrics, runtime } = services
   const opened = await open(services)
   const { serving, keeper } = opened
-  const { urls, gate } = routeOf(services, opened)
+  const { urls, gate, target } = routeOf(services, opened)
   changes.subscribe(DEPLOYMENT_TOPIC, () => void keeper.stir())
   jobs.schedule({
     name: "deployments.prune",
@@ -98,6 +106,7 @@ export const start = async (services: Needs) => {
   ])
   void keeper.stir()
   return {
+    provides: [provide(deploymentTarget, target)],
     operations: handlers({
       ...{ ...services, serving },
       installation: { isolation: runtime.capabilities.isolation, urls },

@@ -6,12 +6,13 @@ import { type AccessNeeds, createAccess } from "../../services/serving/access.ts
 import { type Target, UNKNOWN } from "../../services/serving/routing.ts"
 import type { Serving } from "../../services/serving/serving.ts"
 import type { RevisionSpec } from "../../services/serving/spec.ts"
-import type { ServiceUrls } from "../../services/serving/urls.ts"
+import type { ServiceHost } from "../../services/serving/urls.ts"
 import type { Directory, Known } from "./directory.ts"
 import { countsOf, hasFailed } from "./rules.ts"
 
 export interface FindingNeeds extends Omit<AccessNeeds, "scope"> {
-  readonly urls: ServiceUrls
+  /** The name that a request is for; undefined where it is none of a deployment. */
+  readonly hostOf: (request: IncomingMessage) => ServiceHost | undefined
   readonly directory: Directory
   readonly serving: Pick<Serving, "replicas">
   readonly hosts: Pick<Hosts, "id" | "at">
@@ -37,11 +38,11 @@ const choose = ({ deployment, target, before }: Known, serving: FindingNeeds["se
 }
 
 export const createFind = (needs: FindingNeeds) => {
-  const { urls, directory, serving, hosts } = needs
+  const { hostOf, directory, serving, hosts } = needs
   const admit = createAccess({ ...needs, scope: "compute:read" })
 
   return async (request: IncomingMessage, address: string): Promise<Target | Refusal> => {
-    const host = urls.read(request.headers.host ?? "")
+    const host = hostOf(request)
     const known = host && (await directory.find(host.label))
     if (!host || !known) return UNKNOWN
     const { deployment } = known

@@ -48,9 +48,10 @@ const plainSchemeOf = ({ ports, baseUrl }: Needs): "http" | "https" =>
   ports.tls === undefined && new URL(baseUrl).protocol === "https:" ? "https" : "http"
 
 export const start = async (services: Needs) => {
-  const { database, changes, baseUrl, settings, box, run_service, load_balancer, bucket } = services
+  const { database, changes, baseUrl, settings, box } = services
   const cnameHost = cnameHostOf(settings, baseUrl)
-  const targets = { run_service, function: services.function, load_balancer, bucket }
+  const { run_service, deployment, load_balancer, bucket } = services
+  const targets = { run_service, deployment, function: services.function, load_balancer, bucket }
   const table = createTable({ ...services, routes: routeStore(database.db) })
   await table.load()
   const issuing = createIssuing({ ...services, ...acmeOf(services) })

@@ -7,6 +7,7 @@ import { eventually } from "../../testing/eventually.ts"
 import { everyScope, platform } from "../../testing/platform.ts"
 import { freePort } from "../../testing/ports.ts"
 import { startReceiver } from "../../testing/receiver.ts"
+import { versioned } from "../deployments/testing/world.ts"
 import { askAt, domainsWorld } from "./testing/world.ts"
 
 const NAME = "shop.example.com"
@@ -232,7 +233,7 @@ test("a bucket behind a domain is a site: pages, folders, a page for what is mis
   assert.equal(page.text, "<h1>Home</h1>")
 })
 
-test("a function and a run service answer under a domain", async t => {
+test("a function, a run service and a deployment answer under a domain", async t => {
   const { svc, ask, active } = await domainsWorld(t)
   const code = `export default { async fetch(request) {
     return Response.json({ path: new URL(request.url).pathname, method: request.method, body: await request.text() })
@@ -268,6 +269,24 @@ test("a function and a run service answer under a domain", async t => {
     ({ text }) => text.startsWith("run"),
   )
   assert.equal(ran.text, `run ${NAME}`)
+
+  const kept = await svc.deployments.create({ name: "web", ...versioned("kept") })
+  await svc.domains.setTarget({ id, target: { type: "deployment", id: kept.id } })
+  assert.equal((await ask(NAME)).status, 401, "who may ask is what the deployment says")
+  await svc.deployments.create({ name: "web", public: true })
+  const answered = await eventually(
+    "the deployment answers",
+    () => ask(NAME, "/a"),
+    ({ status }) => status === 200,
+  )
+  assert.equal(answered.text, "kept")
+  await svc.deployments.delete({ id: kept.id })
+  const gone = await eventually(
+    "it is gone",
+    () => ask(NAME),
+    ({ status }) => status === 404,
+  )
+  assert.match(gone.text, /no such service/)
 })
 
 test("a domain is pointed only at what its caller may publish, and its project has", async t => {
@@ -275,6 +294,7 @@ test("a domain is pointed only at what its caller may publish, and its project h
   const stranger = await p.client("stranger", ...everyScope)
   const theirs = await stranger.lb.create({ name: "theirs" })
   await stranger.storage.createBucket({ name: "theirs" })
+  const foreign = await stranger.deployments.create({ name: "x", ...versioned("x"), min_instances: 0 })
   const secret = await svc.functions.create({ name: "secret", runtime: "nodejs", code: "export default 1" })
   const { id } = await svc.domains.create({ domain: NAME })
   const point = (target: { type: string; id: string; site?: object }) =>
@@ -285,6 +305,7 @@ test("a domain is pointed only at what its caller may publish, and its project h
     { type: "bucket", id: "theirs" },
     { type: "function", id: secret.id },
     { type: "run_service", id },
+    { type: "deployment", id: foreign.id },
     { type: "console", id: "x" },
   ])
     await assert.rejects(point(target), { status: 400 }, JSON.stringify(target))

@@ -12,7 +12,13 @@ import {
   ownServer,
 } from "../../kernel/tokens.ts"
 import { dns } from "../../ports/dns/port.ts"
-import { bucketTarget, functionTarget, loadBalancerTarget, runServiceTarget } from "./offers.ts"
+import {
+  bucketTarget,
+  deploymentTarget,
+  functionTarget,
+  loadBalancerTarget,
+  runServiceTarget,
+} from "./offers.ts"
 import type { settings } from "./settings.ts"
 
 /** What the platform hands to this area, and nothing else. */
@@ -30,6 +36,7 @@ export const needs = {
   box,
   deriveSecret,
   run_service: runServiceTarget,
+  deployment: deploymentTarget,
   function: functionTarget,
   load_balancer: loadBalancerTarget,
   bucket: bucketTarget,

@@ -46,6 +46,7 @@ export interface DomainTarget {
 }
 
 export const runServiceTarget = offerToken<DomainTarget>("domains.run_service")
+export const deploymentTarget = offerToken<DomainTarget>("domains.deployment")
 export const functionTarget = offerToken<DomainTarget>("domains.function")
 export const loadBalancerTarget = offerToken<DomainTarget>("domains.load_balancer")
 export const bucketTarget = offerToken<DomainTarget>("domains.bucket")

@@ -1,13 +1,12 @@
-import type { IncomingMessage } from "node:http"
 import { areas } from "@svc/contract"
 import { createForwarding } from "../../kernel/edges/forwarding.ts"
 import { every, stopAll } from "../../kernel/every.ts"
 import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
 import type { Instance } from "../../services/serving/instance.ts"
+import { createOtherNames } from "../../services/serving/other-names.ts"
 import { createRoute } from "../../services/serving/routing.ts"
 import type { RevisionSpec } from "../../services/serving/spec.ts"
-import type { ServiceHost } from "../../services/serving/urls.ts"
 import { runServiceTarget } from "../domains/offers.ts"
 import { createDeploying, DEPLOY_MS_MAX, DEPLOY_QUEUE, type DeployJob } from "./deploying.ts"
 import { createDirectory, readKnown, SERVICE_TOPIC } from "./directory.ts"
@@ -160,19 +159,23 @@ export const start = async (services: Needs) => {
       serving.waiting(),
     ),
   ])
-  const asked = new WeakMap<IncomingMessage, ServiceHost>()
-  const hostOf = (request: IncomingMessage) => asked.get(request) ?? urls?.read(request.headers.host ?? "")
+  const names = createOtherNames(urls)
   const gate = createForwarding({
     claims: ({ headers }) => urls?.claims(headers.host) === true,
     scheme: urls?.scheme ?? (new URL(services.baseUrl).protocol === "https:" ? "https" : "http"),
     relay,
     route: createRoute({
       ...{ serving, hosts, stopping: services.stopping, note: figures.note },
-      find: createFind({ hostOf, directory, keys: services.keys, nowMs: clock.now }),
+      find: createFind({ hostOf: names.hostOf, directory, keys: services.keys, nowMs: clock.now }),
     }),
   })
   return {
-    provides: [provide(runServiceTarget, createDomainTarget(database.db, gate, asked))],
+    provides: [
+      provide(
+        runServiceTarget,
+        createDomainTarget(database.db, ({ key }, asked) => names.answer(gate, key, asked)),
+      ),
+    ],
     operations: handlers({
       ...{ ...services, urls, serving, flush },
       installation: { isolation: runtime.capabilities.isolation, urls },
