@@ -1,5 +1,6 @@
 import { area, T } from "./dsl.ts"
 import { KeyTypeSchema } from "./identity.ts"
+import { BrokenRules } from "./organization-policies.ts"
 import { described, Id, Name, Nullable, OneOf, Page, pageQuery, Time } from "./types.ts"
 
 /** Specification 8.5. */
@@ -61,6 +62,7 @@ const keyFields = {
       "RFC 3339 time in UTC when the secret stops working after a rotation; null if it was not rotated",
   }),
   revoked_at: Nullable(Time, { description: "RFC 3339 time in UTC; null if it is not revoked" }),
+  policy_violations: BrokenRules,
 }
 
 export const Key = T.Object(keyFields)
@@ -120,12 +122,16 @@ export const keys = area(
               "and administrators can create such a key",
           }),
         ),
-        read_only: T.Optional(T.Boolean({ default: false, description: "The key may only read" })),
+        read_only: T.Optional(
+          T.Boolean({
+            description: "The key may only read; left out, as the key policy of the organization says",
+          }),
+        ),
         ip_allowlist: T.Optional(Cidrs),
         require_approval: T.Optional(
           T.Boolean({
-            default: false,
-            description: "High-risk operations of the key wait for a person's approval",
+            description:
+              "High-risk operations of the key wait for a person's approval; left out, as the key policy of the organization says",
           }),
         ),
         expires_in_days: T.Optional(
@@ -148,6 +154,7 @@ export const keys = area(
         "invalid_scope",
         "invalid_cidr",
         "invalid_expiry",
+        "key_policy_violated",
         "scope_exceeds_creator",
         "org_wide_key_forbidden",
         "project_not_in_organization",
@@ -195,6 +202,7 @@ export const keys = area(
         "key_not_found",
         "key_already_revoked",
         "invalid_cidr",
+        "key_policy_violated",
         "invalid_scope",
         "invalid_parameter",
         "role_insufficient",
@@ -232,6 +240,7 @@ export const keys = area(
         "key_already_rotated",
         "key_already_revoked",
         "invalid_expiry",
+        "key_policy_violated",
         "role_insufficient",
         "scope_exceeds_creator",
         "org_wide_key_forbidden",

@@ -1,5 +1,6 @@
 import { area, T } from "./dsl.ts"
 import { KeyTypeSchema, Plan, RoleSchema } from "./identity.ts"
+import { KeyPolicy, keyPolicySpec } from "./organization-policies.ts"
 import { described, Email, Id, Name, Nullable, OneOf, Page, PageQuery, pageQuery, Time } from "./types.ts"
 
 const Organization = T.Object({
@@ -8,6 +9,7 @@ const Organization = T.Object({
   slug: T.String({ description: "Short name for URLs, derived from the name; unique on this installation" }),
   plan: described(Plan, "Plan whose limits apply"),
   role: described(RoleSchema, "The caller's role in it"),
+  key_policy: KeyPolicy,
   created_at: Time,
 })
 
@@ -157,6 +159,7 @@ export const organizations = area(
       faults: ["organization_not_found", "role_insufficient"],
       example: { name: "Acme Labs" },
     },
+    setKeyPolicy: { ...keyPolicySpec, replies: { 200: Organization } },
     setPlan: {
       id: "setOrganizationPlan",
       http: "PUT /v1/organizations/{org_id}/plan",

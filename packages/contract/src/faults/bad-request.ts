@@ -104,6 +104,11 @@ export const badRequestFaults = {
     text: "the expiry is not allowed[: {reason}]",
     help: "Give one of `expires_in_days`, `expires_at` or `never_expires`, between one hour and ten years ahead. Your organization may set a shorter maximum.",
   },
+  key_policy_violated: {
+    status: 400,
+    text: "the organization's key policy does not allow this[: {reason}]",
+    help: "`key_policy` of the organization says how long keys may live (`max_lifetime_days`) and within which addresses they work (`allowed_addresses`). Ask for less, restrict the key with `PATCH /v1/keys/{id}`, or let an owner change the policy with `PUT /v1/organizations/{org_id}/key-policy`.",
+  },
   plan_not_purchasable: {
     status: 400,
     text: "this plan cannot be bought[: {plan}]",

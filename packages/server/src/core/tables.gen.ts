@@ -156,6 +156,10 @@ declare module "../kernel/db/tables.gen.ts" {
       requests_per_second: number | null
       created_at: Date
       deleted_at: Date | null
+      key_max_lifetime_days: number | null
+      key_allowed_addresses: Generated<string[]>
+      key_read_only: Generated<boolean>
+      key_require_approval: Generated<boolean>
     }
     "core.password_resets": {
       id: string

@@ -10,12 +10,21 @@ import {
 import type { Call, Principal } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { implement } from "../../kernel/implement.ts"
+import { requireRow } from "../../kernel/require-row.ts"
 import { toIso } from "../../kernel/to-iso.ts"
 import { projectStore } from "../organizations/project-store.ts"
 import { isSameMembership } from "../organizations/rules.ts"
 import { organizationStore } from "../organizations/store.ts"
 import { emitKeyEvents, type KeyNews } from "./events.ts"
 import { mintKey } from "./mint.ts"
+import {
+  brokenRules,
+  checkAddresses,
+  checkPolicy,
+  type KeyPolicy,
+  lifetimeUnder,
+  toKeyPolicy,
+} from "./policy.ts"
 import { revokeKeys } from "./revoke.ts"
 import { checkRoomForKey } from "./room.ts"
 import {
@@ -25,6 +34,7 @@ import {
   checkMayRotate,
   expiryOf,
   hasOrganizationReach,
+  LIFETIME_MS,
   scopesFor,
   shrunkScopes,
   statusOf,
@@ -33,7 +43,7 @@ import { type KeyRecord, type KeyRow, keyStore } from "./store.ts"
 
 type KeyPayload = Output<(typeof areas.keys.specs)["get"]>
 
-const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
+const toKey = (row: KeyRecord, policy: KeyPolicy, now: Date): KeyPayload => ({
   id: row.id,
   name: row.name,
   type: row.type as KeyType,
@@ -53,7 +63,11 @@ const toKey = (row: KeyRecord, now: Date): KeyPayload => ({
   rotated_from_id: row.rotated_from_id,
   grace_expires_at: toIso(row.grace_expires_at),
   revoked_at: toIso(row.revoked_at),
+  policy_violations: brokenRules(policy, row),
 })
+
+const policyOf = async ({ db, organization }: Call): Promise<KeyPolicy> =>
+  toKeyPolicy(await requireRow(organizationStore(db).find(organization.id), "organization_not_found"))
 
 /** A member who is restricted to projects sees the keys of these alone. */
 const isInReach = ({ projectIds }: Principal, { project_id }: Pick<KeyRow, "project_id">): boolean =>
@@ -93,11 +107,13 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
     await revokeKeys(db, news, ended, now)
     const others = pair.map(({ id }) => ({ type: "api_key", id }))
     call.describe({ action: "api_key_revoked", targets: [target(key), ...others] })
-    return toKey({ ...key, revoked_at: now }, now)
+    return toKey({ ...key, revoked_at: now }, await policyOf(call), now)
   }
 
   return {
-    async list(input, { db, organization, principal, now }) {
+    async list(input, call) {
+      const { db, organization, principal, now } = call
+      const policy = await policyOf(call)
       const listed = await keyStore(db).list(organization.id, {
         projectIds: principal.projectIds,
         projectId: input.project_id,
@@ -105,7 +121,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
         now,
         ...pageOf(input),
       })
-      return page({ rows: listed.rows.map(row => toKey(row, now)), total: listed.total }, input)
+      return page({ rows: listed.rows.map(row => toKey(row, policy, now)), total: listed.total }, input)
     },
 
     async create(input, call) {
@@ -122,8 +138,12 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       checkCidrs(input.ip_allowlist ?? [])
       const scopes = scopesFor(input.type, input.scopes, principal)
       // A publishable key is no secret, so nothing is gained by its end.
-      const expires_at = input.type === "publishable" ? expiryOf(input, now, null) : expiryOf(input, now)
-      if (input.type !== "publishable") await checkRoomForKey(call.db, organization, now)
+      const isSecret = input.type !== "publishable"
+      const policy = await policyOf(call)
+      const expires_at = expiryOf(input, now, isSecret ? lifetimeUnder(policy, LIFETIME_MS) : null)
+      const ip_allowlist = input.ip_allowlist ?? (isSecret ? policy.allowed_addresses : [])
+      checkPolicy(policy, { type: input.type, expires_at, ip_allowlist }, now)
+      if (isSecret) await checkRoomForKey(call.db, organization, now)
       await checkStillMember(call)
 
       const { row, secret } = await mintKey(call.db, now, {
@@ -133,9 +153,9 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
         type: input.type,
         name: input.name,
         scopes,
-        read_only: input.read_only ?? false,
-        require_approval: input.require_approval ?? false,
-        ip_allowlist: input.ip_allowlist ?? [],
+        read_only: input.read_only ?? (isSecret && policy.read_only),
+        require_approval: input.require_approval ?? (isSecret && policy.require_approval),
+        ip_allowlist,
         created_by: principal.user?.id ?? null,
         expires_at,
         last_used_at: null,
@@ -145,13 +165,14 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       })
       await emitKeyEvents(call.db, news, "key.created", [row])
       call.describe({ action: "api_key_created", targets: [target(row)] })
-      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, policy, now), secret }
     },
 
-    async get({ id }, { db, organization, principal, now }) {
+    async get({ id }, call) {
+      const { db, organization, principal, now } = call
       const key = await keyStore(db).find(organization.id, id)
       if (!key || !isInReach(principal, key)) throw fault("key_not_found")
-      return toKey(key, now)
+      return toKey(key, await policyOf(call), now)
     },
 
     async update({ id, scopes, ...input }, call) {
@@ -162,7 +183,11 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       if (input.require_approval === false && key.require_approval) {
         throw fault("invalid_parameter", { reason: "require_approval cannot be turned off" })
       }
-      if (input.ip_allowlist) checkCidrs(input.ip_allowlist)
+      const policy = await policyOf(call)
+      if (input.ip_allowlist) {
+        checkCidrs(input.ip_allowlist)
+        checkAddresses(policy, { type: key.type, ip_allowlist: input.ip_allowlist })
+      }
       const change: Partial<KeyRow> = {
         ...input,
         ...(scopes && { scopes: shrunkScopes(key, scopes) }),
@@ -174,7 +199,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
         targets: [target(key)],
         metadata: { fields: Object.keys(change) },
       })
-      return toKey({ ...key, ...change }, call.now)
+      return toKey({ ...key, ...change }, policy, call.now)
     },
 
     async rotate({ id, ...input }, call) {
@@ -189,14 +214,15 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       if (statusOf(old, now) === "expired")
         throw fault("invalid_expiry", { reason: "the key has expired; create another" })
       const { creator_email: _, ...facts } = old
+      const policy = await policyOf(call)
+      // Unless told, the replacement lives as long as the old key was made to, and the policy lets it.
+      const usualMs = old.expires_at && old.expires_at.getTime() - old.created_at.getTime()
+      const otherwiseMs = old.type === "publishable" ? usualMs : lifetimeUnder(policy, usualMs)
+      const expires_at = expiryOf(input, now, otherwiseMs)
+      checkPolicy(policy, { ...facts, expires_at }, now)
       const { row, secret } = await mintKey(db, now, {
         ...facts,
-        // Unless told, the replacement lives as long as the old key was made to.
-        expires_at: expiryOf(
-          input,
-          now,
-          old.expires_at && old.expires_at.getTime() - old.created_at.getTime(),
-        ),
+        expires_at,
         created_by: principal.user?.id ?? null,
         last_used_at: null,
         rotated_from_id: old.id,
@@ -208,7 +234,7 @@ export const keysHandlers = implement(areas.keys, (news: KeyNews) => {
       await changes.invalidate(call.db, "key", old.id)
       await emitKeyEvents(db, news, "key.rotated", [row])
       call.describe({ action: "api_key_rotated", targets: [target(old), target(row)] })
-      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, now), secret }
+      return { ...toKey({ ...row, creator_email: principal.user?.email ?? null }, policy, now), secret }
     },
 
     revoke,

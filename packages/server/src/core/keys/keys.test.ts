@@ -108,6 +108,7 @@ test("a key tells who made it, for what, and until when: 90 days unless told", a
     rotated_from_id: null,
     grace_expires_at: null,
     revoked_at: null,
+    policy_violations: [],
   })
   assert.deepEqual(await person.keys.get({ id: key.id }), key)
   assert.equal((await created(person, { never_expires: true })).expires_at, null)

@@ -14,7 +14,7 @@ import type { KeyRow } from "./store.ts"
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const LIFETIME_MS = KEY_EXPIRY_DAYS_DEFAULT * DAY_MS
+export const LIFETIME_MS = KEY_EXPIRY_DAYS_DEFAULT * DAY_MS
 const EXPIRY_YEARS_MAX = 10
 
 export type KeyStatus = "active" | "rotating" | "expired" | "revoked"

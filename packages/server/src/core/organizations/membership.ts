@@ -2,6 +2,7 @@ import type { areas, Output, PlanName, Role } from "@svc/contract"
 import type { Call } from "../../kernel/call.ts"
 import { fault } from "../../kernel/fault.ts"
 import { requireRow } from "../../kernel/require-row.ts"
+import { toKeyPolicy } from "../keys/policy.ts"
 import { projectStore } from "./project-store.ts"
 import { type MembershipRow, organizationStore } from "./store.ts"
 
@@ -15,6 +16,7 @@ export const toOrganization = (row: MembershipRow): OrganizationPayload => ({
   slug: row.slug,
   plan: row.plan as PlanName,
   role: row.role as Role,
+  key_policy: toKeyPolicy(row),
   created_at: row.created_at.toISOString(),
 })
 

@@ -5,6 +5,8 @@ import { requireRow } from "../../kernel/require-row.ts"
 import { lockUser } from "../accounts/signed-in-user.ts"
 import { checkStepUp } from "../accounts/step-up.ts"
 import type { KeyNews } from "../keys/events.ts"
+import { fromKeyPolicy, toKeyPolicy } from "../keys/policy.ts"
+import { checkCidrs } from "../keys/rules.ts"
 import type { TenantKeys } from "../secrets/tenant-keys.ts"
 import { findInstallationOrganization } from "./installation.ts"
 import { invitationHandlers } from "./invitation-handlers.ts"
@@ -60,6 +62,17 @@ export const organizationsHandlers = implement(
         return toOrganization({ ...organization, name })
       },
 
+      async setKeyPolicy({ org_id, ...policy }, call) {
+        const organization = await lockMembership(call, org_id)
+        if (organization.role !== "owner") throw fault("role_insufficient", { roles: "owner" })
+        checkStepUp(call)
+        checkCidrs(policy.allowed_addresses ?? [])
+        const change = fromKeyPolicy(policy)
+        await organizationStore(call.db).update(organization.id, change)
+        call.describe({ metadata: { before: toKeyPolicy(organization), after: toKeyPolicy(change) } })
+        return toOrganization({ ...organization, ...change })
+      },
+
       async setPlan({ org_id, plan }, call) {
         const { db, organization } = call
         if (organization.id !== (await findInstallationOrganization(db)))
@@ -76,8 +89,13 @@ export const organizationsHandlers = implement(
           targets: [organizationTarget(before)],
           metadata: { plan_before: before.plan, plan },
         })
-        const { name, slug, created_at } = before
-        return { id, name, slug, plan, created_at: created_at.toISOString() }
+        const { role: _, ...changed } = toOrganization({
+          ...before,
+          plan,
+          role: "owner",
+          project_ids: null,
+        })
+        return changed
       },
 
       async delete({ org_id }, call): Promise<undefined> {

@@ -3,6 +3,7 @@ import type { PlanName } from "@svc/contract"
 import type { Db } from "../../kernel/db/database.ts"
 import { newId } from "../../kernel/id.ts"
 import { mintKey, unrestricted } from "../keys/mint.ts"
+import { noKeyPolicy } from "../keys/policy.ts"
 import { type ProjectRecord, type ProjectRow, projectStore } from "./project-store.ts"
 import { slugOf } from "./rules.ts"
 import { type OrganizationRow, organizationStore } from "./store.ts"
@@ -92,6 +93,7 @@ export const foundOrganization = async (
     name,
     plan,
     requests_per_second: null,
+    ...noKeyPolicy,
     created_at: now,
     deleted_at: null,
   }

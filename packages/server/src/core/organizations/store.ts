@@ -1,7 +1,8 @@
+import type { Selectable } from "kysely"
 import type { Db } from "../../kernel/db/database.ts"
 import type { Tables } from "../../kernel/db/tables.gen.ts"
 
-export type OrganizationRow = Tables["core.organizations"]
+export type OrganizationRow = Selectable<Tables["core.organizations"]>
 export type MemberRow = Tables["core.members"]
 
 /** An organization as one of its members sees it. */

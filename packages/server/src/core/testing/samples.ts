@@ -43,6 +43,10 @@ export const samples = {
   "organizations.create": async () => ({ name: uniqueName() }),
   "organizations.get": async world => ({ org_id: await organizationId(world) }),
   "organizations.update": async world => ({ org_id: await organizationId(world), name: uniqueName() }),
+  "organizations.setKeyPolicy": async world => ({
+    org_id: await organizationId(world),
+    max_lifetime_days: 3650,
+  }),
   "organizations.listMembers": async world => ({ org_id: await organizationId(world) }),
   "organizations.updateMember": async world => ({ ...(await newMember(world)), role: "viewer" }),
   "organizations.removeMember": newMember,
