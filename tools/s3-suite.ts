@@ -31,7 +31,7 @@ const PACKAGES = [
 
 /** Markers of families that are left out, and why. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  lifecycle: "rules that expire objects are missing, and the cases wait for minutes",
+  lifecycle: "rules are carried out at midnight, and the cases wait for minutes",
   bucket_logging: "logs of access in a bucket are missing, and the cases wait for minutes",
   cloud_transition: "needs a second cloud",
   cloud_restore: "needs a second cloud",

@@ -1,6 +1,7 @@
 /** What requests and replies of storage are made of. */
 import { T } from "./dsl.ts"
 import { accessFields } from "./storage-access.ts"
+import { lifecycleField } from "./storage-lifecycle.ts"
 import { Dictionary, described, Id, Nullable, OneOf, Page, Time } from "./types.ts"
 
 /** Bytes of a key in UTF-8; the handler counts bytes, the schema bounds characters. S3's limit. */
@@ -68,6 +69,7 @@ export const Bucket = T.Object({
   }),
   tags: T.Record(T.String(), T.String(), { description: "Tags of the bucket" }),
   ...accessFields,
+  lifecycle: lifecycleField,
   object_count: T.Integer({ description: "Number of objects, older versions not counted" }),
   size_bytes: T.Integer({ description: "Size of all objects and their older versions" }),
   created_at: Time,

@@ -20,6 +20,7 @@ import {
   WRITE_FAULTS,
 } from "./storage-fields.ts"
 import { ReadConditions, ReadHeaders, UploadHeaders, WriteConditions } from "./storage-headers.ts"
+import { lifecycleField } from "./storage-lifecycle.ts"
 import { linkOperations } from "./storage-links.ts"
 import { uploadOperations } from "./storage-uploads.ts"
 import { versionOperations } from "./storage-versions.ts"
@@ -86,7 +87,8 @@ export const storage = area(
     updateBucket: {
       id: "updateBucket",
       http: "PATCH /v1/storage/buckets/{name}",
-      summary: "Make a bucket public or private, keep versions, set who may use it, or its tags",
+      summary:
+        "Make a bucket public or private, keep versions, set who may use it, its tags, or what expires",
       description:
         "Objects of a public bucket are read without a key at `public_url`, and at " +
         "`/v1/storage/public/{project_id}/…` in any case. They cannot be listed without a key. With versions, what is overwritten or " +
@@ -108,6 +110,7 @@ export const storage = area(
           policy: T.Optional(accessFields.policy),
           acl: T.Optional(accessFields.acl),
           public_access_block: T.Optional(accessFields.public_access_block),
+          lifecycle: T.Optional(lifecycleField),
         },
         { minProperties: 1 },
       ),

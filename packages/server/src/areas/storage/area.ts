@@ -9,6 +9,7 @@ import { createStores } from "./access/callers.ts"
 import { bucketHandlers } from "./bucket-handlers.ts"
 import { createClaims } from "./claims.ts"
 import { createDomainTarget } from "./domain-target.ts"
+import { lifecycleSchedule } from "./lifecycle.ts"
 import { linkHandlers } from "./link-handlers.ts"
 import type { Needs } from "./needs.ts"
 import { createObjectEvents } from "./object-events.ts"
@@ -59,6 +60,7 @@ const handlers = implement(areas.storage, (needs: ReturnType<typeof create>) => 
 export const start = (services: Needs) => {
   const needs = create(services)
   const sweeper = createSweeper(needs)
+  services.jobs.schedule(lifecycleSchedule(services))
   services.metrics.collect(() => [
     {
       name: "svc_storage_damaged_blobs",

@@ -17,7 +17,7 @@ export const storage = defineModule({
   needs,
   migrations: { schema: "storage", folder: fileURLToPath(new URL("migrations", import.meta.url)) },
   keepsBlobs: [{ table: "storage.blobs", owner: "project_id", address: "address" }],
-  wakes: { rowsIn: ["storage.buckets", "storage.blobs"] },
+  wakes: { rowsIn: ["storage.buckets", "storage.blobs"], queues: ["storage.lifecycle"] },
   provides: [objectReader, bucketTarget],
   edge: ({ settings, baseUrl }) => ({
     routesByHost: true,

@@ -1,6 +1,6 @@
 import { accessKeys, blobKeepers, box, keys, meters, platformEvents } from "../../core/tokens.ts"
 import type { AreaGiven } from "../../kernel/area.ts"
-import { baseUrl, changes, clock, database, log, metrics } from "../../kernel/tokens.ts"
+import { baseUrl, changes, clock, database, jobs, log, metrics } from "../../kernel/tokens.ts"
 import { blob } from "../../ports/blob/port.ts"
 import type { settings } from "./settings.ts"
 
@@ -10,6 +10,7 @@ export const needs = {
   blob,
   blobKeepers,
   clock,
+  jobs,
   log,
   changes,
   box,

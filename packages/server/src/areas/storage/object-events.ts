@@ -2,7 +2,7 @@
 import type { PlatformEventData } from "@svc/contract"
 import type { PlatformEvents } from "../../core/platform-events/platform-events.ts"
 import type { Database, Db } from "../../kernel/db/database.ts"
-import type { ObjectRecord, Place } from "./object-store.ts"
+import type { ObjectRecord, Place, RemovedVersion } from "./object-store.ts"
 import type { Queries } from "./store/objects.ts"
 import { queriesOn } from "./store/transaction.ts"
 
@@ -24,6 +24,10 @@ export interface ObjectEvents {
 }
 
 export const createdData = ({ bucket, key, size, etag }: ObjectRecord) => ({ bucket, key, size, etag })
+
+/** A key is told of once, however many of its versions went. */
+export const deletedData = (bucket: string, removed: readonly RemovedVersion[]) =>
+  [...new Set(removed.filter(({ wasThere }) => wasThere).map(({ key }) => key))].map(key => ({ bucket, key }))
 
 export const createObjectEvents = (needs: {
   readonly database: Database

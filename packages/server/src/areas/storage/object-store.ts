@@ -4,6 +4,7 @@ import type { OrganizationFacts } from "../../kernel/call.ts"
 import type { ByteRange, HashName } from "../../ports/blob/port.ts"
 import type { CannedAcl } from "./rules/acl.ts"
 import type { CorsRule } from "./rules/cors.ts"
+import type { LifecycleRule } from "./rules/lifecycle.ts"
 
 /** Whose buckets: every statement names the project first. The organization pays. */
 export interface Place {
@@ -54,6 +55,7 @@ export interface BucketSettings {
   readonly acl?: CannedAcl
   readonly block?: PublicAccessBlock
   readonly ownership?: Ownership
+  readonly lifecycle?: readonly LifecycleRule[]
 }
 
 /** Null takes a setting away. */

@@ -5,7 +5,7 @@ import { fault, isFault } from "../../kernel/fault.ts"
 import type { ByteRange } from "../../ports/blob/port.ts"
 import { isOpening } from "./access/changes.ts"
 import { createMultipart } from "./multipart.ts"
-import { createdData } from "./object-events.ts"
+import { createdData, deletedData } from "./object-events.ts"
 import type { ObjectRecord, ObjectStore, Place, PutObject } from "./object-store.ts"
 import type { ObjectStoreNeeds } from "./object-store-needs.ts"
 import { createPartsReader } from "./reading.ts"
@@ -197,11 +197,7 @@ export const createObjectStore = (needs: ObjectStoreNeeds): ObjectStore => {
       place,
       "storage.object.deleted",
       db => deleteObjects(db, { projectId, bucket, named, now: new Date(clock.now()), conditions }),
-      removed =>
-        [...new Set(removed.filter(({ wasThere }) => wasThere).map(({ key }) => key))].map(key => ({
-          bucket,
-          key,
-        })),
+      removed => deletedData(bucket, removed),
     )
   }
 

@@ -27,11 +27,14 @@ const publicUrl = ({ projectId, name, isPublic, holdsPublicName }: BucketRecord,
   return holdsPublicName ? `${baseUrl}/s3/${name}` : `${baseUrl}/v1/storage/public/${projectId}/${name}`
 }
 
-const accessPayload = ({ cors, policy, acl, block }: BucketSettings) => ({
+const accessPayload = ({ cors, policy, acl, block, lifecycle }: BucketSettings) => ({
   cors: cors ? corsToWire(cors) : null,
   policy: policy === undefined ? null : (JSON.parse(policy) as Record<string, unknown>),
   acl: acl ?? ("private" as const),
   public_access_block: block ? { ...block } : null,
+  lifecycle: lifecycle
+    ? lifecycle.map(({ tags, ...rule }) => ({ ...rule, ...(tags && { tags: { ...tags } }) }))
+    : null,
 })
 
 type WireCors = NonNullable<Output<Operations["getBucket"]>["cors"]>

@@ -4,6 +4,7 @@ import { fault } from "../../../kernel/fault.ts"
 import type { BucketSettings, SettingsChange } from "../object-store.ts"
 import { type CannedAcl, grantsOf } from "../rules/acl.ts"
 import { corsProblem } from "../rules/cors.ts"
+import { lifecycleProblem } from "../rules/lifecycle.ts"
 import { isPublicPolicy, PolicyProblem, readPolicy } from "../rules/policy.ts"
 import { blockOf } from "./access.ts"
 
@@ -18,6 +19,7 @@ const ACTIONS: { readonly [Field in keyof Change]-?: string } = {
   policy: "s3:PutBucketPolicy",
   acl: "s3:PutBucketAcl",
   public_access_block: "s3:PutBucketPublicAccessBlock",
+  lifecycle: "s3:PutLifecycleConfiguration",
 }
 
 export const actionsOf = (change: Change): string[] =>
@@ -44,9 +46,11 @@ const readBucketPolicy = (bucket: string, policy: NonNullable<Change["policy"]>,
 
 /** Throws `invalid_parameter`. What is blocked is judged by the block that was there before. */
 export const readChange = (bucket: string, change: Change, before: BucketSettings): SettingsChange => {
-  const { cors, policy, acl, public_access_block: block } = change
+  const { cors, policy, acl, public_access_block: block, lifecycle } = change
   const problem = cors ? corsProblem(cors) : undefined
   if (problem !== undefined) throw invalid(`cors: ${problem}`)
+  const flaw = lifecycle ? lifecycleProblem(lifecycle) : undefined
+  if (flaw) throw invalid(`lifecycle: ${flaw.reason}`)
   if (isOpening(acl) && blockOf(before).block_public_acls)
     throw invalid("acl lets others in, which is blocked in this bucket")
   return {
@@ -54,5 +58,6 @@ export const readChange = (bucket: string, change: Change, before: BucketSetting
     ...(policy !== undefined && { policy: policy && readBucketPolicy(bucket, policy, before) }),
     ...(acl !== undefined && { acl }),
     ...(block !== undefined && { block }),
+    ...(lifecycle !== undefined && { lifecycle }),
   }
 }

@@ -76,11 +76,15 @@ export const s3Handlers = implement(areas.s3, (needs: S3Needs) => {
       const isOwn = bucket === "" || handle === createBucket
       const found = isOwn ? ({ kind: "owner", place: own } as const) : await locate(own, bucket)
       const { kind, place } = found
-      tellOrigin("access" in found ? found.access : undefined, call)
+      const access = "access" in found ? found.access : undefined
+      tellOrigin(access, call)
       const store = stores.storeFor(call, kind, own.projectId, name => fieldOf(query, name))
       const meter = kind === "other" ? ownersMeter(needs, place, call.now) : call.meter
       return finish(
-        await handle({ call: s3CallOf(call, query, meter), store, place, bucket, key, query }),
+        await handle({
+          ...{ call: s3CallOf(call, query, meter), store, place, bucket, key, query },
+          lifecycle: access?.settings.lifecycle,
+        }),
         call,
       )
     }) as (input: object, call: Call) => Promise<never>

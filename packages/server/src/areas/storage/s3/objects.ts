@@ -17,6 +17,7 @@ import {
   readAttributes,
   stateHeaders,
 } from "./headers.ts"
+import { expirationHeaders } from "./lifecycle.ts"
 import { getPart, headPart } from "./parts.ts"
 import { openPayload } from "./payload.ts"
 import { givenOf, quoted, type S3Handler, type S3Request } from "./request.ts"
@@ -48,7 +49,11 @@ const replyWith = (
   const { call, query } = request
   const isWhole = wanted === "all" || wanted.end - wanted.start + 1 === object.size
   const withChecksums = isWhole && call.header("x-amz-checksum-mode")?.toUpperCase() === "ENABLED"
-  const headers = { ...objectHeaders(object, query, withChecksums), ...ISOLATION }
+  const headers = {
+    ...objectHeaders(object, query, withChecksums),
+    ...(versionOf(query) === undefined && expirationHeaders(request, object)),
+    ...ISOLATION,
+  }
   if (wanted === "all")
     return { status: 200, body, headers: { ...headers, "content-length": String(object.size) } }
   const { start, end } = wanted
@@ -108,6 +113,7 @@ export const putObject: S3Handler = async request => {
     headers: {
       etag: quoted(object.etag),
       ...versionHeaders(object),
+      ...expirationHeaders(request, object),
       ...checksumHeaders(object.checksums, object.checksumType),
     },
   }

@@ -68,7 +68,8 @@ export const createPublicAnswer =
     checkQuery(query, closed)
     const store = needs.stores.storeFor(call, "anybody", place.projectId, name => fieldOf(query, name))
     const meter = ownersMeter(needs, place, call.now)
-    const request = { call: s3CallOf(call, query, meter), store, place, ...address }
+    const { lifecycle } = access.settings
+    const request = { call: s3CallOf(call, query, meter), store, place, lifecycle, ...address }
     return await handlerOf(
       table,
       query,

@@ -3,6 +3,7 @@ import type { Reply } from "@svc/contract"
 import type { AccountCall, Call } from "../../../kernel/call.ts"
 import { fault } from "../../../kernel/fault.ts"
 import type { ObjectStore, Place } from "../object-store.ts"
+import type { LifecycleRule } from "../rules/lifecycle.ts"
 import { s3Fault } from "./errors.ts"
 import { document, NAMESPACE, text } from "./xml.ts"
 
@@ -44,6 +45,8 @@ export interface S3Request {
   readonly bucket: string
   readonly key: string
   readonly query: Query
+  /** Rules of the bucket by which its objects end. */
+  readonly lifecycle?: readonly LifecycleRule[] | undefined
 }
 
 export type S3Handler = (request: S3Request) => Promise<Reply>

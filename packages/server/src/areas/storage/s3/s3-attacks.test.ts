@@ -287,7 +287,7 @@ test("what there is not is refused where it would change something, and never pa
     ["DELETE", `${target}?acl`],
     ["POST", `${target}?restore`],
     ["POST", `/s3/${bucket}`],
-    ["PUT", `/s3/${bucket}?lifecycle`],
+    ["PUT", `/s3/${bucket}?website`],
   ] as const)
     assert.deepEqual(await ask(method, path), not, `${method} ${path}`)
   for (const headers of [{ "x-amz-server-side-encryption": "AES256" }, { "x-amz-grant-read": "id=1" }])

@@ -4,6 +4,7 @@ import { getAttributes } from "./attributes.ts"
 import * as buckets from "./buckets.ts"
 import { copyObject, copyPart } from "./copying.ts"
 import * as cors from "./cors.ts"
+import * as lifecycle from "./lifecycle.ts"
 import { listObjects } from "./listing.ts"
 import { deleteObjects } from "./multi-delete.ts"
 import * as multipart from "./multipart.ts"
@@ -62,7 +63,7 @@ export const tables = {
       acl: acl.getAcl,
       cors: cors.getCors,
       encryption: unset("ServerSideEncryptionConfigurationNotFoundError"),
-      lifecycle: unset("NoSuchLifecycleConfiguration"),
+      lifecycle: lifecycle.getLifecycle,
       "object-lock": unset("ObjectLockConfigurationNotFoundError"),
       ownershipControls: policy.getOwnership,
       policy: policy.getPolicy,
@@ -85,6 +86,7 @@ export const tables = {
       ...refused(...settings),
       acl: acl.putAcl,
       cors: cors.putCors,
+      lifecycle: lifecycle.putLifecycle,
       ownershipControls: policy.putOwnership,
       policy: policy.putPolicy,
       publicAccessBlock: policy.putBlock,
@@ -97,6 +99,7 @@ export const tables = {
     rows: {
       ...Object.fromEntries(settings.map(field => [field, buckets.clearSetting])),
       cors: cors.deleteCors,
+      lifecycle: lifecycle.deleteLifecycle,
       ownershipControls: policy.deleteOwnership,
       policy: policy.deletePolicy,
       publicAccessBlock: policy.deleteBlock,
