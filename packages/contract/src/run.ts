@@ -1,3 +1,4 @@
+import { ProgramLog, programLogQuery } from "./deployments-fields.ts"
 import { area, T } from "./dsl.ts"
 import {
   RUN_DEPLOY_BYTES_MAX,
@@ -118,6 +119,21 @@ export const run = area(
       params: One,
       query: PageQuery,
       replies: { 200: Page(RunInstance) },
+      faults: ["service_not_found"],
+    },
+    logs: {
+      extension: true,
+      id: "getServiceLogs",
+      http: "GET /v1/run/services/{id}/logs",
+      summary: "Read what the instances of a run service print",
+      description:
+        "The newest lines, the oldest of them first; with `after`, the lines since that `cursor`. The newest 10,000 lines are stored, " +
+        "for seven days. An instance that prints more than 2,000 lines at once, or 200 a second, loses those beyond.",
+      scope: "services:logs",
+      effect: "read",
+      params: One,
+      query: T.Object(programLogQuery),
+      replies: { 200: ProgramLog },
       faults: ["service_not_found"],
     },
     metrics: {

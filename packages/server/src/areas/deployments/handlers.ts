@@ -15,13 +15,14 @@ import { newId } from "../../kernel/id.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../../services/hosts/hosts.ts"
 import type { Instance } from "../../services/serving/instance.ts"
+import { readLogPage } from "../../services/serving/log-pages.ts"
 import type { Serving } from "../../services/serving/serving.ts"
 import { labelOf } from "../../services/serving/urls.ts"
 import { MB } from "../../services/workloads/shape.ts"
 import { type ConfigNeeds, type DeployInput, isNewVersion, readConfig, readEnv } from "./config.ts"
 import { columnOf, DEPLOYMENT_TOPIC } from "./directory.ts"
 import { instanceStore } from "./instance-store.ts"
-import { type Installation, toDeployment, toInstance, toLine, toVersion } from "./payloads.ts"
+import { type Installation, toDeployment, toInstance, toVersion } from "./payloads.ts"
 import { type DeploymentRow, deploymentStore } from "./store.ts"
 
 export interface HandlerNeeds extends ConfigNeeds {
@@ -35,7 +36,6 @@ export interface HandlerNeeds extends ConfigNeeds {
 
 /** Stopped instances are shown for so long. */
 export const STOPPED_SHOWN_MS = 3_600_000
-const LOG_LINES_DEFAULT = 100
 const INSTANCES_MAX = workloadLimits.compute.instances.max
 
 interface One {
@@ -277,18 +277,8 @@ const readHandlers = ({ runtime, serving, installation }: HandlerNeeds) => {
       return page({ rows: shown, total }, input)
     },
 
-    async logs({ id, limit, after, instance_id, stream, search, since, until }: LogInput, call: Call) {
-      const row = await require(call, id)
-      const lines = await serving.logs.list(row, {
-        limit: limit ?? LOG_LINES_DEFAULT,
-        ...(after !== undefined && { after }),
-        ...(instance_id !== undefined && { instanceId: instance_id }),
-        ...(stream !== undefined && { stream }),
-        ...(search !== undefined && { text: search.replaceAll("\0", "") }),
-        ...(since !== undefined && { since: new Date(since) }),
-        ...(until !== undefined && { until: new Date(until) }),
-      })
-      return { data: lines.map(toLine), cursor: String(lines.at(-1)?.id ?? after ?? 0) }
+    async logs({ id, ...input }: LogInput, call: Call) {
+      return readLogPage(serving.logs, await require(call, id), input)
     },
   }
 }

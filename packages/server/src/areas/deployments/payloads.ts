@@ -3,12 +3,10 @@ import type {
   DeploymentKind,
   DeploymentStatus,
   DeploymentVersionStatus,
-  ProgramLogStream,
   RestartPolicy,
 } from "@svc/contract"
 import { toIso } from "../../kernel/to-iso.ts"
 import type { Isolation } from "../../ports/runtime/port.ts"
-import type { LogRow } from "../../services/serving/log-store.ts"
 import type { ServiceUrls } from "../../services/serving/urls.ts"
 import { tagOf } from "./finding.ts"
 import type { InstanceRow } from "./instance-store.ts"
@@ -99,11 +97,4 @@ export const toInstance = (
   oom_killed: row.oom_killed,
   started_at: row.started_at.toISOString(),
   stopped_at: toIso(row.stopped_at),
-})
-
-export const toLine = ({ at, stream, message, instance_id }: LogRow) => ({
-  timestamp: at.toISOString(),
-  stream: stream as ProgramLogStream,
-  message,
-  instance_id,
 })

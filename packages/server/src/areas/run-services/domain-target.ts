@@ -1,6 +1,5 @@
 import type { Db } from "../../kernel/db/database.ts"
 import { isUuid } from "../../kernel/id.ts"
-import type { ServiceHost } from "../../services/serving/urls.ts"
 import type { DomainTarget } from "../domains/offers.ts"
 import { serviceStore } from "./store.ts"
 

@@ -1,4 +1,6 @@
 import {
+  type areas,
+  type Input,
   page,
   pageOf,
   plans,
@@ -16,6 +18,7 @@ import type { Jobs } from "../../kernel/jobs/jobs.ts"
 import type { RuntimePort } from "../../ports/runtime/port.ts"
 import type { Hosts } from "../../services/hosts/hosts.ts"
 import type { Instance } from "../../services/serving/instance.ts"
+import { readLogPage } from "../../services/serving/log-pages.ts"
 import type { Serving } from "../../services/serving/serving.ts"
 import { labelOf } from "../../services/serving/urls.ts"
 import { DEPLOY_QUEUE, type DeployJob } from "./deploying.ts"
@@ -228,6 +231,8 @@ const changeHandlers = (needs: HandlerNeeds) => {
   }
 }
 
+type LogInput = Input<(typeof areas.run.specs)["logs"]>
+
 const readHandlers = ({ hosts, runtime, serving, installation, flush }: HandlerNeeds) => {
   const own = (serviceId: string): ReadonlyMap<string, Instance> =>
     new Map(serving.instances().flatMap(one => (one.spec.serviceId === serviceId ? [[one.id, one]] : [])))
@@ -262,6 +267,10 @@ const readHandlers = ({ hosts, runtime, serving, installation, flush }: HandlerN
         }),
       )
       return page({ rows: shown, total }, input)
+    },
+
+    async logs({ id, ...input }: LogInput, call: Call) {
+      return readLogPage(serving.logs, await require(call, id), input)
     },
 
     async metrics({ id }: One, call: Call) {

@@ -132,6 +132,34 @@ test("an instance that crashes is replaced, and the record says how it ended", a
   assert.ok(errors_per_second > 0)
 })
 
+test("what a service prints is read by its project alone, with the scope for it", async t => {
+  const world = await runWorld(t)
+  const { svc, platform: p } = world
+  const code = `console.log("One line"); console.error("Another"); ${SERVER}`
+  const { id, url } = await svc.run.create({ name: "talk", ...program(code), public: true })
+  await ask(world, url)
+  const { data, cursor } = await eventually(
+    "both lines are there",
+    () => svc.run.logs({ id }),
+    ({ data }) => data.length === 2,
+  )
+  const [instance] = (await svc.run.instances({ id })).data
+  assert.deepEqual(data.map(({ stream, message, instance_id }) => [stream, message, instance_id]).sort(), [
+    ["stderr", "Another", instance?.id],
+    ["stdout", "One line", instance?.id],
+  ])
+  const found = await svc.run.logs({ id: "talk", stream: "stdout", search: "ONE" })
+  assert.deepEqual(
+    found.data.map(({ message }) => message),
+    ["One line"],
+  )
+  assert.deepEqual(await svc.run.logs({ id, after: cursor }), { data: [], cursor })
+  const narrow = await p.client("acme", "services:read")
+  await assert.rejects(narrow.run.logs({ id }), refusedAs("missing_scope", 403))
+  const stranger = await p.client("stranger", "services:logs")
+  await assert.rejects(stranger.run.logs({ id }), refusedAs("service_not_found", 404))
+})
+
 test("a new revision answers once it is ready, one that fails never does, and a rollback takes one step", async t => {
   const world = await runWorld(t)
   const { svc } = world

@@ -34,6 +34,7 @@ export const samples = {
   "run.update": async world => ({ ...(await newService(world)), max_instances: 5 }),
   "run.delete": newService,
   "run.instances": sharedService,
+  "run.logs": sharedService,
   "run.metrics": sharedService,
   "run.revisions": sharedService,
   "run.rollback": async world => ({ ...(await readyService(world)), revision: 1 }),
