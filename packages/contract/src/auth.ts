@@ -1,4 +1,5 @@
 import { adminOperations } from "./auth-admin.ts"
+import { importOperations } from "./auth-import.ts"
 import { providerCallbacks, providerOperations } from "./auth-providers.ts"
 import { signInOperations } from "./auth-sign-in.ts"
 import { mfaOperations, userOperations } from "./auth-user.ts"
@@ -22,5 +23,6 @@ export const auth = area(
     ...providerOperations,
     ...providerCallbacks,
     ...adminOperations,
+    ...importOperations,
   },
 )

@@ -566,6 +566,7 @@ export const routes = {
     invite: { method: "POST", path: "/v1/auth/invitations", body: "json", effect: "write", keyed: true, envelope: "bare", project: true },
     jwks: { method: "GET", path: "/v1/auth/{project_id}/.well-known/jwks.json", params: ["project_id"], effect: "read", envelope: "bare" },
     discovery: { method: "GET", path: "/v1/auth/{project_id}/.well-known/openid-configuration", params: ["project_id"], effect: "read", envelope: "bare" },
+    importUsers: { method: "POST", path: "/v1/auth/users/import", body: "json", effect: "write", envelope: "bare", project: true },
   },
   account: {
     signup: { method: "POST", path: "/v1/account/signup", body: "json", effect: "write", keyed: true },

@@ -4,6 +4,7 @@ import { implement } from "../../kernel/implement.ts"
 import { provide } from "../../kernel/token.ts"
 import { adminHandlers, settingsHandlers } from "./admin-handlers.ts"
 import { type Context, createContext } from "./context.ts"
+import { importHandlers } from "./import-handlers.ts"
 import { linkHandlers } from "./link-handlers.ts"
 import { mailHandlers } from "./mail-handlers.ts"
 import { mailQueue } from "./mails.ts"
@@ -30,6 +31,7 @@ const handlers = implement(areas.auth, (context: Context) => {
     ...providerSettingsHandlers(context),
     ...settingsHandlers(context),
     ...adminHandlers(context),
+    ...importHandlers(context),
   }
 })
 

@@ -6,6 +6,7 @@ import { fault } from "../../kernel/fault.ts"
 import type { Handlers } from "../../kernel/implement.ts"
 import { addressBucket } from "../../kernel/stages/limit.ts"
 import type { Caller, Context } from "./context.ts"
+import { proofOf } from "./imported-proof.ts"
 import { endUserHash, type MailRow, mailStore } from "./mail-store.ts"
 import { checkRedirect, type MailRequest, requestMail } from "./mails.ts"
 import { settleConfirmation, settleNewPassword } from "./settling.ts"
@@ -98,9 +99,9 @@ export const mailHandlers = (
   }
 
   /** Whether whoever confirms is whoever signed up: by the password, or by the network that it came from. */
-  const isSamePerson = async ({ ip }: Caller, user: UserRow, password: string | undefined) =>
+  const isSamePerson = async (tx: Db, { ip }: Caller, user: UserRow, password: string | undefined) =>
     user.signup_source === addressBucket(ip) ||
-    (password !== undefined && (await passwords.verify(password, user.password_hash ?? undefined)))
+    (password !== undefined && (await (await proofOf(context, tx, user.project_id, user)).verify(password)))
 
   return {
     resetPassword: ({ email, redirect_to }, call) =>
@@ -135,7 +136,7 @@ export const mailHandlers = (
       const signedIn = await database.transaction(async tx => {
         const { mail, user: locked } = await useMail(tx, caller, use)
         const own = await withAddress(tx, mail, locked, call.now)
-        const same = own.email_confirmed_at !== null || (await isSamePerson(caller, own, password))
+        const same = own.email_confirmed_at !== null || (await isSamePerson(tx, caller, own, password))
         const user = await settleConfirmation(context, tx, own, { isSamePerson: same, now: call.now })
         const ready =
           hash === undefined || (same && user.password_hash !== null)

@@ -11,6 +11,7 @@ import type { Handlers } from "../../kernel/implement.ts"
 import { addressBucket } from "../../kernel/stages/limit.ts"
 import type { Caller, Context } from "./context.ts"
 import { factorStore } from "./factor-store.ts"
+import { proofOf, type UserProof } from "./imported-proof.ts"
 import { endUserHash } from "./mail-store.ts"
 import { checkRedirect, requestMail } from "./mails.ts"
 import { toUser } from "./payloads.ts"
@@ -58,16 +59,19 @@ export const insertUser = async (tx: Db, row: UserRow): Promise<void> => {
 
 /** Checks the password of a user, or of nobody. Throws `invalid_credentials` and `account_locked`. */
 export const proveEndUser = async (
-  { db, passwords }: Context,
+  context: Context,
   { tenant, ip, now }: Caller,
   attempt: { readonly email: string; readonly user: UserRow | undefined; readonly password: string },
   isSignedIn = false,
-): Promise<void> => {
+): Promise<UserProof> => {
+  const { db } = context
   const { email, user, password } = attempt
   const source = addressBucket(ip)
   const isKnown = (await userStore(db, tenant.projectId).isKnownSource(user?.id, source)) || isSignedIn
   const counts = passwordCounts(endUserHash(tenant.projectId, email), source, isKnown)
-  await provePassword({ db, passwords, hash: user?.password_hash ?? undefined, password, counts, now })
+  const proof = await proofOf(context, db, tenant.projectId, user)
+  await provePassword({ db, passwords: proof, hash: user?.password_hash ?? undefined, password, counts, now })
+  return proof
 }
 
 /** The address waits for its owner. A sign-up that nobody has used yet is replaced by a later one. */
@@ -124,11 +128,34 @@ const refreshIn = async (
   return { kind: "session", user, session: { ...session, ...change }, factors }
 }
 
+/** Undefined: the password was replaced while this attempt was on its way. */
+const logIn = async (
+  context: Context,
+  signIn: SignIn,
+  caller: Caller,
+  { email, password }: { readonly email: string; readonly password: string },
+): Promise<SignedIn | undefined> => {
+  const { database, db, projectSettings } = context
+  const { projectId } = caller.tenant
+  const user = await userStore(db, projectId).findByEmail(email)
+  const proof = await proveEndUser(context, caller, { email, user, password })
+  const replacement = await proof.replacement(password)
+  const { confirm_email } = await projectSettings.of(projectId)
+  return await database.transaction(async tx => {
+    const users = userStore(tx, projectId)
+    const locked = user && (await users.findForUpdate(user.id))
+    if (!locked || locked.password_hash !== user.password_hash) return undefined
+    if (confirm_email && !locked.email_confirmed_at) throw fault("email_not_confirmed")
+    if (replacement !== undefined) await users.update(locked.id, { password_hash: replacement })
+    return await signIn.begin(tx, caller, locked, ["pwd"])
+  })
+}
+
 export const signInHandlers = (
   context: Context,
   signIn: SignIn,
 ): Pick<Handlers<Specs>, "signup" | "anonymous" | "login" | "refresh"> => {
-  const { database, db, passwords, projectSettings } = context
+  const { database, passwords, projectSettings } = context
 
   return {
     async signup({ email, password, data, redirect_to }, call) {
@@ -176,19 +203,13 @@ export const signInHandlers = (
       return await signIn.session(caller, signedIn as Refreshed)
     },
 
-    async login({ email, password }, call) {
+    async login(attempt, call) {
       const caller = callerOf(call)
-      const { projectId } = caller.tenant
-      const user = await userStore(db, projectId).findByEmail(email)
-      await proveEndUser(context, caller, { email, user, password })
-      const { confirm_email } = await projectSettings.of(projectId)
-      const signedIn = await database.transaction(async tx => {
-        const locked = user && (await userStore(tx, projectId).findForUpdate(user.id))
-        // The password was changed while this attempt was on its way: what it proved is no longer the password.
-        if (!locked || locked.password_hash !== user.password_hash) throw fault("invalid_credentials")
-        if (confirm_email && !locked.email_confirmed_at) throw fault("email_not_confirmed")
-        return await signIn.begin(tx, caller, locked, ["pwd"])
-      })
+      const signedIn =
+        (await logIn(context, signIn, caller, attempt)) ??
+        // By a new password, or by our hash of the same one at a sign-in beside this one: only a second look tells.
+        (await logIn(context, signIn, caller, attempt))
+      if (!signedIn) throw fault("invalid_credentials")
       return await signIn.reply(caller, signedIn)
     },
 

@@ -49,6 +49,45 @@ export const userStore = (db: Db, projectId: string) => {
         .execute()
     },
 
+    /** Writes those that are new. Says which: the others have an id or an address that is taken. */
+    async insertNew(rows: readonly UserRow[]): Promise<ReadonlySet<string>> {
+      if (rows.length === 0) return new Set()
+      const inserted = await db
+        .insertInto("auth.users")
+        .values(
+          rows.map(row => ({
+            ...row,
+            user_metadata: JSON.stringify(row.user_metadata),
+            app_metadata: JSON.stringify(row.app_metadata),
+          })),
+        )
+        .onConflict(conflict => conflict.doNothing())
+        .returning("id")
+        .execute()
+      return new Set(inserted.map(({ id }) => id))
+    },
+
+    /** Users with one of the ids or of the addresses, which are in lower case. */
+    listTaken: (ids: readonly string[], emails: readonly string[]) =>
+      own()
+        .where(({ or, eb }) =>
+          or([
+            eb("id", "=", sql<string>`any(${[...ids]}::uuid[])`),
+            eb(sql`lower(email)`, "=", sql`any(${[...emails]}::text[])`),
+          ]),
+        )
+        .select(["id", sql<string | null>`lower(email)`.as("email")])
+        .execute(),
+
+    /** A user with a hash that another system made, if the project has one. */
+    findImported: (): Promise<UserRow | undefined> =>
+      own()
+        .where(sql<boolean>`password_hash like 'svc:box%'`)
+        .selectAll()
+        .orderBy("id")
+        .limit(1)
+        .executeTakeFirst(),
+
     delete: (id: string): Promise<unknown> =>
       db.deleteFrom("auth.users").where("project_id", "=", projectId).where("id", "=", id).execute(),
 

@@ -16,11 +16,21 @@ const WAITING_MAX = 64
 /** One password typed on two keyboards can differ in bytes; NIST SP 800-63B, 3.1.1.2 asks for one form. */
 const normalized = (password: string): string => password.normalize("NFKC")
 
+/** A hash that another system made. */
+export interface OtherHash {
+  /** Whether it is the one that the password is checked by; else it is checked for the time that it takes. */
+  readonly decides: boolean
+  matches(password: string): Promise<boolean>
+}
+
 export interface Passwords {
   /** The PHC string to store. Throws `service_unavailable` when too many wait already. */
   hash(password: string): Promise<string>
-  /** Whether the password is the one hashed. Takes as long, and says no, where there is no hash: an unknown user. */
-  verify(password: string, stored: string | undefined): Promise<boolean>
+  /**
+   * Whether the password is the one hashed. Takes as long, and says no, where there is no hash: an unknown user.
+   * With a hash of another system a wrong password costs both checks, whichever of them decides.
+   */
+  verify(password: string, stored: string | undefined, other?: OtherHash): Promise<boolean>
 }
 
 /**
@@ -40,9 +50,14 @@ export const createPasswords = (runningMax: number, waitingMax = WAITING_MAX): P
 
   return {
     hash: password => semaphore.run(() => hash(normalized(password), parameters)),
-    verify: async (password, stored) => {
-      const matches = await semaphore.run(() => verify(stored ?? DECOY, normalized(password)))
-      return matches && stored !== undefined
-    },
+    // In one place for both: a refusal between them would tell that the first has failed.
+    verify: (password, stored, other) =>
+      semaphore.run(async () => {
+        if (other?.decides && (await other.matches(password))) return true
+        const matches = await verify(stored ?? DECOY, normalized(password))
+        if (matches && stored !== undefined) return true
+        if (other && !other.decides) await other.matches(password)
+        return false
+      }),
   }
 }

@@ -6,7 +6,7 @@ import { failureStore } from "./failure-store.ts"
 
 export interface PasswordAttempt {
   readonly db: Db
-  readonly passwords: Passwords
+  readonly passwords: Pick<Passwords, "verify">
   /** Undefined: there is nobody of that name, or they have no password. Every error reads the same and takes as long. */
   readonly hash: string | undefined
   readonly password: string

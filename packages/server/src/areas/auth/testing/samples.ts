@@ -54,6 +54,7 @@ export const samples = {
   "auth.startProvider": startAtGithub,
   "auth.putSettings": async () => ({ name: "Shop" }),
   "auth.createUser": async () => ({ email: newAddress(), password: PASSWORD }),
+  "auth.importUsers": async () => ({ users: [{ email: newAddress(), email_confirmed: true }] }),
   "auth.showUser": ofUser,
   "auth.manageUser": async world => ({ ...(await ofUser(world)), app_metadata: { plan: "gold" } }),
   "auth.deleteUser": ofUser,
