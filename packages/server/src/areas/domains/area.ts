@@ -48,7 +48,7 @@ const plainSchemeOf = ({ ports, baseUrl }: Needs): "http" | "https" =>
   ports.tls === undefined && new URL(baseUrl).protocol === "https:" ? "https" : "http"
 
 export const start = async (services: Needs) => {
-  const { database, changes, baseUrl, settings, box } = services
+  const { database, changes, baseUrl, settings, box, relay } = services
   const cnameHost = cnameHostOf(settings, baseUrl)
   const { run_service, deployment, load_balancer, bucket } = services
   const targets = { run_service, deployment, function: services.function, load_balancer, bucket }
@@ -63,6 +63,7 @@ export const start = async (services: Needs) => {
     gate: createDomainGate({
       ...{ ...services, table, targets },
       plainScheme: plainSchemeOf(services),
+      isRelayed: request => relay.callerOf(request) !== undefined,
       challengeAnswer: certificateStore(database.db).findAnswer,
     }),
     serves: { tls: entrance?.accept },

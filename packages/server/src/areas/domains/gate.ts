@@ -27,6 +27,8 @@ export interface GateNeeds {
   readonly ownServer: OwnServer
   /** What a connection without TLS counts as: a proxy in front may have ended it. */
   readonly plainScheme: "http" | "https"
+  /** Whether another process of the platform sends it on: the scheme that its client used was looked at there. */
+  readonly isRelayed: (request: IncomingMessage) => boolean
 }
 
 const pointedOf = (row: DomainRow, key: string): Pointed => ({
@@ -37,7 +39,7 @@ export const schemeOf = ({ socket }: IncomingMessage, plain: "http" | "https"): 
   (socket as Partial<TLSSocket>).encrypted === true ? "https" : plain
 
 export const createDomainGate = (needs: GateNeeds): HostGate => {
-  const { table, targets, ownServer, plainScheme, challengeAnswer } = needs
+  const { table, targets, ownServer, plainScheme, isRelayed, challengeAnswer } = needs
   /** Requests that go on as those for a path of the platform: they are not this gate's any more. */
   const passed = new WeakSet<IncomingMessage>()
 
@@ -70,7 +72,7 @@ export const createDomainGate = (needs: GateNeeds): HostGate => {
   const respond = async (row: DomainRow, asked: AskedOfDomain, target: string) => {
     const { response, scheme } = asked
     if (await answerChallenge(row, asked, target)) return
-    if (scheme === "http" && row.force_https) {
+    if (scheme === "http" && row.force_https && !isRelayed(asked.request)) {
       const location = `https://${row.domain}${target}`
       return refuse(response, {
         status: 308,

@@ -10,6 +10,7 @@ import {
   log,
   outbound,
   ownServer,
+  relay,
 } from "../../kernel/tokens.ts"
 import { dns } from "../../ports/dns/port.ts"
 import {
@@ -31,6 +32,7 @@ export const needs = {
   dns,
   baseUrl,
   ownServer,
+  relay,
   outbound,
   installation,
   box,
