@@ -1,5 +1,4 @@
 /** Rules of a bucket by which objects, their older versions and uploads end by themselves. */
-import type { ObjectRecord, Tags } from "../object-store.ts"
 import { successorOf } from "./names.ts"
 
 const DAY_MS = 86_400_000
@@ -14,7 +13,7 @@ export interface LifecycleRule {
   readonly id: string
   readonly enabled: boolean
   readonly prefix?: string
-  readonly tags?: Tags
+  readonly tags?: Readonly<Record<string, string>>
   readonly size_greater_than?: number
   readonly size_less_than?: number
   readonly expire_days?: number
@@ -85,7 +84,12 @@ export const lifecycleProblem = (rules: readonly LifecycleRule[]): LifecycleProb
   return undefined
 }
 
-export type Judged = Pick<ObjectRecord, "key" | "size" | "tags" | "lastModified">
+export interface Judged {
+  readonly key: string
+  readonly size: number
+  readonly tags: Readonly<Record<string, string>>
+  readonly lastModified: Date
+}
 
 const matches = (rule: LifecycleRule, { key, size, tags }: Omit<Judged, "lastModified">): boolean =>
   rule.enabled &&
