@@ -309,6 +309,7 @@ const PERSONAL =
 /** Addresses that are none of people. */
 const NOT_OF_PEOPLE = new Set([
   "computers.computers", // of machines
+  "core.organizations", // ranges that its keys work from
   "ai_rag.documents", // of files in the blob port
   "registry.pieces",
   "lb.backends", // of servers
