@@ -16,6 +16,8 @@ const stream = (lasts: string) =>
 const MODEL = "takes a model server, and the run has none"
 const AUTHENTICATOR = "takes a code of an authenticator or a recovery code, each of which works once"
 const PROVIDER = "takes what an outside provider of sign-ins answered, which works once"
+const REDIRECT =
+  "its page has to be one that the project's settings allow, and the run changes these settings before it"
 const MAILED = "takes the token of a mail, which works once"
 const GITHUB = "asks GitHub, which no test may"
 
@@ -43,6 +45,8 @@ export const unreached: Readonly<Record<string, string>> = {
   accountResetPassword: "the run's server sends no mail",
   authVerify: MAILED,
   authConfirmReset: MAILED,
+  authStartProvider: REDIRECT,
+  authStartLink: REDIRECT,
   authExchange: PROVIDER,
   authUnlinkIdentity: PROVIDER,
   authLinkAddress: "takes a user without an address, and the run's has one",

@@ -13,6 +13,8 @@ export const BUILD_TIMEOUT_SECONDS_DEFAULT = 600
 export const BUILD_TIMEOUT_SECONDS_MAX = 3_600
 export const BUILD_ARGS_MAX = 64
 export const BUILD_ARGS_BYTES_MAX = 32 * 1024
+/** In a URL, which has to fit into the headers of a request. */
+const BUILD_ARGS_QUERY_MAX = 8 * 1024
 /** Builds of a project that are queued or under way. */
 export const BUILDS_UNFINISHED_MAX = 100
 /** Builds and their lines are kept so long. */
@@ -55,7 +57,7 @@ export const uploadBuildQuery = {
   dockerfile_path: T.Optional(DockerfilePath),
   build_args: T.Optional(
     T.String({
-      maxLength: BUILD_ARGS_BYTES_MAX,
+      maxLength: BUILD_ARGS_QUERY_MAX,
       description: "Values of `ARG` instructions: a JSON object of strings, encoded for a URL",
     }),
   ),

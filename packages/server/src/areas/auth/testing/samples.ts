@@ -52,7 +52,7 @@ export const samples = {
     return { provider: "microsoft" }
   },
   "auth.startProvider": startAtGithub,
-  "auth.putSettings": async () => ({ name: "Shop" }),
+  "auth.putSettings": async () => ({ ...OPEN, name: "Shop" }),
   "auth.createUser": async () => ({ email: newAddress(), password: PASSWORD }),
   "auth.importUsers": async () => ({ users: [{ email: newAddress(), email_confirmed: true }] }),
   "auth.showUser": ofUser,
