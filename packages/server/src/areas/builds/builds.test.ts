@@ -3,7 +3,9 @@ import assert from "node:assert/strict"
 import { randomBytes } from "node:crypto"
 import { test } from "node:test"
 import { gzipSync } from "node:zlib"
+import { sql } from "kysely"
 import { tarOf } from "../../services/images/testing/tar.ts"
+import { everyScope } from "../../testing/platform.ts"
 import { build, buildWorld, built, folderOf, logOf, pull, tenantOf } from "./testing/world.ts"
 
 test("builds without a workload", async t => {
@@ -36,6 +38,24 @@ test("builds without a workload", async t => {
     assert.equal(await send(good, "?dockerfile_path=../x"), "400 invalid_parameter")
     assert.equal(await send(good, "", "multipart/form-data; boundary=x"), "400 upload_not_gzip")
     assert.equal((await svc.builds.list()).total, 0)
+  })
+
+  await t.test("a project has a hundred builds that are not done, and no more", async () => {
+    const busy = await p.tenant("busy")
+    await sql`
+      INSERT INTO builds.builds (organization_id, project_id, id, status, source, image_repository, image_tag, build_args,
+        build_args_shown, no_cache, timeout_seconds, created_at, updated_at)
+      SELECT ${busy.organizationId}::uuid, ${busy.projectId}::uuid, gen_random_uuid(), 'QUEUED', 'upload', 'app', '1', '',
+        '{}', false, 600, now(), now() FROM generate_series(1, 100)`.execute(p.database.db)
+    const { secret: held } = await p.key("busy", everyScope)
+    const refusal = { status: 402, code: "plan_limit_reached" }
+    await assert.rejects(p.as(held).builds.create({ repository: "octocat/Hello-World" }), refusal)
+    const upload = await p.request("/v1/build/upload", {
+      method: "POST",
+      headers: { authorization: `Bearer ${held}`, "content-type": "application/gzip" },
+      body: folderOf({ Dockerfile: "FROM scratch" }) as Buffer<ArrayBuffer>,
+    })
+    assert.equal(upload.status, 402)
   })
 
   await t.test(

@@ -323,4 +323,8 @@ test("what cannot be is refused before anything is made", async t => {
     svc.deployments.scale({ id: other.id, min_instances: 1 }),
     refusedAs("plan_limit_reached", 402),
   )
+  await assert.rejects(
+    svc.deployments.create({ ...given, name: "third", min_instances: 1, max_instances: 1 }),
+    refusedAs("plan_limit_reached", 402),
+  )
 })
