@@ -11,6 +11,7 @@ KEY = "Idempotency-Key"
 STREAM_SECONDS_MAX = 3
 
 schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
+schemathesis.serializer.alias("application/gzip", "application/octet-stream")
 
 
 is_of_operation = FilterSet.applies_to

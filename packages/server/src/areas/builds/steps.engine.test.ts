@@ -55,7 +55,7 @@ test("steps that run", { skip }, async t => {
     ])
     assert.deepEqual(layers[5], ["own/ 755 12:13"])
     assert.equal(layers.length, 6)
-    assert.match(await logOf(world, done.id), /^done$[\s\S]*^hello$[\s\S]*^33\n44\n\/data$/m)
+    assert.match(await logOf(world, done.id), /^done$[\s\S]*^hello$[\s\S]*^33\n44\n[\s\S]*^\/data$/m)
   })
 
   await t.test(
