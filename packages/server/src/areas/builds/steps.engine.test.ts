@@ -44,9 +44,9 @@ test("steps that run", { skip }, async t => {
       ),
     )
     const { layers } = await pull(world, done)
-    const changed = layers[4] ?? []
+    // The directory is listed too where its time has changed, which is told in whole seconds.
+    const changed = (layers[4] ?? []).filter(entry => entry !== "data/ 755 0:0")
     assert.deepEqual([...changed].sort(), [
-      "data/ 755 0:0",
       "data/.wh.old 644 0:0",
       "data/hard 644 0:0 hello",
       "data/note 600 0:0 n",
